@@ -1,0 +1,59 @@
+"""Checks of public parameters that all speak in one form: argument, constraint, value got, way out."""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+from expost.exceptions import ParameterError
+
+
+def refuse(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
+    """Build the error for a parameter outside its range; the caller raises it."""
+    sentence = f"`{name}` must be {constraint}; got {name}={value!r}."
+    return ParameterError(f"{sentence} {way_out}".rstrip())
+
+
+def check_positive(
+    name: str, value: Any, *, below: float = math.inf, infinite: bool = False, way_out: str = ""
+) -> float:
+    """Return ``value`` as a float in the open interval (0, ``below``), or refuse it.
+
+    Examples
+    --------
+    >>> check_positive("epsilon", 1)
+    1.0
+    >>> check_positive("delta", 1.0, below=1.0)
+    Traceback (most recent call last):
+    expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
+    """
+    accepted = isinstance(value, Real) and not isinstance(value, bool)
+    number = float(value) if accepted else math.nan
+    if infinite and number == math.inf:
+        return number
+    if not 0.0 < number < below:  # NaN fails here too
+        limits = f"0 < {name} < {below:g}" if below < math.inf else f"{name} > 0"
+        kind = "a number" if infinite else "a finite number"
+        raise refuse(name, f"{'a number' if below < math.inf else kind} with {limits}", value, way_out)
+    return number
+
+
+def check_count(name: str, value: Any, *, way_out: str = "") -> int:
+    """Return ``value`` as a positive whole number, or refuse it."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise refuse(name, "a whole number of at least 1", value, way_out)
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str], *, way_out: str = "") -> str:
+    """Return ``value`` if it is one of ``choices``, or refuse it.
+
+    Examples
+    --------
+    >>> check_choice("calibration", "loose", ["tight", "kifer2012"])
+    Traceback (most recent call last):
+    expost.exceptions.ParameterError: `calibration` must be one of 'tight', 'kifer2012'; got calibration='loose'.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise refuse(name, "one of " + ", ".join(map(repr, choices)), value, way_out)
+    return value

@@ -1,0 +1,62 @@
+"""The errors and warnings of the library.
+
+Every message names the argument, the constraint, what was got and the way out, and speaks of public
+values only: a message may reach a log that the people in the table never agreed to. Each class is
+explained in ``docs/messages.md`` under the heading that is its ``slug``.
+"""
+
+from typing import ClassVar
+
+
+class ExpostError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+    slug: ClassVar[str] = "error"
+
+
+class ParameterError(ExpostError, ValueError):
+    """A public parameter is outside its range."""
+
+    slug = "parameter"
+
+
+class DomainError(ExpostError, ValueError):
+    """A table or a record does not fit what was declared about it."""
+
+    slug = "domain"
+
+
+class LossError(ExpostError, ValueError):
+    """A loss function is not what it declares itself to be."""
+
+    slug = "loss"
+
+
+class CalibrationError(ExpostError, ValueError):
+    """No noise scale meets the budget under the given parameters."""
+
+    slug = "calibration"
+
+
+class SolverError(ExpostError, RuntimeError):
+    """The minimiser was not reached; nothing has been released."""
+
+    slug = "solver"
+
+
+class PrivateStateError(ExpostError, RuntimeError):
+    """The private part of a fit is needed and is not here, or would leave memory."""
+
+    slug = "private-state"
+
+
+class ExpostWarning(UserWarning):
+    """Base of every warning that this library gives."""
+
+    slug: ClassVar[str] = "warning"
+
+
+class PrivacyLeakWarning(ExpostWarning):
+    """Something that should have been declared was learnt from the table, outside the guarantee."""
+
+    slug = "privacy-leak"

@@ -1,0 +1,117 @@
+"""What the rest of the library may ask of a loss: its labels, its derivatives and its derivative curve."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from expost._typing import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels a loss accepts: a closed interval, or the listed values inside it.
+
+    Examples
+    --------
+    >>> LabelSet(0.0, 1.0, values=(0.0, 1.0)).contains(np.array([0.0, 0.5, 1.0]))
+    array([ True, False,  True])
+    >>> str(LabelSet(0.0, 1.0)), str(LabelSet())
+    ('[0, 1]', 'the real numbers')
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    values: tuple[float, ...] | None = None
+
+    def contains(self, y: FloatArray) -> BoolArray:
+        """Whether each label is in the set; NaN and infinities never are."""
+        if self.values is not None:
+            return np.isin(y, self.values)
+        inside: BoolArray = np.isfinite(y) & (y >= self.low) & (y <= self.high)
+        return inside
+
+    def __str__(self) -> str:
+        if self.values is not None:
+            return "{" + ", ".join(f"{value:g}" for value in self.values) + "}"
+        return "the real numbers" if math.isinf(self.low) else f"[{self.low:g}, {self.high:g}]"
+
+
+@dataclass(frozen=True, eq=False)
+class DerivativeCurve:
+    r"""How steep a loss can be, and how curved at each steepness: all that privacy accounting needs.
+
+    With :math:`m = |f'|` and :math:`\kappa = f''`, the curve lists every attainable :math:`m` in
+    ``[0, max_slope]`` together with an upper bound on :math:`\kappa` at that :math:`m`.
+
+    Parameters
+    ----------
+    max_slope
+        The largest attainable :math:`|f'|`; infinite where the loss has none, and then no worst-case
+        guarantee exists.
+    curvature
+        Vectorised: the largest :math:`f''` among all linear predictors and labels with :math:`|f'| = m`.
+    peak
+        Where ``curvature`` is largest. It must not fall below the peak nor rise above it, so that its
+        largest value on an interval is known exactly, not by sampling.
+    sign_fixed
+        Whether the label alone decides the sign of :math:`f'`.
+    outputs, rank
+        For losses of several linear predictors: how many there are, and the largest rank of the
+        Hessian in them. ``max_slope`` then bounds the gradient's Euclidean norm and ``curvature`` the
+        Hessian's largest eigenvalue. Both are 1 for a generalised linear model.
+
+    Notes
+    -----
+    Rows shorter than the declared norm are covered by the accountant because
+    :math:`\kappa(m)/m^2` does not rise with :math:`m`; :func:`expost.check_loss` verifies that.
+    """
+
+    max_slope: float
+    curvature: Callable[[FloatArray], FloatArray]
+    peak: float
+    sign_fixed: bool
+    outputs: int = 1
+    rank: int = 1
+
+    @property
+    def max_curvature(self) -> float:
+        """The largest second derivative anywhere (the smoothness of the loss)."""
+        return float(self.curvature(np.array([self.peak]))[0])
+
+    def max_curvature_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The largest curvature over slopes in each interval ``[low, high]``."""
+        return self.curvature(np.clip(self.peak, low, high))
+
+
+class Loss(ABC):
+    r"""A convex, twice differentiable loss :math:`\ell(\theta; x, y) = f(x^\top\theta; y)`.
+
+    To add one, write a frozen dataclass that sets ``name`` and defines the two properties and the two
+    methods below, then run :func:`expost.check_loss` on it. ``eta`` is the linear predictor
+    :math:`x^\top\theta`; it and ``y`` are arrays of one length, and both methods must stay finite for
+    ``|eta|`` up to 1e4.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def labels(self) -> LabelSet:
+        """The labels this loss accepts."""
+
+    @property
+    @abstractmethod
+    def curve(self) -> DerivativeCurve:
+        """All attainable slopes with the largest curvature at each."""
+
+    @abstractmethod
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """The loss :math:`f` of each record."""
+
+    @abstractmethod
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and second derivative of :math:`f` in ``eta``, together because they share their work."""
