@@ -27,7 +27,7 @@ def check_positive(
     Traceback (most recent call last):
     expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
     """
-    accepted = isinstance(value, Real) and not isinstance(value, bool)
+    accepted = not isinstance(value, bool) and isinstance(value, Real)
     number = float(value) if accepted else math.nan
     if infinite and number == math.inf:
         return number
@@ -40,7 +40,7 @@ def check_positive(
 
 def check_count(name: str, value: Any, *, way_out: str = "") -> int:
     """Return ``value`` as a positive whole number, or refuse it."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise refuse(name, "a whole number of at least 1", value, way_out)
     return int(value)
 
@@ -50,9 +50,9 @@ def check_choice(name: str, value: Any, choices: Collection[str], *, way_out: st
 
     Examples
     --------
-    >>> check_choice("calibration", "loose", ["tight", "kifer2012"])
+    >>> check_choice("report", "none", ["independent", "leverage"])
     Traceback (most recent call last):
-    expost.exceptions.ParameterError: `calibration` must be one of 'tight', 'kifer2012'; got calibration='loose'.
+    expost.exceptions.ParameterError: `report` must be one of 'independent', 'leverage'; got report='none'.
     """
     if not isinstance(value, str) or value not in choices:
         raise refuse(name, "one of " + ", ".join(map(repr, choices)), value, way_out)
