@@ -2,12 +2,21 @@
 
 from importlib.metadata import version as _version
 
+from expost import exceptions as exceptions
+from expost.estimators import (
+    LinearRegression as LinearRegression,
+    LogisticRegression as LogisticRegression,
+    SmoothedHingeClassifier as SmoothedHingeClassifier,
+)
 from expost.losses import (
     LogisticLoss as LogisticLoss,
     Loss as Loss,
     PseudoHuber as PseudoHuber,
     SmoothedHinge as SmoothedHinge,
     SquaredLoss as SquaredLoss,
+    check_loss as check_loss,
 )
+from expost.plan import Plan as Plan, calibrate as calibrate
+from expost.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 
 __version__ = _version("expost")

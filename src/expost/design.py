@@ -1,0 +1,82 @@
+"""The design matrix as the mechanism sees it: finite rows inside the declared ball, intercept included."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._parallel import map_spans
+from expost._typing import FloatArray
+from expost.exceptions import DomainError
+from expost.tables import Table
+
+_EPS = np.finfo(np.float64).eps
+
+
+class Design:
+    r"""Rows scaled into the ball of radius ``norm``, with a constant 1 appended for the intercept.
+
+    .. math:: \tilde x = \bigl(x \cdot \min(1, R/\|x\|),\; 1\bigr), \qquad
+              \|\tilde x\|^2 \le R^2 + 1
+
+    One pass over the table finds each row's scale and refuses NaN and infinity; after that, blocks of
+    rows are encoded as they are read, and no copy of the table is ever made. The same class encodes the
+    curator's table and a reader's single record.
+
+    Privacy
+    -------
+    Scaling is part of the mechanism: it is silent and it never depends on other rows. The rows are private;
+    ``dimension`` and ``radius`` are public. Scales are rounded down, so that no encoded row is longer than
+    ``radius`` whatever the rounding of its norm.
+    """
+
+    def __init__(self, table: Table, *, norm: float, fit_intercept: bool) -> None:
+        self.n_rows = table.n_rows
+        self.dimension = table.n_features + fit_intercept
+        self.radius = math.sqrt(norm**2 + fit_intercept)
+        self._table = table
+        self._intercept = fit_intercept
+        self._scales = np.concatenate(map_spans(table.n_rows, table.n_features, self._scales_of(norm)))
+
+    def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
+        """Encoded rows, block by block, in a buffer that the next block overwrites."""
+        longest = max((block.stop - block.start for block in slices), default=0)
+        buffer = np.ones((longest, self.dimension))
+        for block in slices:
+            rows = buffer[: block.stop - block.start]
+            features = rows[:, :-1] if self._intercept else rows
+            np.multiply(self._table.rows(block.start, block.stop), self._scales[block, None], out=features)
+            yield block, rows
+
+    def _scales_of(self, norm: float) -> Callable[[list[slice]], FloatArray]:
+        # Above every rounding error of the norm and of the product, so that scaled rows stay inside the ball.
+        margin = 1.0 + (self.dimension + 8) * _EPS
+
+        def scales(slices: list[slice]) -> FloatArray:
+            lengths = [_lengths(self._table.rows(block.start, block.stop)) for block in slices]
+            with np.errstate(divide="ignore", over="ignore"):
+                ratios: FloatArray = norm / (np.concatenate(lengths) * margin)
+            return np.minimum(1.0, ratios)
+
+        return scales
+
+
+def _lengths(rows: NDArray[Any]) -> FloatArray:
+    rows = np.asarray(rows, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if np.all(np.isfinite(lengths)):
+        return lengths
+    if not np.all(np.isfinite(rows)):
+        raise DomainError(
+            "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
+            "or leave such rows out, before fitting."
+        )
+    # The squares overflowed: factor the largest entry out.
+    largest = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
+    scaled = rows / largest[:, None]
+    with np.errstate(over="ignore"):  # a row too long even for that is scaled to nothing
+        lengths = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return lengths

@@ -1,0 +1,5 @@
+"""Estimators with the scikit-learn surface."""
+
+from expost.estimators.hinge import SmoothedHingeClassifier as SmoothedHingeClassifier
+from expost.estimators.linear import LinearRegression as LinearRegression
+from expost.estimators.logistic import LogisticRegression as LogisticRegression

@@ -1,0 +1,206 @@
+"""What all estimators share: the way from a table to a release, and exact losses afterwards."""
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from expost._parallel import map_spans
+from expost._typing import FloatArray
+from expost._validation import check_choice, refuse
+from expost.design import Design
+from expost.ex_post import LossTerms, ex_post_terms
+from expost.exceptions import DomainError, PrivateStateError
+from expost.losses import Loss
+from expost.mechanism import perturb
+from expost.noise import noise_source
+from expost.plan import calibrate
+from expost.regularizers import Regularizer
+from expost.tables import Table, open_table
+
+REPORTS = ("independent",)
+
+
+class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A generalised linear model released by objective perturbation.
+
+    Fitted attributes are public but for one, which is dropped on pickling and copying: the private part that
+    exact losses are computed from.
+    """
+
+    epsilon: float
+    delta: float
+    norm: float
+    l2: float | None
+    sigma: float | None
+    fit_intercept: bool
+    regularizer: Regularizer | None
+    report: str
+    calibration: str
+    random_state: Any
+
+    @abstractmethod
+    def _make_loss(self) -> Loss:
+        """The loss that the parameters describe."""
+
+    @abstractmethod
+    def _fit_labels(self, y: Any) -> FloatArray:
+        """Labels as the loss wants them, at fit time."""
+
+    @abstractmethod
+    def _encode_labels(self, y: Any) -> FloatArray:
+        """Labels as the loss wants them, after the fit."""
+
+    @abstractmethod
+    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
+        """Store the released coefficients in scikit-learn's shapes."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Release a model of ``y`` given ``X``.
+
+        Parameters
+        ----------
+        X
+            Rows of numbers: an array of any real type and order, or a pandas, polars or pyarrow frame.
+            Rows longer than ``norm`` are scaled down to it.
+        y
+            One label per row.
+
+        Privacy
+        -------
+        Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, but for
+        the private part that never leaves memory.
+        """
+        loss = self._make_loss()
+        check_choice("report", self.report, REPORTS)
+        if self.regularizer is not None and not isinstance(self.regularizer, Regularizer):
+            raise refuse("regularizer", "a Regularizer or None", self.regularizer)
+        # Everything that can be refused is refused here, before any noise is drawn.
+        plan = calibrate(
+            loss=loss,
+            norm=self.norm,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            l2=self.l2,
+            sigma=self.sigma,
+            fit_intercept=bool(self.fit_intercept),
+            calibration=self.calibration,
+        )
+        noise = noise_source(self.random_state)
+        table = open_table(X)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        labels = self._fit_labels(y)
+        _check_length(table, labels)
+        design = Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
+        release, private = perturb(plan, design, labels, loss, noise=noise, regularizer=self.regularizer)
+        intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
+        self._set_coefficients(release.coefficients[: table.n_features], intercept)
+        self.plan_ = release.plan
+        self.insecure_ = release.insecure
+        self._private = private
+        return self
+
+    @overload
+    def ex_post_losses(
+        self, X: Any, y: Any, *, member: bool = True, return_terms: Literal[False] = False
+    ) -> FloatArray: ...
+    @overload
+    def ex_post_losses(
+        self, X: Any, y: Any, *, member: bool = True, return_terms: Literal[True]
+    ) -> LossTerms: ...
+    def ex_post_losses(
+        self, X: Any, y: Any, *, member: bool = True, return_terms: bool = False
+    ) -> FloatArray | LossTerms:
+        """Exact privacy loss of each record at the coefficients that were released.
+
+        Parameters
+        ----------
+        X, y
+            Records in the units of the fit.
+        member
+            Whether the records were in the table that was fitted. Passing ``True`` for a record that
+            was not is a mistake that cannot be detected, and gives a meaningless figure.
+        return_terms
+            Return the three signed terms (:class:`~expost.ex_post.LossTerms`) instead of their size.
+
+        Privacy
+        -------
+        The result is private: it may never be published, nor told to the person it is about, because it is
+        computed from everyone's records.
+        """
+        check_is_fitted(self)
+        private = getattr(self, "_private", None)
+        if private is None:
+            raise PrivateStateError(
+                "exact losses need the private part of the fit, which is dropped when an estimator is "
+                "pickled or copied; call `ex_post_losses` on the object that was fitted, where it was fitted."
+            )
+        design = self._design(X)
+        labels = self._encode_labels(y)
+        if len(labels) != design.n_rows:
+            raise _unequal_lengths()
+        loss = self.plan_.loss
+        if not np.all(loss.labels.contains(labels)):
+            raise DomainError(
+                f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
+            )
+        terms = ex_post_terms(private, design, labels, loss, member=member)
+        return terms if return_terms else terms.loss
+
+    def _linear_predictor(self, X: Any) -> FloatArray:
+        """The linear predictor of each record, scaled into the ball as the table was."""
+        check_is_fitted(self)
+        design = self._design(X)
+        theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
+        predictor = np.empty(design.n_rows)
+
+        def work(slices: list[slice]) -> None:
+            for block, rows in design.blocks(slices):
+                predictor[block] = rows @ theta
+
+        map_spans(design.n_rows, design.dimension, work)
+        return predictor
+
+    def _design(self, X: Any) -> Design:
+        table = open_table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return Design(table, norm=self.plan_.norm, fit_intercept=self.plan_.fit_intercept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_private", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "plan_")
+
+
+def one_label_per_row(y: Any) -> np.ndarray[Any, Any]:
+    """Labels as a vector, refused without a word about their values."""
+    if y is None:
+        raise DomainError("this estimator requires y to be passed, but the target y is None.")
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        labels = np.empty((0, 0))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4
+        )
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise DomainError("y should be a 1d array with one label per row.")
+    return labels
+
+
+def _check_length(table: Table, labels: FloatArray) -> None:
+    if len(labels) != table.n_rows:
+        raise _unequal_lengths()
+
+
+def _unequal_lengths() -> DomainError:
+    return DomainError("`X` and `y` must have one label per row; they have inconsistent numbers of samples.")

@@ -1,0 +1,83 @@
+"""What the binary classifiers share: their classes."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from expost._typing import FloatArray
+from expost._validation import refuse
+from expost.estimators.base import PrivateGLM, one_label_per_row
+from expost.exceptions import DomainError, PrivacyLeakWarning
+
+
+class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
+    """A private linear classifier of two declared classes."""
+
+    classes: Sequence[Any] | None
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The linear predictor; positive for the second class."""
+        return self._linear_predictor(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more likely class of each record."""
+        second = self.decision_function(X) > 0.0
+        predicted: NDArray[Any] = self.classes_[second.astype(int)]
+        return predicted
+
+    def _fit_labels(self, y: Any) -> FloatArray:
+        labels = one_label_per_row(y)
+        self.classes_ = _inferred(labels) if self.classes is None else _declared(self.classes)
+        return self._encode_labels(labels)
+
+    def _encode_labels(self, y: Any) -> FloatArray:
+        check_is_fitted(self, "classes_")
+        labels = one_label_per_row(y)
+        first, second = (labels == label for label in self.classes_)
+        if not np.all(first | second):
+            names = ", ".join(map(repr, self.classes_.tolist()))
+            raise DomainError(
+                f"`y` has labels outside the declared classes {{{names}}}. Recode them, or declare others "
+                "with `classes`."
+            )
+        encoding = self._make_loss().labels.values
+        assert encoding is not None
+        return np.where(second, encoding[1], encoding[0])
+
+    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
+        self.coef_ = weights[None, :].copy()
+        self.intercept_ = np.array([intercept])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _declared(classes: Sequence[Any]) -> NDArray[Any]:
+    unique = np.unique(np.asarray(classes))
+    if unique.ndim != 1 or len(unique) != 2:
+        raise refuse("classes", "two different labels", classes)
+    return unique
+
+
+def _inferred(labels: NDArray[Any]) -> NDArray[Any]:
+    kind = type_of_target(labels, input_name="y", raise_unknown=True)
+    classes = np.unique(labels)
+    if kind != "binary":
+        raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if len(classes) < 2:
+        raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")
+    warnings.warn(
+        "the class labels were learnt from the table, which the guarantee does not cover; declare them "
+        "with `classes`.",
+        PrivacyLeakWarning,
+        stacklevel=4,
+    )
+    return classes

@@ -1,0 +1,69 @@
+"""A private support vector machine, smooth enough to be exact about."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from expost.estimators.classifier import BinaryClassifier
+from expost.losses import Loss, SmoothedHinge
+from expost.regularizers import Regularizer
+
+
+class SmoothedHingeClassifier(BinaryClassifier):
+    """A linear classifier with the smoothed hinge loss, released once with differential privacy.
+
+    Parameters
+    ----------
+    scale
+        The width over which the hinge's corner is rounded: smaller is closer to a support vector
+        machine and needs more regularisation.
+    epsilon, delta, norm, l2, fit_intercept, report, classes, calibration, sigma, regularizer, random_state
+        As in :class:`expost.LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, plan_, insecure_
+        As in :class:`expost.LogisticRegression`.
+
+    Privacy
+    -------
+    Every ``fit`` spends the budget again.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array(["no", "yes"] * 500)
+    >>> expost.SmoothedHingeClassifier(classes=["no", "yes"]).fit(X, y).predict(X[:2])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: float = 0.5,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        norm: float = 1.0,
+        l2: float | None = None,
+        fit_intercept: bool = True,
+        report: str = "independent",
+        classes: Sequence[Any] | None = None,
+        calibration: str = "kifer2012",
+        sigma: float | None = None,
+        regularizer: Regularizer | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.scale = scale
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.report = report
+        self.classes = classes
+        self.calibration = calibration
+        self.sigma = sigma
+        self.regularizer = regularizer
+        self.random_state = random_state
+
+    def _make_loss(self) -> Loss:
+        return SmoothedHinge(self.scale)

@@ -1,0 +1,98 @@
+"""Private linear regression."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from expost._typing import FloatArray
+from expost._validation import check_choice
+from expost.estimators.base import PrivateGLM, one_label_per_row
+from expost.exceptions import DomainError
+from expost.losses import Loss, PseudoHuber, SquaredLoss
+from expost.regularizers import Regularizer
+
+
+class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
+    """Linear regression, released once with differential privacy.
+
+    Parameters
+    ----------
+    loss
+        ``"pseudo_huber"`` has a bounded slope and so a worst-case guarantee. ``"squared"`` has none at any
+        noise scale: it requires ``sigma`` and ``l2``, and ``plan_.epsilon`` is infinite; the
+        exact losses after the fact exist all the same.
+    threshold
+        Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
+        largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
+    epsilon, delta, norm, l2, fit_intercept, report, calibration, sigma, regularizer, random_state
+        As in :class:`expost.LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_, plan_, insecure_
+        As in :class:`expost.LogisticRegression`.
+
+    Privacy
+    -------
+    Every ``fit`` spends the budget again.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X = np.linspace(-1.0, 1.0, 2001)[:, None]
+    >>> model = expost.LinearRegression(fit_intercept=False).fit(X, 2.0 * X[:, 0])
+    >>> bool(abs(model.coef_[0] - 2.0) < 0.3)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "pseudo_huber",
+        threshold: float = 1.0,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        norm: float = 1.0,
+        l2: float | None = None,
+        fit_intercept: bool = True,
+        report: str = "independent",
+        calibration: str = "kifer2012",
+        sigma: float | None = None,
+        regularizer: Regularizer | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.threshold = threshold
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.report = report
+        self.calibration = calibration
+        self.sigma = sigma
+        self.regularizer = regularizer
+        self.random_state = random_state
+
+    def predict(self, X: Any) -> FloatArray:
+        """The predicted label of each record."""
+        return self._linear_predictor(X)
+
+    def _make_loss(self) -> Loss:
+        check_choice("loss", self.loss, ("pseudo_huber", "squared"))
+        return SquaredLoss() if self.loss == "squared" else PseudoHuber(self.threshold)
+
+    def _fit_labels(self, y: Any) -> FloatArray:
+        return self._encode_labels(y)
+
+    def _encode_labels(self, y: Any) -> FloatArray:
+        labels = one_label_per_row(y)
+        try:
+            return labels.astype(np.float64)
+        except (TypeError, ValueError):  # the converter would quote the label
+            raise DomainError("`y` must hold numbers only; got something else.") from None
+
+    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
+        self.coef_ = weights.copy()
+        self.intercept_ = intercept

@@ -1,0 +1,113 @@
+"""Private logistic regression."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from expost._typing import FloatArray
+from expost.estimators.classifier import BinaryClassifier
+from expost.losses import LogisticLoss, Loss
+from expost.regularizers import Regularizer
+
+
+class LogisticRegression(BinaryClassifier):
+    r"""Binary logistic regression, released once with differential privacy.
+
+    Minimises, with Gaussian :math:`b`, labels :math:`s_i = \pm 1` and rows scaled into the ball of
+    radius ``norm``,
+
+    .. math:: \sum_i \log(1 + e^{-s_i\tilde x_i^\top\theta}) + r(\theta)
+              + \frac{\lambda}{2}\|\theta\|^2 + b^\top\theta
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget: neighbouring tables differ by one added or removed row.
+    norm
+        The largest Euclidean norm of a row of features. Longer rows are scaled down to it, here and
+        in ``predict``. Declare it; do not compute it from the table.
+    l2
+        The regularisation :math:`\lambda` of the sum (scikit-learn's ``1 / C``); by default chosen from
+        public values.
+    fit_intercept
+        Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
+    report
+        What is published beside the model: ``"independent"`` publishes nothing more.
+    classes
+        The two labels. ``None`` learns them from the table, outside the guarantee, with a warning.
+    calibration
+        The theorem that the noise scale relies on.
+    sigma
+        An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
+    regularizer
+        A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
+    random_state
+        For tests only: a seed makes the noise repeatable and the release INSECURE.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    plan_
+        The :class:`expost.Plan`: what was added and what it guarantees.
+    insecure_
+        Whether the noise came from a seed.
+
+    Privacy
+    -------
+    Every ``fit`` spends the budget again; k fits on one table, as in cross-validation or a grid search, spend
+    at most ``k * epsilon`` at ``k * delta``.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> model = expost.LogisticRegression(epsilon=1.0, delta=1e-6, norm=1.0, classes=[0, 1]).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> losses = model.ex_post_losses(X, y)  # for the curator's eyes only
+    >>> bool(losses.max() < model.plan_.epsilon)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        norm: float = 1.0,
+        l2: float | None = None,
+        fit_intercept: bool = True,
+        report: str = "independent",
+        classes: Sequence[Any] | None = None,
+        calibration: str = "kifer2012",
+        sigma: float | None = None,
+        regularizer: Regularizer | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.report = report
+        self.classes = classes
+        self.calibration = calibration
+        self.sigma = sigma
+        self.regularizer = regularizer
+        self.random_state = random_state
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, in the order of ``classes_``."""
+        predictor = self.decision_function(X)
+        return np.column_stack([expit(-predictor), expit(predictor)])
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithm of ``predict_proba``, finite however sure the model is."""
+        predictor = self.decision_function(X)
+        return np.column_stack([log_expit(-predictor), log_expit(predictor)])
+
+    def _make_loss(self) -> Loss:
+        return LogisticLoss()

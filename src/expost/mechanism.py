@@ -1,0 +1,113 @@
+"""Objective perturbation: draw, solve, check, release."""
+
+import math
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from expost._typing import FloatArray
+from expost.design import Design
+from expost.exceptions import DomainError, PrivateStateError, SolverError
+from expost.losses import Loss
+from expost.noise import NoiseSource
+from expost.objective import Objective
+from expost.plan import Plan
+from expost.regularizers import Regularizer
+from expost.solvers import Solution, minimize
+
+
+@dataclass(frozen=True)
+class Release:
+    """What objective perturbation lets out: public."""
+
+    coefficients: FloatArray
+    """The minimiser of the perturbed objective, the intercept last where there is one."""
+    plan: Plan
+    """The scales it was made with and what they guarantee."""
+    insecure: bool
+    """Whether the noise came from a seed: then the guarantee is void."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrivateFit:
+    """What the curator keeps in memory to compute exact losses: private, and never written anywhere.
+
+    Its repr shows nothing, it cannot be pickled or copied, and an estimator drops it when pickled.
+    """
+
+    coefficients: FloatArray
+    gradient: FloatArray
+    """Gradient of the objective without its tilt, there: minus the noise that was drawn."""
+    hessian: FloatArray
+    """Hessian of the objective at the released coefficients."""
+    sigma: float
+    gradient_norm: float
+    """Norm of the perturbed objective's gradient that the solver reached."""
+    floor: float
+    """The part of that norm that rounding alone may account for."""
+
+    def __repr__(self) -> str:
+        return "PrivateFit(withheld)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivateStateError("PrivateFit never leaves memory: it cannot be pickled or copied.")
+
+
+def perturb(
+    plan: Plan,
+    design: Design,
+    y: FloatArray,
+    loss: Loss,
+    *,
+    noise: NoiseSource,
+    regularizer: Regularizer | None = None,
+) -> tuple[Release, PrivateFit]:
+    r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
+
+    .. math:: b \sim N(0, \sigma^2 I), \qquad
+              \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta
+
+    Assumes a convex, twice differentiable loss and labels from its label set; the rows are inside
+    the ball by construction of the design.
+
+    Privacy
+    -------
+    Spends what ``plan`` states, once. The first part of the result is public, the second is not. If the
+    solver misses its tolerance nothing is released and the noise is never drawn again, because a second draw
+    that depends on the first would void the guarantee.
+
+    References
+    ----------
+    .. [KST12] D. Kifer, A. Smith and A. Thakurta. Private convex empirical risk minimization and
+       high-dimensional regression. COLT 2012.
+    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    """
+    if not np.all(loss.labels.contains(y)):
+        raise DomainError(
+            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."
+        )
+    tilt = noise.gaussian(plan.sigma, design.dimension)
+    objective = Objective(design, y, loss, l2=plan.l2, regularizer=regularizer, tilt=tilt)
+    tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))
+    solution = minimize(objective, tolerance=tolerance)
+    if not solution.meets(tolerance):
+        raise SolverError(
+            "the minimiser was not reached, so nothing is released and the noise is not drawn again; "
+            f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
+        )
+    return _release(plan, solution, noise), _keep(plan, solution, objective)
+
+
+def _release(plan: Plan, solution: Solution, noise: NoiseSource) -> Release:
+    coefficients = solution.theta.copy()
+    coefficients.flags.writeable = False
+    return Release(coefficients, plan, noise.insecure)
+
+
+def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:
+    here = solution.evaluation
+    if not here.precise:
+        here = objective.evaluate(solution.theta, hessian=np.float64)
+    assert here.hessian is not None
+    return PrivateFit(solution.theta, here.gradient, here.hessian, plan.sigma, here.norm, here.floor)

@@ -1,0 +1,66 @@
+"""Small problems, and an independent account of every loss to check the library against."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss with derivatives written a second time, straight from the textbook, and a way to draw labels."""
+
+    loss: Loss
+    slope: Callable
+    curvature: Callable
+    labels: Callable
+
+    def __str__(self) -> str:
+        return f"{self.loss.name}{'-soft' if getattr(self.loss, 'soft', False) else ''}"
+
+
+def sigmoid(t):
+    return 1.0 / (1.0 + np.exp(-t))
+
+
+CASES = [
+    Case(
+        LogisticLoss(),
+        lambda eta, y: sigmoid(eta) - y,
+        lambda eta, y: sigmoid(eta) * sigmoid(-eta),
+        lambda rng, n: rng.integers(0, 2, n).astype(float),
+    ),
+    Case(
+        LogisticLoss(soft=True),
+        lambda eta, y: sigmoid(eta) - y,
+        lambda eta, y: sigmoid(eta) * sigmoid(-eta),
+        lambda rng, n: rng.random(n),
+    ),
+    Case(
+        SmoothedHinge(0.3),
+        lambda eta, y: -y * sigmoid((1 - y * eta) / 0.3),
+        lambda eta, y: sigmoid((1 - y * eta) / 0.3) * sigmoid(-(1 - y * eta) / 0.3) / 0.3,
+        lambda rng, n: rng.choice([-1.0, 1.0], n),
+    ),
+    Case(
+        PseudoHuber(0.7),
+        lambda eta, y: (eta - y) / np.sqrt(1 + ((eta - y) / 0.7) ** 2),
+        lambda eta, y: (1 + ((eta - y) / 0.7) ** 2) ** -1.5,
+        lambda rng, n: rng.normal(size=n),
+    ),
+    Case(
+        SquaredLoss(), lambda eta, y: eta - y, lambda eta, y: 1.0 + 0 * eta, lambda rng, n: rng.normal(size=n)
+    ),
+]
+
+
+def rows_in_ball(rng, n, d, norm=1.0):
+    """Rows of assorted lengths, none longer than ``norm``."""
+    X = rng.normal(size=(n, d))
+    return X * (norm * rng.uniform(0.05, 1.0, n) / np.linalg.norm(X, axis=1))[:, None]
+
+
+def with_intercept(X, fit_intercept):
+    return np.column_stack([X, np.ones(len(X))]) if fit_intercept else X

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from problems import CASES, rows_in_ball
+from scipy.optimize import minimize as scipy_minimize
+
+from expost import LogisticLoss
+from expost.design import Design
+from expost.objective import Objective
+from expost.solvers import minimize
+from expost.solvers.newton import newton
+from expost.solvers.newton_cg import newton_cg
+from expost.tables import open_table
+
+
+def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rows_in_ball(rng, n, d, norm=scale), case.labels(rng, n)
+    design = Design(open_table(X), norm=scale, fit_intercept=True)
+    tilt = tilt_scale * rng.normal(size=d + 1)
+    return Objective(design, y, case.loss, l2=l2, tilt=tilt), X, y, tilt
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("solve", [newton, newton_cg], ids=["newton", "newton_cg"])
+def test_both_solvers_find_the_minimum(case, solve):
+    objective, X, y, tilt = problem(case)
+    found = solve(objective, np.zeros(7), tolerance=1e-10)
+    assert found.meets(1e-10)
+    A = np.column_stack([X, np.ones(len(X))])
+
+    def value(theta):
+        return case.loss.value(A @ theta, y).sum() + 0.25 * theta @ theta + tilt @ theta
+
+    peer = scipy_minimize(value, np.zeros(7), method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(found.theta, peer.x, atol=1e-5)
+    assert value(found.theta) <= peer.fun + 1e-9
+
+
+@pytest.mark.parametrize("solve", [newton, newton_cg], ids=["newton", "newton_cg"])
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 1e3])
+@pytest.mark.parametrize("tilt_scale", [0.0, 1e3])
+def test_the_end_is_reached_from_far_away(solve, l2, tilt_scale):
+    """Separable data, hardly any regularisation, steep tilts: full Newton steps would leave the map."""
+    rng = np.random.default_rng(2)
+    X = rows_in_ball(rng, 60, 3, norm=5.0)
+    y = (X[:, 0] > 0).astype(float)
+    design = Design(open_table(X), norm=5.0, fit_intercept=False)
+    objective = Objective(design, y, LogisticLoss(), l2=l2, tilt=tilt_scale * np.array([1.0, -1.0, 0.5]))
+    assert solve(objective, np.zeros(3), tolerance=1e-9).meets(1e-9)
+    assert solve(objective, 50.0 * rng.normal(size=3), tolerance=1e-9).meets(1e-9)
+
+
+def test_warm_starts_do_not_change_the_end():
+    """A table large enough for thinning, sorted by label as real tables are."""
+    rng = np.random.default_rng(3)
+    case = CASES[0]
+    X, y = rows_in_ball(rng, 60_000, 4), np.sort(case.labels(rng, 60_000))
+    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    objective = Objective(design, y, case.loss, l2=1.0, tilt=np.ones(5))
+    warm, cold = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(5), tolerance=1e-9)
+    assert warm.meets(1e-9)
+    assert cold.meets(1e-9)
+    np.testing.assert_allclose(warm.theta, cold.theta, rtol=1e-9, atol=1e-12)
+
+
+def test_large_dimensions_go_without_a_matrix():
+    rng = np.random.default_rng(4)
+    X, y = rows_in_ball(rng, 300, 2100), rng.integers(0, 2, 300).astype(float)
+    design = Design(open_table(X), norm=1.0, fit_intercept=False)
+    objective = Objective(design, y, LogisticLoss(), l2=0.1, tilt=rng.normal(size=2100))
+    found = minimize(objective, tolerance=1e-8)
+    assert found.meets(1e-8)
+    assert found.evaluation.hessian is None
+
+
+def test_a_hopeless_problem_is_reported_not_hidden():
+    """With l2 far below rounding the Hessian is singular in double precision; the solver says so."""
+    X = np.ones((10, 2))
+    design = Design(open_table(X), norm=2.0, fit_intercept=False)
+    objective = Objective(design, np.ones(10), LogisticLoss(), l2=1e-300, tilt=np.array([1.0, -1.0]))
+    assert not minimize(objective, tolerance=1e-10).meets(1e-10)

@@ -1,0 +1,111 @@
+"""Exact losses against a brute-force ratio of densities."""
+
+import mpmath
+import numpy as np
+import pytest
+from problems import CASES, rows_in_ball, with_intercept
+
+from expost import LogisticLoss, SmoothedL1, calibrate
+from expost.design import Design
+from expost.ex_post import ex_post_terms
+from expost.mechanism import perturb
+from expost.noise import SeededNoise
+from expost.tables import open_table
+
+SIGMA, L2 = 1.3, 0.4
+
+
+def log_density(theta, A, y, case, regularizer):
+    """The log density of a release, up to a constant: of the noise that leads there, times the Jacobian."""
+    eta = A @ theta
+    gradient = A.T @ case.slope(eta, y) + L2 * theta
+    hessian = (A * case.curvature(eta, y)[:, None]).T @ A + L2 * np.eye(len(theta))
+    if regularizer is not None:
+        gradient = gradient + regularizer.gradient(theta)
+        hessian = hessian + regularizer.hessian(theta)
+    return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("regularizer", [None, SmoothedL1(weight=0.7, scale=0.3)], ids=["l2", "l2+r"])
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no-intercept", "intercept"])
+@pytest.mark.parametrize("d", range(1, 9))
+def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercept, d):
+    rng = np.random.default_rng([d, fit_intercept])
+    n = 12
+    X, y = rows_in_ball(rng, n + 3, d), case.labels(rng, n + 3)
+    plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, fit_intercept=fit_intercept)
+    inside = Design(open_table(X[:n]), norm=1.0, fit_intercept=fit_intercept)
+    outside = Design(open_table(X[n:]), norm=1.0, fit_intercept=fit_intercept)
+    release, private = perturb(plan, inside, y[:n], case.loss, noise=SeededNoise(d), regularizer=regularizer)
+    A, theta = with_intercept(X, fit_intercept), release.coefficients
+    here = log_density(theta, A[:n], y[:n], case, regularizer)
+
+    members = ex_post_terms(private, inside, y[:n], case.loss, member=True)
+    without = [np.delete(np.arange(n), i) for i in range(n)]
+    truth = [here - log_density(theta, A[rest], y[rest], case, regularizer) for rest in without]
+    np.testing.assert_allclose(members.signed, truth, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(members.loss, np.abs(truth), rtol=1e-9, atol=1e-12)
+    assert np.all(members.determinant >= 0)
+    assert np.all(members.quadratic >= 0)
+
+    outsiders = ex_post_terms(private, outside, y[n:], case.loss, member=False)
+    joined = [np.append(np.arange(n), n + i) for i in range(3)]
+    truth = [here - log_density(theta, A[more], y[more], case, regularizer) for more in joined]
+    np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-12)
+    assert np.all(outsiders.determinant <= 0)
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_a_loss_of_a_millionth_of_a_millionth_has_ten_digits(member):
+    """A record that the model explains perfectly, against sixty-digit arithmetic."""
+    rng = np.random.default_rng(8)
+    X = rows_in_ball(rng, 30, 2, norm=9.0)
+    record = np.array([[14.0, 0.3]])
+    y = (X[:, 0] > 0).astype(float)
+    X, y = np.vstack([X, record]), np.append(y, 1.0)
+    table = X if member else X[:-1]
+    plan = calibrate(loss="logistic", sigma=0.5, l2=0.05, norm=50.0)
+    design = Design(open_table(table), norm=50.0, fit_intercept=False)
+    _, private = perturb(plan, design, y[: len(table)], LogisticLoss(), noise=SeededNoise(1))
+    one = Design(open_table(record), norm=50.0, fit_intercept=False)
+    terms = ex_post_terms(private, one, np.ones(1), LogisticLoss(), member=member)
+    with mpmath.workdps(60):
+        x, theta, gradient = (
+            mpmath.matrix(v.tolist()) for v in (record[0], private.coefficients, private.gradient)
+        )
+        p = 1 / (1 + mpmath.exp(-(x.T * theta)[0]))
+        bend = p * (1 - p) * (x.T * mpmath.inverse(mpmath.matrix(private.hessian.tolist())) * x)[0]
+        sign = -1 if member else 1
+        variance = mpmath.mpf(plan.sigma) ** 2
+        truth = (
+            -mpmath.log(1 + sign * bend)
+            + (p - 1) ** 2 * (x.T * x)[0] / (2 * variance)
+            + sign * (p - 1) * (x.T * gradient)[0] / variance
+        )
+        assert 1e-16 < abs(truth) < 1e-11
+        assert abs(terms.signed[0] / truth - 1) < 1e-10
+
+
+def test_an_impossible_member_costs_infinitely_much():
+    """A record passed as a member that outweighs the whole table: never a small or undefined figure."""
+    rng = np.random.default_rng(9)
+    X, y = rows_in_ball(rng, 5, 2, norm=0.1), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    design = Design(open_table(X), norm=100.0, fit_intercept=False)
+    plan = calibrate(loss="squared", sigma=1.0, l2=0.1, norm=100.0)
+    _, private = perturb(plan, design, y, plan.loss, noise=SeededNoise(1))
+    stranger = Design(open_table(np.array([[60.0, 80.0]])), norm=100.0, fit_intercept=False)
+    assert ex_post_terms(private, stranger, np.zeros(1), plan.loss, member=True).loss[0] == np.inf
+
+
+def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
+    rng = np.random.default_rng(10)
+    X, y = rows_in_ball(rng, 50_000, 12), rng.integers(0, 2, 50_000).astype(float)
+    plan = calibrate(loss="logistic", sigma=2.0, l2=1.0)
+    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    _, private = perturb(plan, design, y, LogisticLoss(), noise=SeededNoise(1))
+    losses = ex_post_terms(private, design, y, LogisticLoss(), member=True).loss
+    for i in (0, 1, 24_999, 25_000, 49_999):
+        one = Design(open_table(X[i : i + 1]), norm=1.0, fit_intercept=True)
+        alone = ex_post_terms(private, one, y[i : i + 1], LogisticLoss(), member=True).loss
+        assert losses[i] == pytest.approx(alone[0], rel=1e-10)

@@ -1,0 +1,115 @@
+"""The mechanism adds the noise that the plan states, once, and lets out nothing when it fails."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from problems import CASES, rows_in_ball
+from scipy import stats
+
+from expost import LogisticLoss, calibrate, mechanism
+from expost.design import Design
+from expost.exceptions import DomainError, PrivateStateError, SolverError
+from expost.mechanism import perturb
+from expost.noise import NoiseSource, SeededNoise
+from expost.tables import open_table
+
+
+def noise_passes(noise, sigma, level=1e-6):
+    """Whether recovered noise looks like N(0, sigma² I); false alarm at most ``level`` in all.
+
+    Kolmogorov-Smirnov in every coordinate, over all coordinates pooled, and on the squared norm (which is
+    where a wrong scale shows first), and Fisher's z for each pair of coordinates; Bonferroni over them all.
+    """
+    fits, d = noise.shape
+    white = noise / sigma
+    pairs = np.corrcoef(white.T)[np.triu_indices(d, 1)]
+    share = level / (d + 2 + len(pairs))
+    p_values = [stats.kstest(column, "norm").pvalue for column in white.T]
+    p_values.append(stats.kstest(white.ravel(), "norm").pvalue)
+    p_values.append(stats.kstest(np.sum(white**2, axis=1), "chi2", args=(d,)).pvalue)
+    correlated = np.abs(np.arctanh(pairs)) * np.sqrt(fits - 3) > stats.norm.isf(share / 2)
+    return min(p_values) > share and not correlated.any()
+
+
+@pytest.fixture(scope="module")
+def recovered():
+    """Minus the gradient at the released point, over thousands of fits."""
+    rng = np.random.default_rng(11)
+    X, y = rows_in_ball(rng, 40, 20), CASES[0].labels(rng, 40)
+    plan = calibrate(loss="logistic", sigma=3.0, l2=0.5)
+    design = Design(open_table(X), norm=1.0, fit_intercept=False)
+    source = SeededNoise(rng)
+    fits = [perturb(plan, design, y, LogisticLoss(), noise=source)[1] for _ in range(6000)]
+    assert all(fit.gradient_norm <= max(1e-10 * (1 + 3.0 * np.sqrt(20)), fit.floor) for fit in fits)
+    return np.array([-fit.gradient for fit in fits])
+
+
+def test_the_recovered_noise_is_the_noise_of_the_plan(recovered):
+    assert len(recovered) >= 2000
+    assert noise_passes(recovered, sigma=3.0)
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+def test_the_same_test_rejects_a_scale_that_is_off_by_five_percent(recovered, factor):
+    assert not noise_passes(recovered, sigma=3.0 * factor)
+
+
+def test_the_same_test_rejects_correlated_noise(recovered):
+    mixed = recovered.copy()
+    mixed[:, 0] = np.sqrt(0.9) * recovered[:, 0] + np.sqrt(0.1) * recovered[:, 1]
+    assert not noise_passes(mixed, sigma=3.0)
+
+
+class CountingNoise(NoiseSource):
+    insecure = True
+
+    def __init__(self):
+        self.calls = 0
+
+    def gaussian(self, scale, size):
+        self.calls += 1
+        return np.zeros(size)
+
+
+@pytest.fixture
+def small():
+    rng = np.random.default_rng(0)
+    X, y = rows_in_ball(rng, 30, 3), CASES[0].labels(rng, 30)
+    return Design(open_table(X), norm=1.0, fit_intercept=True), y
+
+
+def test_a_solver_that_misses_releases_nothing_and_never_redraws(small, monkeypatch):
+    design, y = small
+    solve = mechanism.minimize
+    monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
+    noise = CountingNoise()
+    plan = calibrate(loss="logistic")
+    with pytest.raises(SolverError, match="nothing is released"):
+        perturb(plan, design, y, LogisticLoss(), noise=noise)
+    assert noise.calls == 1
+
+
+def test_bad_labels_are_refused_before_anything_is_drawn(small):
+    design, y = small
+    noise = CountingNoise()
+    with pytest.raises(DomainError, match=r"labels outside \{0, 1\}"):
+        perturb(calibrate(loss="logistic"), design, y + 0.5, LogisticLoss(), noise=noise)
+    assert noise.calls == 0
+
+
+def test_the_private_part_shows_nothing_and_goes_nowhere(small):
+    design, y = small
+    _, private = perturb(calibrate(loss="logistic"), design, y, LogisticLoss(), noise=CountingNoise())
+    assert repr(private) == "PrivateFit(withheld)"
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(PrivateStateError, match="never leaves memory"):
+            leave(private)
+
+
+def test_the_released_coefficients_cannot_be_changed(small):
+    design, y = small
+    release, _ = perturb(calibrate(loss="logistic"), design, y, LogisticLoss(), noise=CountingNoise())
+    with pytest.raises(ValueError, match="read-only"):
+        release.coefficients[0] = 0.0
