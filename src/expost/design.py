@@ -75,8 +75,8 @@ def _lengths(rows: NDArray[Any]) -> FloatArray:
             "or leave such rows out, before fitting."
         )
     # The squares overflowed: factor the largest entry out.
-    largest = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
+    largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
     scaled = rows / largest[:, None]
+    share: FloatArray = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
     with np.errstate(over="ignore"):  # a row too long even for that is scaled to nothing
-        lengths = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-    return lengths
+        return largest * share

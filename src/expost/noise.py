@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from expost._typing import FloatArray
+from expost._validation import refuse
 
 
 class NoiseSource(ABC):
@@ -47,8 +48,11 @@ class SeededNoise(NoiseSource):
     insecure = True
 
     def __init__(self, random_state: Any) -> None:
-        generator = isinstance(random_state, np.random.Generator)
-        self._random = random_state if generator else check_random_state(random_state)
+        try:
+            generator = isinstance(random_state, np.random.Generator)
+            self._random = random_state if generator else check_random_state(random_state)
+        except ValueError:
+            raise refuse("random_state", "None, a seed or a NumPy generator", random_state) from None
 
     def gaussian(self, scale: float, size: int) -> FloatArray:
         """Repeatable draws from NumPy's generator."""

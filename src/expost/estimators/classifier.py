@@ -68,6 +68,8 @@ def _declared(classes: Sequence[Any]) -> NDArray[Any]:
 
 
 def _inferred(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise DomainError("`y` must be finite; it contains NaN or infinity.")
     kind = type_of_target(labels, input_name="y", raise_unknown=True)
     classes = np.unique(labels)
     if kind != "binary":

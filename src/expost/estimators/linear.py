@@ -93,6 +93,12 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         except (TypeError, ValueError):  # the converter would quote the label
             raise DomainError("`y` must hold numbers only; got something else.") from None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # The check of the score fits 200 rows; a budget of epsilon = 1 does not buy it an R² above one half.
+        tags.regressor_tags.poor_score = True
+        return tags
+
     def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
         self.coef_ = weights.copy()
         self.intercept_ = intercept

@@ -1,0 +1,49 @@
+# Two commands on a bare machine (Python 3.11+, pip, make): `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check-slow bench format clean
+
+demo: $(VENV)/.installed
+	$(BIN)/expost demo --out demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow"
+
+check-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python bench/fit.py
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "expost needs Python 3.11 or newer; name one with 'make PYTHON=python3.12 ...'."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+# A peer that does not install is left out here and named by the benchmark itself.
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	-$(BIN)/python -m pip install --quiet glum
+	-$(BIN)/python -m pip install --quiet diffprivlib
+	@touch $@ $(VENV)/.installed

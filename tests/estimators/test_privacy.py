@@ -1,0 +1,195 @@
+"""What an estimator lets out, and what it refuses."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+
+import expost
+from expost import mechanism
+from expost.exceptions import CalibrationError, DomainError, ExpostError, ParameterError, PrivateStateError
+
+rng = np.random.default_rng(4)
+X = rng.normal(size=(123, 3)) / 4
+Y = rng.integers(0, 2, 123)
+
+ALLOWED_STATE = {
+    *expost.LogisticRegression().get_params(),
+    "coef_",
+    "intercept_",
+    "classes_",
+    "n_features_in_",
+    "plan_",
+    "insecure_",
+    "_sklearn_version",
+}
+
+
+def fitted(**changes):
+    return expost.LogisticRegression(**{"classes": [0, 1], **changes}).fit(X, Y)
+
+
+def travelled(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def test_what_is_pickled_holds_nothing_from_the_table_but_the_coefficients():
+    """Every attribute of the loaded estimator is listed; two tables differ in the coefficients alone."""
+    model = fitted(random_state=0)
+    state = vars(travelled(model))
+    assert set(state) <= ALLOWED_STATE
+    other = expost.LogisticRegression(classes=[0, 1], random_state=0).fit(X[:50] / 2, Y[:50])
+    for name, value in vars(travelled(other)).items():
+        if name in ("coef_", "intercept_"):
+            assert not np.array_equal(value, state[name])
+        else:
+            np.testing.assert_equal(value, state[name])
+    assert repr(model) == repr(other) == repr(travelled(model))
+    assert model.get_params() == other.get_params()
+
+
+def test_the_pickled_bytes_do_not_contain_the_private_part():
+    model = fitted()
+    private = model._private
+    data = pickle.dumps(model)
+    for secret in (private.gradient, private.hessian[0], np.float64(private.gradient_norm), X[0], X[5]):
+        assert secret.tobytes() not in data
+    assert b"123" not in data.replace(b"kifer2012", b"")  # the number of rows
+
+
+def test_a_pickled_estimator_predicts_but_no_longer_knows_exact_losses(tmp_path):
+    model = fitted()
+    joblib.dump(model, tmp_path / "model.joblib")
+    loaded = joblib.load(tmp_path / "model.joblib")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    with pytest.raises(PrivateStateError, match="dropped when an estimator is pickled"):
+        loaded.ex_post_losses(X, Y)
+
+
+def test_a_seed_marks_the_model_and_the_mark_survives_saving():
+    assert travelled(fitted(random_state=1)).insecure_
+    assert not travelled(fitted()).insecure_
+    np.testing.assert_array_equal(fitted(random_state=1).coef_, fitted(random_state=1).coef_)
+
+
+def test_without_a_seed_every_fit_differs_whatever_numpys_seed():
+    coefs = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        coefs.append(fitted().coef_)
+    assert not np.array_equal(*coefs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        (
+            {"epsilon": 0.0},
+            ParameterError,
+            "`epsilon` must be a finite number with epsilon > 0; got epsilon=0.0",
+        ),
+        ({"epsilon": -1}, ParameterError, "got epsilon=-1"),
+        ({"epsilon": np.nan}, ParameterError, "got epsilon=nan"),
+        ({"epsilon": "1"}, ParameterError, "got epsilon='1'"),
+        ({"epsilon": True}, ParameterError, "got epsilon=True"),
+        ({"delta": 1.0}, ParameterError, "`delta` must be a number with 0 < delta < 1; got delta=1.0"),
+        ({"delta": 0.0}, ParameterError, "got delta=0.0"),
+        ({"l2": 0.0}, ParameterError, "`l2` must be a finite number with l2 > 0; got l2=0.0"),
+        ({"l2": -1.0}, ParameterError, "got l2=-1.0"),
+        ({"sigma": 0.0, "l2": 1.0}, ParameterError, "`sigma` must"),
+        ({"sigma": 1.0}, ParameterError, "explicit `sigma` needs an explicit `l2`"),
+        ({"norm": 0.0}, ParameterError, "`norm` must"),
+        ({"norm": np.inf}, ParameterError, "got norm=inf"),
+        ({"report": "everything"}, ParameterError, "`report` must be one of 'independent'"),
+        ({"calibration": "loose"}, ParameterError, "`calibration` must be one of"),
+        ({"regularizer": "l1"}, ParameterError, "`regularizer` must be a Regularizer"),
+        ({"classes": [1]}, ParameterError, "`classes` must be two different labels"),
+        ({"classes": [1, 1]}, ParameterError, "`classes` must be two different labels"),
+        ({"random_state": "seed"}, ParameterError, "`random_state` must be"),
+        ({"l2": 1e-9, "calibration": "kifer2012"}, CalibrationError, "Raise `l2` to 1"),
+    ],
+)
+def test_a_bad_parameter_is_refused_in_one_sentence_before_anything_is_drawn(
+    changes, error, words, monkeypatch
+):
+    monkeypatch.setattr(mechanism, "minimize", lambda *_, **__: pytest.fail("noise was drawn"))
+    with pytest.raises(error) as caught:
+        fitted(**changes)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+SECRET = 0.123456789
+
+BAD_DATA = {
+    "empty table": (X[:0], Y[:0], "at least one row"),
+    "no columns": (X[:, :0], Y, "0 feature"),
+    "NaN in a row": (np.where(X[7, 1] == X, np.nan, X), Y, "NaN or infinity"),
+    "infinity in a row": (np.where(X[7, 1] == X, np.inf, X), Y, "NaN or infinity"),
+    "text": ([[SECRET, "secret"]] * 2, [0, 1], "matrix of numbers"),
+    "one dimension": (X[:, 0], Y, "two-dimensional"),
+    "labels outside": (X, Y + 5, r"outside the declared classes {0, 1}"),
+    "labels of another type": (X, np.array(["secret"] * 123), "outside the declared classes"),
+    "NaN labels": (X, np.where(Y == 0, np.nan, 1.0), "outside the declared classes"),
+    "no labels": (X, None, "target y is None"),
+    "too few labels": (X, Y[:-1], "one label per row"),
+    "a matrix of labels": (X, np.column_stack([Y, Y]), "1d array"),
+    "ragged labels": (X, [[1], [1, 2]], "1d array"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_DATA)
+def test_bad_data_is_refused_from_public_values_only(kind, monkeypatch):
+    """No row number, count, norm or value of the table may be in the message or in the chained error."""
+    monkeypatch.setattr(mechanism, "minimize", lambda *_, **__: pytest.fail("noise was drawn"))
+    table, labels, words = BAD_DATA[kind]
+    with pytest.raises(DomainError) as caught:
+        expost.LogisticRegression(classes=[0, 1]).fit(table, labels)
+    message = str(caught.value)
+    assert words in message
+    assert "\n" not in message
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    for private in ("123", "122", "secret", str(SECRET), "(2,"):
+        assert private not in message
+
+
+def test_one_row_is_a_table():
+    model = expost.LogisticRegression(classes=[0, 1]).fit(X[:1], Y[:1])
+    assert np.all(np.isfinite(model.ex_post_losses(X[:1], Y[:1])))
+
+
+def test_one_class_is_refused_only_where_classes_are_learnt():
+    with pytest.raises(DomainError, match="only one class"):
+        expost.LogisticRegression().fit(X, np.zeros(123))
+
+
+def test_text_labels_in_regression_are_not_quoted():
+    with pytest.raises(DomainError, match="numbers only") as caught:
+        expost.LinearRegression().fit(X, ["secret"] * 123)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_squared_loss_has_no_guarantee_and_says_so():
+    with pytest.raises(CalibrationError, match="no noise scale gives SquaredLoss a worst-case guarantee"):
+        expost.LinearRegression(loss="squared").fit(X, X[:, 0])
+    model = expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0).fit(X, X[:, 0])
+    assert model.plan_.epsilon == np.inf
+
+
+def test_whether_an_error_is_raised_does_not_depend_on_rows_inside_the_domain():
+    """Long rows, duplicate rows, zero rows, one class: all of them are tables and none of them raises."""
+    for table, labels in [
+        (1e6 * X, Y),
+        (np.repeat(X[:1], 50, axis=0), np.zeros(50)),
+        (np.zeros_like(X), Y),
+        (X, np.ones(123)),
+        (np.full((3, 3), 1e300), np.array([0, 1, 0])),
+    ]:
+        expost.LogisticRegression(classes=[0, 1]).fit(table, labels)
+
+
+def test_every_error_is_one_of_ours():
+    for error in (CalibrationError, DomainError, ParameterError, PrivateStateError):
+        assert issubclass(error, ExpostError)

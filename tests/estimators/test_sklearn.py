@@ -1,0 +1,116 @@
+"""The estimators keep scikit-learn's contract."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression as Peer, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import expost
+from expost.exceptions import PrivacyLeakWarning
+
+
+@pytest.mark.filterwarnings("ignore::expost.exceptions.PrivacyLeakWarning")
+@parametrize_with_checks(
+    [
+        expost.LogisticRegression(),
+        expost.SmoothedHingeClassifier(),
+        expost.LinearRegression(),
+        expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0),
+    ]
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(400, 5))
+X /= 1.001 * np.linalg.norm(X, axis=1).max()
+Y = (rng.random(400) < 1 / (1 + np.exp(-8 * X[:, 0]))).astype(int)
+ESTIMATORS = {
+    "logistic": expost.LogisticRegression(classes=[0, 1]),
+    "hinge": expost.SmoothedHingeClassifier(classes=[0, 1]),
+    "pseudo_huber": expost.LinearRegression(),
+    "squared": expost.LinearRegression(loss="squared", sigma=3.0, l2=1.0),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_pipelines_clones_and_searches(name):
+    """They compose; that each of these fits spends its budget again is said in docs/limitations.md."""
+    model = clone(ESTIMATORS[name])
+    halve = FunctionTransformer(lambda table: table / 2)
+    assert make_pipeline(halve, model).fit(X, Y).predict(X).shape == (400,)
+    assert len(cross_val_score(model, X, Y, cv=3)) == 3
+    grid = {"sigma": [1.0, 2.0], "l2": [0.5]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, Y)
+    assert search.best_estimator_.plan_.l2 == 0.5
+
+
+def test_feature_names_are_kept_and_checked():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = clone(ESTIMATORS["logistic"]).fit(frame, Y)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("badce")])
+    with pytest.raises(ValueError, match="feature names"):
+        model.ex_post_losses(frame.rename(columns={"a": "z"}), Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("abcd")])
+    with pytest.raises(ValueError, match="expecting 5 features"):
+        clone(model).fit(X, Y).ex_post_losses(X[:, :4], Y)
+
+
+@pytest.mark.parametrize("l2", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
+    """As sigma goes to 0. The peer sees the intercept as a feature, because ours is regularised."""
+    A = np.column_stack([X, np.ones(400)]) if fit_intercept else X
+    ours = expost.LogisticRegression(classes=[0, 1], sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(
+        X, Y
+    )
+    peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
+    got = np.append(ours.coef_[0], ours.intercept_) if fit_intercept else ours.coef_[0]
+    np.testing.assert_allclose(got, peer.coef_[0], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(A), atol=1e-6)
+
+    target = 3.0 * X[:, 0] + 0.1 * rng.normal(size=400)
+    ours = expost.LinearRegression(loss="squared", sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(
+        X, target
+    )
+    peer = Ridge(alpha=l2, fit_intercept=False, solver="cholesky").fit(A, target)
+    got = np.append(ours.coef_, ours.intercept_) if fit_intercept else ours.coef_
+    np.testing.assert_allclose(got, peer.coef_, rtol=1e-6, atol=1e-6)
+
+
+def test_classes_learnt_from_the_table_are_warned_about():
+    with pytest.warns(PrivacyLeakWarning, match="declare them"):
+        model = expost.LogisticRegression().fit(X, Y)
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_declared_classes_may_be_any_two_labels_in_any_order():
+    words = np.array(["no", "yes"])[Y]
+    model = expost.LogisticRegression(classes=["yes", "no"], random_state=0).fit(X, words)
+    numbers = expost.LogisticRegression(classes=[0, 1], random_state=0).fit(X, Y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(model.coef_, numbers.coef_)
+    np.testing.assert_array_equal(model.ex_post_losses(X, words), numbers.ex_post_losses(X, Y))
+    model.fit(X[Y == 1], words[Y == 1])  # one class alone is a table like any other
+
+
+def test_log_probabilities_stay_finite():
+    model = clone(ESTIMATORS["logistic"]).set_params(norm=1e4, sigma=1.0, l2=1e-3).fit(1e4 * X, Y)
+    assert np.all(np.isfinite(model.predict_log_proba(1e4 * X)))
+
+
+def test_terms_add_up_to_the_loss():
+    model = clone(ESTIMATORS["logistic"]).fit(X, Y)
+    terms = model.ex_post_losses(X, Y, return_terms=True)
+    np.testing.assert_array_equal(terms.loss, model.ex_post_losses(X, Y))
+    np.testing.assert_allclose(terms.determinant + terms.quadratic + terms.inner_product, terms.signed)
+    assert repr(terms) == "LossTerms(withheld)"
