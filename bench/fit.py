@@ -26,7 +26,7 @@ import expost
 
 L2 = 1.0
 SIGMA = 4.0
-BLOCK = 10_000
+BLOCK = 2_000
 
 
 def make_data(rows, features, seed=0):
@@ -72,7 +72,7 @@ PEERS = {
     "scikit-learn newton-cholesky, its default tol": (None, scikit("newton-cholesky", 1e-4)),
     "scikit-learn lbfgs": (None, scikit("lbfgs", 1e-6)),
     "glum irls-ls": ("glum", glum),
-    "diffprivlib": ("diffprivlib", diffprivlib),
+    "diffprivlib": ("diffprivlib.models", diffprivlib),
 }
 GOALS = {"scikit-learn newton-cholesky": (0.35, 0.5), "glum irls-ls": (0.5, 0.9)}
 
@@ -88,12 +88,16 @@ def final_gradient_norm(name, model, X, y):
     return float(np.linalg.norm(np.append(X.T @ residual + L2 * weights, residual.sum())))
 
 
-def installed(package):
+def why_absent(package):
+    """Why a peer cannot take part, or nothing where it can."""
     try:
-        importlib.import_module(package)
-    except ImportError:
-        return False
-    return True
+        if package is not None:
+            importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        return "not installed" if error.name == package else f"does not import: {error}"
+    except ImportError as error:
+        return f"does not import: {error}".partition(" (/")[0]
+    return None
 
 
 def compare_fits(X, y, repeats):
@@ -101,7 +105,7 @@ def compare_fits(X, y, repeats):
     times, norms = {}, {}
     for repeat in range(repeats):
         for name, (package, fit) in PEERS.items():
-            if (package is not None and not installed(package)) or (repeat and times[name] > 60):
+            if why_absent(package) or (repeat and times[name] > 60):
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -136,8 +140,8 @@ def extra_memory(rows, features):
 
 def measure_memory(rows, features):
     """What the fresh process does."""
-    ours(*make_data(50_000, features))  # libraries and thread buffers are there before the count begins
     X, y = make_data(rows, features)
+    ours(X[:20_000], y[:20_000])  # libraries and thread buffers are there before the count begins
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     model = ours(X, y)
     after_fit = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -192,8 +196,8 @@ def main():
     for column in ("peer", "seconds", "final gradient norm", "ours / peer", "goal", "at most"):
         table.add_column(column, justify="left" if column == "peer" else "right")
     for name in PEERS:
-        if name not in times:
-            table.add_row(name, "not installed", "", "", "", "")
+        if reason := why_absent(PEERS[name][0]):
+            table.add_row(f"{name} ({reason})", "absent", "", "", "", "")
             continue
         norm = "unknowable" if norms[name] is None else f"{norms[name]:.1e}"
         goal = [f"{limit:g}" for limit in GOALS.get(name, ())] or ["", ""]

@@ -13,8 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
-# A block, with the scaled copy that a Hessian needs, stays inside a core's second-level cache.
-_BLOCK_NUMBERS = 65_536
+# Long enough that a block's work outweighs the interpreter's, short enough to stay in a core's cache.
+_BLOCK_NUMBERS = 262_144
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
 

@@ -1,7 +1,7 @@
 """The design matrix as the mechanism sees it: finite rows inside the declared ball, intercept included."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,8 @@ class Design:
     .. math:: \tilde x = \bigl(x \cdot \min(1, R/\|x\|),\; 1\bigr), \qquad
               \|\tilde x\|^2 \le R^2 + 1
 
-    One pass over the table finds each row's scale and refuses NaN and infinity; after that, blocks of
-    rows are encoded as they are read, and no copy of the table is ever made. The same class encodes the
-    curator's table and a reader's single record.
+    Blocks of rows are encoded as they are read, and no copy of the table is ever made. The same class
+    encodes the curator's table and a reader's single record.
 
     Privacy
     -------
@@ -37,36 +36,48 @@ class Design:
         self.dimension = table.n_features + fit_intercept
         self.radius = math.sqrt(norm**2 + fit_intercept)
         self._table = table
+        self._norm = norm
         self._intercept = fit_intercept
-        self._scales = np.concatenate(map_spans(table.n_rows, table.n_features, self._scales_of(norm)))
+        self._scales: FloatArray | None = None
+
+    def scan(self) -> None:
+        """Look at every row once: refuse NaN and infinity, and remember the scales for the passes to come.
+
+        Without it, each block is checked and scaled as it is read, which is what a single pass wants.
+        """
+
+        def work(slices: list[slice]) -> FloatArray:
+            return np.concatenate([self._scales_of(self._table.rows(s.start, s.stop)) for s in slices])
+
+        self._scales = np.concatenate(map_spans(self.n_rows, self._table.n_features, work))
 
     def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
         """Encoded rows, block by block, in a buffer that the next block overwrites."""
         longest = max((block.stop - block.start for block in slices), default=0)
         buffer = np.ones((longest, self.dimension))
         for block in slices:
-            rows = buffer[: block.stop - block.start]
+            raw = self._table.rows(block.start, block.stop)
+            scales = self._scales_of(raw) if self._scales is None else self._scales[block]
+            rows = buffer[: len(raw)]
             features = rows[:, :-1] if self._intercept else rows
-            np.multiply(self._table.rows(block.start, block.stop), self._scales[block, None], out=features)
+            if np.all(scales == 1.0):
+                np.copyto(features, raw)
+            else:
+                np.multiply(raw, scales[:, None], out=features)
             yield block, rows
 
-    def _scales_of(self, norm: float) -> Callable[[list[slice]], FloatArray]:
+    def _scales_of(self, raw: NDArray[Any]) -> FloatArray:
         # Above every rounding error of the norm and of the product, so that scaled rows stay inside the ball.
         margin = 1.0 + (self.dimension + 8) * _EPS
-
-        def scales(slices: list[slice]) -> FloatArray:
-            lengths = [_lengths(self._table.rows(block.start, block.stop)) for block in slices]
-            with np.errstate(divide="ignore", over="ignore"):
-                ratios: FloatArray = norm / (np.concatenate(lengths) * margin)
-            return np.minimum(1.0, ratios)
-
-        return scales
+        with np.errstate(divide="ignore", over="ignore"):
+            ratios: FloatArray = self._norm / (_lengths(raw) * margin)
+        return np.minimum(1.0, ratios)
 
 
 def _lengths(rows: NDArray[Any]) -> FloatArray:
     rows = np.asarray(rows, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        lengths: FloatArray = np.sqrt(np.vecdot(rows, rows))
     if np.all(np.isfinite(lengths)):
         return lengths
     if not np.all(np.isfinite(rows)):
@@ -77,6 +88,6 @@ def _lengths(rows: NDArray[Any]) -> FloatArray:
     # The squares overflowed: factor the largest entry out.
     largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
     scaled = rows / largest[:, None]
-    share: FloatArray = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    share: FloatArray = np.sqrt(np.vecdot(scaled, scaled))
     with np.errstate(over="ignore"):  # a row too long even for that is scaled to nothing
         return largest * share

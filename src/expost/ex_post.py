@@ -79,19 +79,23 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
         ) from None
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
+    half = design.dimension // 2  # the triangle's empty quarter is not multiplied
+    upper_left, right = np.ascontiguousarray(whiten[:half, :half]), np.ascontiguousarray(whiten[:, half:])
+    directions = np.column_stack([fit.coefficients, fit.gradient])
     sign = -1.0 if member else 1.0
     variance = fit.sigma**2
     determinant, quadratic, inner_product = (np.empty(design.n_rows) for _ in range(3))
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):
-            slope, curvature = loss.derivatives(rows @ fit.coefficients, y[block])
-            white = rows @ whiten
-            leverage = curvature * np.einsum("ij,ij->i", white, white)
+            predictor, along = (rows @ directions).T
+            slope, curvature = loss.derivatives(predictor, y[block])
+            left, rest = rows[:, :half] @ upper_left, rows @ right
+            leverage = curvature * (np.vecdot(left, left) + np.vecdot(rest, rest))
             with np.errstate(divide="ignore"):
                 determinant[block] = -np.log1p(sign * np.minimum(leverage, 1.0) if member else leverage)
-            quadratic[block] = slope**2 * np.einsum("ij,ij->i", rows, rows) / (2.0 * variance)
-            inner_product[block] = sign * slope * (rows @ fit.gradient) / variance
+            quadratic[block] = slope**2 * np.vecdot(rows, rows) / (2.0 * variance)
+            inner_product[block] = sign * slope * along / variance
 
     map_spans(design.n_rows, design.dimension, work)
     return LossTerms(determinant, quadratic, inner_product)

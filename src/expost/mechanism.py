@@ -87,6 +87,7 @@ def perturb(
         raise DomainError(
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."
         )
+    design.scan()  # refuses NaN and infinity before anything is drawn
     tilt = noise.gaussian(plan.sigma, design.dimension)
     objective = Objective(design, y, loss, l2=plan.l2, regularizer=regularizer, tilt=tilt)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))

@@ -174,6 +174,7 @@ class Objective:
                 if scaled is None:  # the first block is the longest
                     scaled = np.empty(rows.shape, dtype=precision)
                 part = scaled[: len(rows)]
-                np.multiply(rows, np.sqrt(curvature)[:, None], out=part, casting="same_kind")
+                np.copyto(part, rows, casting="same_kind")
+                part *= np.sqrt(curvature).astype(precision)[:, None]
                 sums.hessian += part.T @ part  # BLAS sees the symmetry and does half the work
         return sums
