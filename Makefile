@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check-slow bench format clean
+.PHONY: demo test check-slow bench figures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/expost demo --out demo
@@ -20,6 +20,9 @@ check-slow: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python bench/fit.py
+
+figures: $(VENV)/.installed-figures
+	$(BIN)/python bench/figures.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -39,6 +42,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[figures]"
 	@touch $@ $(VENV)/.installed
 
 # A peer that does not install is left out here and named by the benchmark itself.

@@ -1,4 +1,4 @@
-"""Draw the figures of README and docs: `python docs/make_figures.py` (needs the extra `figures`)."""
+"""Draw the figures of README and docs: `make figures`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from expost.demo import demonstrate
 
-HERE = Path(__file__).parent / "figures"
+HERE = Path(__file__).parent.parent / "docs" / "figures"
 # Okabe and Ito's palette, told apart by every kind of colour vision.
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
