@@ -17,7 +17,7 @@ def run(*arguments):
 def test_the_demo_shows_the_plan_and_the_losses_and_writes_them(tmp_path):
     result = run("demo", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    assert "epsilon" in result.output
+    assert "whole publication: ε = 1 at δ = 1e-06" in result.output
     assert "median" in result.output
     lines = (tmp_path / "private" / "losses.csv").read_text().splitlines()
     assert lines[0].startswith("# PRIVATE")

@@ -2,7 +2,8 @@
 
 from importlib.metadata import version as _version
 
-from expost import exceptions as exceptions
+from expost import exceptions as exceptions, gaussian as gaussian, goe as goe
+from expost.calibration import calibrate as calibrate
 from expost.estimators import (
     LinearRegression as LinearRegression,
     LogisticRegression as LogisticRegression,
@@ -16,7 +17,7 @@ from expost.losses import (
     SquaredLoss as SquaredLoss,
     check_loss as check_loss,
 )
-from expost.plan import Plan as Plan, calibrate as calibrate
+from expost.plan import Plan as Plan
 from expost.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 
 __version__ = _version("expost")

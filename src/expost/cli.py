@@ -16,7 +16,6 @@ from rich.table import Table
 from expost._typing import FloatArray
 from expost.demo import demonstrate, write_losses
 from expost.exceptions import ExpostError
-from expost.plan import Plan
 
 app = typer.Typer(
     add_completion=True,
@@ -76,31 +75,13 @@ def demo(
         shown = demonstrate(epsilon=epsilon, delta=delta)
     path = out / "private" / "losses.csv"
     write_losses(path, shown.losses.tolist())
-    console.print(plan_table(shown.model.plan_))
+    console.print(shown.model.plan_)
     console.print()
     console.print(histogram(shown.losses, shown.model.plan_.epsilon))
     console.print(
         f"\n[bold]Private[/bold], for the curator's eyes only: {path}\n"
         "It holds the exact loss of every person, computed from everyone's records. Never publish it."
     )
-
-
-def plan_table(plan: Plan) -> Table:
-    """What was released, what was added to it, and what that guarantees: all public."""
-    table = Table(title="Plan (public, made before any data was touched)", title_justify="left")
-    table.add_column("What")
-    table.add_column("Value", justify="right")
-    table.add_column("Meaning")
-    table.add_row("loss", plan.loss.name, "the loss of one record")
-    table.add_row("epsilon", f"{plan.epsilon:g}", "worst case for anyone, in log-odds")
-    table.add_row("delta", f"{plan.delta:g}", "probability mass that the worst case leaves out")
-    table.add_row("sigma", f"{plan.sigma:.6g}", "standard deviation of the noise in the objective")
-    table.add_row("l2", f"{plan.l2:.6g}", "strength of the quadratic regulariser")
-    table.add_row(
-        "norm", f"{plan.norm:g}", "largest length of a row of features; longer ones are scaled down"
-    )
-    table.add_row("calibration", plan.calibration, "theorem that the guarantee rests on")
-    return table
 
 
 def histogram(losses: FloatArray, worst: float, bins: int = 12) -> Table:

@@ -71,6 +71,8 @@ class Design:
         margin = 1.0 + (self.dimension + 8) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
             ratios: FloatArray = self._norm / (_lengths(raw) * margin)
+        # A ratio this small has lost digits to underflow; the row goes to the centre of the ball.
+        ratios[ratios < 1e-290] = 0.0
         return np.minimum(1.0, ratios)
 
 

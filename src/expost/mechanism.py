@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, overload
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
 from expost._typing import FloatArray
 from expost.design import Design
@@ -14,19 +15,8 @@ from expost.noise import NoiseSource
 from expost.objective import Objective
 from expost.plan import Plan
 from expost.regularizers import Regularizer
+from expost.release import Release
 from expost.solvers import Solution, minimize
-
-
-@dataclass(frozen=True)
-class Release:
-    """What objective perturbation lets out: public."""
-
-    coefficients: FloatArray
-    """The minimiser of the perturbed objective, the intercept last where there is one."""
-    plan: Plan
-    """The scales it was made with and what they guarantee."""
-    insecure: bool
-    """Whether the noise came from a seed: then the guarantee is void."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -68,6 +58,13 @@ def perturb(
     .. math:: b \sim N(0, \sigma^2 I), \qquad
               \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta
 
+    and, where the plan says so, statistics at it (Algorithms "release g", "release H" and "the smallest
+    eigenvalue" of [RW21]_):
+
+    .. math:: \hat g = \nabla J(\hat\theta; D) + N(0, \sigma_2^2 I), \qquad
+              \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad
+              \hat\lambda = \lambda_{\min}(\nabla^2 J(\hat\theta; D)) + N(0, \sigma_4^2)
+
     Assumes a convex, twice differentiable loss and labels from its label set; the rows are inside
     the ball by construction of the design.
 
@@ -97,13 +94,8 @@ def perturb(
             "the minimiser was not reached, so nothing is released and the noise is not drawn again; "
             f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
         )
-    return _release(plan, solution, noise), _keep(plan, solution, objective)
-
-
-def _release(plan: Plan, solution: Solution, noise: NoiseSource) -> Release:
-    coefficients = solution.theta.copy()
-    coefficients.flags.writeable = False
-    return Release(coefficients, plan, noise.insecure)
+    private = _keep(plan, solution, objective)
+    return _publish(plan, private, regularizer, noise), private
 
 
 def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:
@@ -112,3 +104,36 @@ def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:
         here = objective.evaluate(solution.theta, hessian=np.float64)
     assert here.hessian is not None
     return PrivateFit(solution.theta, here.gradient, here.hessian, plan.sigma, here.norm, here.floor)
+
+
+def _publish(plan: Plan, private: PrivateFit, regularizer: Regularizer | None, noise: NoiseSource) -> Release:
+    """The coefficients, and the statistics at them that the plan pays for, each with its own noise."""
+    dimension = len(private.coefficients)
+    gradient = hessian = eigenvalue = None
+    if plan.sigma_gradient is not None:
+        gradient = private.gradient + noise.gaussian(plan.sigma_gradient, dimension)
+    if plan.sigma_hessian is not None:
+        hessian = private.hessian + noise.symmetric(plan.sigma_hessian, dimension)
+    if plan.sigma_eigenvalue is not None:
+        smallest = float(eigvalsh(private.hessian, subset_by_index=(0, 0))[0])
+        eigenvalue = smallest + float(noise.gaussian(plan.sigma_eigenvalue, 1)[0])
+    return Release(
+        plan=plan,
+        coefficients=_frozen(private.coefficients.copy()),
+        regularizer=regularizer,
+        gradient=_frozen(gradient),
+        hessian=_frozen(hessian),
+        eigenvalue=eigenvalue,
+        insecure=noise.insecure,
+    )
+
+
+@overload
+def _frozen(array: FloatArray) -> FloatArray: ...
+@overload
+def _frozen(array: FloatArray | None) -> FloatArray | None: ...
+def _frozen(array: FloatArray | None) -> FloatArray | None:
+    """The same array, from now on read-only."""
+    if array is not None:
+        array.flags.writeable = False
+    return array

@@ -1,5 +1,6 @@
 """Where noise comes from: OpenDP's exact sampler for releases, and a seeded twin for tests."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -19,6 +20,18 @@ class NoiseSource(ABC):
     @abstractmethod
     def gaussian(self, scale: float, size: int) -> FloatArray:
         """``size`` independent draws from the normal law with mean zero and standard deviation ``scale``."""
+
+    def symmetric(self, scale: float, dimension: int) -> FloatArray:
+        r"""Draw from ``scale`` times the Gaussian orthogonal ensemble :math:`(Z + Z^\top)/\sqrt2`.
+
+        Variance ``scale**2`` off the diagonal and twice that on it, from ``d(d+1)/2`` draws.
+        """
+        rows, columns = np.triu_indices(dimension)
+        draws = self.gaussian(scale, len(rows))
+        draws[rows == columns] *= math.sqrt(2.0)
+        matrix = np.zeros((dimension, dimension))
+        matrix[rows, columns] = matrix[columns, rows] = draws
+        return matrix
 
 
 class ExactNoise(NoiseSource):

@@ -1,136 +1,119 @@
-"""Plan: every noise scale and what it guarantees, fixed before any data is touched."""
+"""Plan: every noise scale and its certificate, fixed before any data is touched."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-from expost._validation import check_choice, check_positive, refuse
-from expost.exceptions import CalibrationError
-from expost.losses import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from rich.table import Table
 
-LOSSES: dict[str, type[Loss]] = {
-    loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
-}
-CALIBRATIONS = ("kifer2012",)
+from expost import gaussian
+from expost.accounting import PrivacyProfile
+from expost.losses import Loss
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a release will add and what that guarantees: public, printable, comparable, made without data.
+    """What a publication will contain, what noise each part gets, and what all of it guarantees.
 
-    ``epsilon`` is infinite where the loss has no worst case.
+    Made by :func:`expost.calibrate`, without data. Frozen, comparable, printable.
+
+    Attributes
+    ----------
+    epsilon, delta
+        The guarantee for the whole publication, under adding or removing one row. ``epsilon`` is infinite
+        where the loss has no worst case.
+    sigma
+        Noise of the tilt that the model's objective gets.
+    l2
+        The quadratic regulariser of the objective, a sum.
+    sigma_gradient, sigma_hessian, sigma_eigenvalue
+        Noise of the gradient, of the Hessian and of its smallest eigenvalue at the released coefficients;
+        None where the statistic is not released.
+    loss, norm, fit_intercept, report, calibration
+        What the plan was made for.
     """
 
     loss: Loss
     norm: float
     fit_intercept: bool
+    report: str
+    calibration: str
     epsilon: float
     delta: float
     sigma: float
     l2: float
-    calibration: str
+    sigma_gradient: float | None = None
+    sigma_hessian: float | None = None
+    sigma_eigenvalue: float | None = None
 
     @property
     def radius(self) -> float:
         """The largest norm of an encoded row: the intercept is one more feature, constant 1."""
         return math.hypot(self.norm, 1.0) if self.fit_intercept else self.norm
 
+    def delta_at(self, epsilon: float) -> float:
+        """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
 
-def calibrate(
-    *,
-    loss: Loss | str = "logistic",
-    norm: float = 1.0,
-    epsilon: float = 1.0,
-    delta: float = 1e-6,
-    l2: float | None = None,
-    sigma: float | None = None,
-    fit_intercept: bool = False,
-    calibration: str = "kifer2012",
-) -> Plan:
-    r"""Choose the noise scale and the regularisation that meet a budget, without seeing any data.
+        See :class:`expost.accounting.PrivacyProfile`. Public.
+        """
+        return 1.0 if self.profile is None else self.profile.delta(epsilon).upper
 
-    With :math:`\xi` the largest gradient norm and :math:`\beta` the largest curvature of one record's loss,
-    the classical recipe ([KST12]_; Theorem 1 of [RW21]_, which prints the variance as a standard
-    deviation) is
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε that is certified at ``delta``, to about 1e-6; infinite where none is. Public."""
+        return math.inf if self.profile is None else self.profile.epsilon(delta)
 
-    .. math:: \lambda \ge 2\beta/\epsilon, \qquad
-              \sigma^2 = \xi^2 \, \frac{8\log(2/\delta) + 4\epsilon}{\epsilon^2}
-
-    Parameters
-    ----------
-    loss
-        A loss or the name of one.
-    norm
-        The largest norm of a row of features.
-    epsilon, delta
-        The budget. Where ``sigma`` is given, ``epsilon`` is not a budget but a result.
-    l2
-        The regularisation :math:`\lambda`; by default the smallest that the theorem allows.
-    sigma
-        Take this noise scale as it is (``l2`` is then required) and state what it guarantees at ``delta``.
-    fit_intercept
-        Whether a constant 1 is appended to every row; it counts towards the row's norm.
-    calibration
-        The theorem to rely on.
-
-    Privacy
-    -------
-    Public in, public out.
-
-    References
-    ----------
-    .. [KST12] D. Kifer, A. Smith and A. Thakurta. Private convex empirical risk minimization and
-       high-dimensional regression. COLT 2012.
-    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
-
-    Examples
-    --------
-    >>> plan = calibrate(loss="logistic", epsilon=1.0, delta=1e-6)
-    >>> round(plan.sigma, 4), plan.l2
-    (10.9576, 0.5)
-    """
-    loss = _as_loss(loss)
-    norm = check_positive("norm", norm)
-    delta = check_positive("delta", delta, below=1.0)
-    calibration = check_choice("calibration", calibration, CALIBRATIONS)
-    radius = math.hypot(norm, 1.0) if fit_intercept else norm
-    slope = loss.curve.max_slope * radius
-    curvature = loss.curve.max_curvature * radius**2
-    if sigma is not None:
-        sigma = check_positive("sigma", sigma)
-        l2 = check_positive("l2", l2, way_out="An explicit `sigma` needs an explicit `l2`.")
-        epsilon = _kifer_epsilon(sigma, l2, delta, slope, curvature)
-        return Plan(loss, norm, fit_intercept, epsilon, delta, sigma, l2, calibration)
-    epsilon = check_positive("epsilon", epsilon)
-    if math.isinf(slope):
-        raise CalibrationError(
-            f"no noise scale gives {type(loss).__name__} a worst-case guarantee: its slope is unbounded. "
-            "Give `sigma` and `l2` to fit without one, or choose loss='pseudo_huber'."
+    @cached_property
+    def profile(self) -> PrivacyProfile | None:
+        """The privacy profile of the whole publication, where one exists."""
+        curve = self.loss.curve
+        if math.isinf(curve.max_slope):
+            return None
+        return PrivacyProfile(
+            curve,
+            norm=self.radius,
+            l2=self.l2,
+            sigma=self.sigma,
+            sigma_gradient=self.sigma_gradient,
+            sigma_hessian=self.sigma_hessian,
+            sigma_eigenvalue=self.sigma_eigenvalue,
         )
-    floor = 2.0 * curvature / epsilon
-    l2 = floor if l2 is None else check_positive("l2", l2)
-    if l2 < floor:
-        raise CalibrationError(
-            f"calibration='kifer2012' needs l2 >= {floor:.6g} at epsilon={epsilon:g}; got l2={l2:g}. "
-            f"Raise `l2` to {floor:.6g} or `epsilon` to {2.0 * curvature / l2:.6g}."
+
+    def parts(self) -> Iterator[tuple[str, float, float]]:
+        """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.
+
+        The shares do not add up to ``epsilon``: parts released together cost less than the sum of each alone.
+        """
+        curve = self.loss.curve
+        slope, bend = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
+        alone = math.inf
+        if not math.isinf(slope):
+            alone = PrivacyProfile(curve, norm=self.radius, l2=self.l2, sigma=self.sigma).epsilon(self.delta)
+        yield "coefficients", self.sigma, alone
+        for name, scale, sensitivity in (
+            ("gradient", self.sigma_gradient, slope),
+            ("Hessian", self.sigma_hessian, bend * math.sqrt(curve.rank / 2.0)),
+            ("smallest eigenvalue", self.sigma_eigenvalue, bend),
+        ):
+            if scale is not None:
+                yield name, scale, float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale))
+
+    def __rich__(self) -> Table:
+        table = Table(title="Plan (public, made without data)", title_justify="left")
+        table.add_column("released")
+        table.add_column("noise scale", justify="right")
+        table.add_column("ε it alone would cost", justify="right")
+        for name, scale, alone in self.parts():
+            table.add_row(name, f"{scale:.6g}", f"{alone:.4g}")
+        promise = (
+            "no worst case exists for this loss: ε = ∞"
+            if math.isinf(self.epsilon)
+            else f"whole publication: ε = {self.epsilon:.6g} at δ = {self.delta:g}"
         )
-    scale = slope * math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * epsilon) / epsilon
-    return Plan(loss, norm, fit_intercept, epsilon, delta, scale, l2, calibration)
-
-
-def _as_loss(loss: Any) -> Loss:
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]()
-    raise refuse("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss)
-
-
-def _kifer_epsilon(sigma: float, l2: float, delta: float, slope: float, curvature: float) -> float:
-    """The smallest budget whose classical recipe asks for no more than these scales."""
-    if math.isinf(slope):
-        return math.inf
-    share = (slope / sigma) ** 2
-    # The positive root of epsilon² = share (8 log(2/delta) + 4 epsilon).
-    root = 2.0 * share + math.sqrt(4.0 * share**2 + 8.0 * share * math.log(2.0 / delta))
-    return max(root, 2.0 * curvature / l2) * (1.0 + 1e-12)
+        table.caption = (
+            f"{promise}\n{self.loss}, rows of norm ≤ {self.norm:g}"
+            f"{' and an intercept' if self.fit_intercept else ''}\n"
+            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}"
+        )
+        table.caption_justify = "left"
+        return table

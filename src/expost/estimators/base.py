@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expost._parallel import map_spans
 from expost._typing import FloatArray
 from expost._validation import check_choice, refuse
+from expost.calibration import calibrate
 from expost.design import Design
 from expost.ex_post import LossTerms, ex_post_terms
 from expost.exceptions import DomainError, PrivateStateError
 from expost.losses import Loss
 from expost.mechanism import perturb
 from expost.noise import noise_source
-from expost.plan import calibrate
 from expost.regularizers import Regularizer
 from expost.tables import Table, open_table
 

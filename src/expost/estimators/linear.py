@@ -57,7 +57,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
-        calibration: str = "kifer2012",
+        calibration: str = "tight",
         sigma: float | None = None,
         regularizer: Regularizer | None = None,
         random_state: Any = None,

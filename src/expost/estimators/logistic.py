@@ -82,7 +82,7 @@ class LogisticRegression(BinaryClassifier):
         fit_intercept: bool = True,
         report: str = "independent",
         classes: Sequence[Any] | None = None,
-        calibration: str = "kifer2012",
+        calibration: str = "tight",
         sigma: float | None = None,
         regularizer: Regularizer | None = None,
         random_state: Any = None,

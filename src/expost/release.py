@@ -1,0 +1,30 @@
+"""Release: everything that leaves the building, as arrays."""
+
+from dataclasses import dataclass
+
+from expost._typing import FloatArray
+from expost.plan import Plan
+from expost.regularizers import Regularizer
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The coefficients and the noisy statistics beside them: public, and all that a report may read.
+
+    A function of the table only through noise that :attr:`plan` accounts for.
+    """
+
+    plan: Plan
+    """The scales it was made with and what they guarantee."""
+    coefficients: FloatArray
+    """The minimiser of the perturbed objective, the intercept last where there is one."""
+    regularizer: Regularizer | None = None
+    """The public regulariser beside the quadratic one."""
+    gradient: FloatArray | None = None
+    """The noisy gradient of the objective at the coefficients, where it is released."""
+    hessian: FloatArray | None = None
+    """The noisy Hessian there."""
+    eigenvalue: float | None = None
+    """The noisy smallest eigenvalue of the Hessian there."""
+    insecure: bool = False
+    """Whether the noise came from a seed: then the guarantee is void."""

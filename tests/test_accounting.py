@@ -1,0 +1,244 @@
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import chi, norm
+
+from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss, gaussian
+from expost.accounting import PrivacyProfile
+from expost.exceptions import CalibrationError, ParameterError
+from expost.losses.base import DerivativeCurve
+
+LOGISTIC = LogisticLoss().curve
+SOFT = LogisticLoss(soft=True).curve
+HUBER = PseudoHuber().curve
+BOX = DerivativeCurve(
+    max_slope=1.0, curvature=lambda slope: np.full_like(slope, 0.25), peak=1.0, sign_fixed=False
+)
+SOFTMAX_LIKE = DerivativeCurve(
+    max_slope=math.sqrt(2.0),
+    curvature=lambda m: np.full_like(m, 0.5),
+    peak=0.0,
+    sign_fixed=False,
+    outputs=4,
+    rank=3,
+)
+MODEL = {"sigma": 4.6}
+HESSIAN = {"sigma": 4.309, "sigma_hessian": 1.049}
+EVERYTHING = {"sigma": 6.5, "sigma_gradient": 8.0, "sigma_hessian": 2.0, "sigma_eigenvalue": 3.0}
+
+# curve, l2, epsilon, scales: chosen so that delta runs from one half to 1e-80.
+CASES = [
+    (LOGISTIC, 0.5, 1.0, MODEL),
+    (LOGISTIC, 5.0, 0.1, {"sigma": 41.84}),
+    (LOGISTIC, 0.01, 1.0, MODEL),
+    (LOGISTIC, 5.0, 1.0, HESSIAN),
+    (LOGISTIC, 0.5, 1.0, EVERYTHING),
+    (LOGISTIC, 0.5, 10.0, {"sigma": 0.5, "sigma_gradient": 1.0}),
+    (LOGISTIC, 2.0, 0.0, EVERYTHING),
+    (LOGISTIC, math.inf, 6.0, {"sigma": 1.0, "sigma_eigenvalue": 0.1}),
+    (SmoothedHinge(0.5).curve, 2.0, 1.0, {"sigma": 5.0, "sigma_hessian": 3.0}),
+    (BOX, 0.5, 1.0, {"sigma": 6.855}),
+    (BOX, 5.0, 1.0, EVERYTHING),
+    (SOFT, 5.0, 1.0, {"sigma": 4.7, "sigma_hessian": 2.0}),
+    (HUBER, 5.0, 1.0, {"sigma": 6.5}),
+    (HUBER, 5.0, 1.0, {"sigma": 6.5, "sigma_gradient": 8.0, "sigma_hessian": 2.0}),
+    (HUBER, math.inf, 0.5, {"sigma": 5.0}),
+    (SOFTMAX_LIKE, 4.0, 2.0, {"sigma": 5.0}),
+    (SOFTMAX_LIKE, 4.0, 2.0, {"sigma": 5.0, "sigma_gradient": 9.0, "sigma_hessian": 4.0}),
+]
+
+
+def dense(profile: PrivacyProfile, epsilon: float) -> float:
+    """The expression of the module's docstring, by brute force and without any of its code."""
+    curve, norm_ = profile.curve, profile.norm
+    slopes = np.linspace(0.0, curve.max_slope, 1501)
+    curvature = curve.curvature(slopes) * norm_**2
+    shift2 = np.zeros_like(slopes)
+    if profile.sigma_gradient:
+        shift2 += (slopes * norm_ / profile.sigma_gradient) ** 2
+    if profile.sigma_hessian:
+        shift2 += curve.rank * curvature**2 / (2.0 * profile.sigma_hessian**2)
+    if profile.sigma_eigenvalue:
+        shift2 += (curvature / profile.sigma_eigenvalue) ** 2
+    shift = np.sqrt(shift2)
+    rate = slopes * norm_ / profile.sigma
+
+    def integrand(noise, log_term):
+        left = epsilon - log_term - 0.5 * rate**2 - rate * noise[:, None]
+        value = np.maximum(0.0, -np.expm1(np.minimum(left, 0.0)))
+        some = shift > 0.0
+        s, e = shift[some], left[:, some]
+        value[:, some] = ndtr(s / 2.0 - e / s) - np.exp(e + log_ndtr(-s / 2.0 - e / s))
+        return value.max(axis=1)
+
+    def expectation(density, low, high, log_term):
+        # The integrand times the density has one peak: look where it matters, then look closely.
+        for _ in range(3):
+            coarse = np.linspace(low, high, 401)
+            product = integrand(coarse, log_term) * density(coarse)
+            kept = np.flatnonzero(product > 1e-7 * product.max())
+            low, high = coarse[max(kept[0] - 1, 0)], coarse[min(kept[-1] + 1, 400)]
+        fine = np.linspace(low, high, 2001)
+        return simpson(integrand(fine, log_term) * density(fine), x=fine)
+
+    log_term = curve.rank * np.log1p(curvature / profile.l2)
+    if curve.outputs > 1:
+        return expectation(chi(curve.outputs).pdf, 0.0, 30.0, log_term)
+    adding = expectation(norm.pdf, -30.0, 30.0, log_term)
+    if curve.sign_fixed:
+        return adding
+    return max(adding, expectation(lambda x: 2.0 * norm.pdf(x), 0.0, 30.0, np.zeros_like(slopes)))
+
+
+@pytest.mark.parametrize(("curve", "l2", "epsilon", "scales"), CASES)
+def test_bracket_contains_a_dense_quadrature_and_is_narrow(curve, l2, epsilon, scales):
+    profile = PrivacyProfile(curve, norm=1.0, l2=l2, **scales)
+    lower, upper = profile.delta(epsilon)
+    truth = dense(profile, epsilon)
+    assert 0.0 < lower <= upper <= 1.0
+    assert upper - lower <= 1e-3 * upper
+    assert lower * (1.0 - 3e-5) <= truth <= upper * (1.0 + 3e-5)
+
+
+@pytest.mark.parametrize("rtol", [0.3, 1e-2, 1e-4])
+def test_bracket_holds_at_every_tolerance(rtol):
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=0.5, **MODEL)
+    lower, upper = profile.delta(1.0, rtol=rtol)
+    assert upper - lower <= rtol * upper
+    reference = profile.delta(1.0, rtol=1e-5)
+    assert lower <= reference.upper
+    assert reference.lower <= upper
+
+
+@pytest.mark.parametrize(
+    ("curve", "l2", "epsilon", "expected", "digits"),
+    [
+        (LOGISTIC, 0.5, 1.0, 4.577, 3),
+        (LOGISTIC, 5.0, 1.0, 4.2247, 4),
+        (LOGISTIC, 5.0, 0.1, 41.84, 2),
+        (BOX, 0.5, 1.0, 6.855, 3),
+        (BOX, 5.0, 1.0, 4.425, 3),
+    ],
+)
+def test_noise_of_the_model_alone_is_the_reference(curve, l2, epsilon, expected, digits):
+    def excess(sigma):
+        return math.log(PrivacyProfile(curve, norm=1.0, l2=l2, sigma=sigma).delta(epsilon).upper / 1e-6)
+
+    assert round(brentq(excess, 0.9 * expected, 1.1 * expected, xtol=1e-6), digits) == expected
+
+
+@pytest.mark.parametrize(
+    ("scales", "expected"), [({"sigma": 4.309}, 1.049), ({"sigma": 6.094, "sigma_gradient": 6.094}, 0.989)]
+)
+def test_noise_of_the_hessian_is_the_reference(scales, expected):
+    def excess(sigma_hessian):
+        profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma_hessian=sigma_hessian, **scales)
+        return math.log(profile.delta(1.0).upper / 1e-6)
+
+    assert round(brentq(excess, 0.9 * expected, 1.1 * expected, xtol=1e-5), 3) == expected
+
+
+@pytest.mark.parametrize("norm_", [0.2, 1.0, 7.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_without_the_determinant_it_is_the_gaussian_mechanism(norm_, epsilon):
+    sigma = gaussian.sigma(epsilon, 1e-6, sensitivity=norm_)
+    for l2 in (math.inf, 1e9 * norm_**2):
+        lower, upper = PrivacyProfile(LOGISTIC, norm=norm_, l2=l2, sigma=sigma).delta(epsilon)
+        assert lower <= 1e-6 * (1.0 + 1e-6)
+        assert 1e-6 * (1.0 - 1e-9) <= upper <= 1e-6 * (1.0 + 1e-3)
+
+
+def test_only_ratios_to_the_norm_matter():
+    one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, sigma=5.0, sigma_hessian=2.0)
+    two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, sigma=15.0, sigma_hessian=18.0)
+    assert two.delta(1.0).upper == pytest.approx(one.delta(1.0).upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sigma", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "l2"])
+@pytest.mark.parametrize("curve", [LOGISTIC, HUBER, BOX])
+def test_delta_falls_as_any_scale_grows(curve, name):
+    profile = PrivacyProfile(curve, norm=1.0, l2=2.0, **EVERYTHING)
+    louder = replace(profile, **{name: 1.3 * getattr(profile, name)})
+    before, after = profile.delta(1.0, rtol=1e-4), louder.delta(1.0, rtol=1e-4)
+    assert after.lower <= before.upper
+    # For the pseudo-Huber curve the flat middle costs most, and there the gradient is zero.
+    assert after.upper < before.lower or (curve is HUBER and name == "sigma_gradient")
+
+
+def test_delta_falls_with_epsilon_and_a_statistic_costs():
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, **EVERYTHING)
+    brackets = [profile.delta(epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0)]
+    assert all(later.upper < earlier.lower for earlier, later in pairwise(brackets))
+    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, sigma=EVERYTHING["sigma"])
+    assert alone.delta(1.0).upper < brackets[2].lower
+
+
+@pytest.mark.parametrize("delta", [1e-290, 1e-12, 1e-6, 0.3])
+@pytest.mark.parametrize(
+    ("curve", "scales"), [(LOGISTIC, MODEL), (HUBER, {"sigma": 6.5, "sigma_gradient": 8.0})]
+)
+def test_epsilon_inverts_delta_on_the_private_side(curve, scales, delta):
+    profile = PrivacyProfile(curve, norm=1.0, l2=5.0, **scales)
+    epsilon = profile.epsilon(delta)
+    assert profile.delta(epsilon).upper <= delta
+    if epsilon > 0.0:
+        assert profile.delta(epsilon * (1.0 - 2e-3)).lower > delta
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.95, 0.9995, 1.0, 1.0005, 1.05, 5.0])
+@pytest.mark.parametrize("scales", [MODEL, HESSIAN])
+def test_certifies_says_what_delta_says(factor, scales):
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, **scales)
+    upper = profile.delta(1.0).upper
+    assert profile.certifies(1.0, factor * upper) == (factor >= 1.0)
+
+
+def test_extremes():
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=100.0).delta(1.0).upper <= 1e-300
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=1e-3).delta(1.0).lower > 0.99
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=1e-9, sigma=1e6).delta(1.0).lower > 0.9
+    large = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=0.00715, sigma_hessian=1e6).delta(1e4)
+    assert 0.0 < large.lower <= large.upper < 1.001 * large.lower
+    quiet = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.6, sigma_hessian=1e9)
+    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.6)
+    assert quiet.delta(1.0).upper == pytest.approx(alone.delta(1.0).upper, rel=1e-3)
+
+
+def test_an_unbounded_slope_is_refused():
+    with pytest.raises(CalibrationError, match="no worst-case guarantee"):
+        PrivacyProfile(SquaredLoss().curve, norm=1.0, l2=1.0, sigma=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("norm", 0.0),
+        ("l2", -1.0),
+        ("sigma", math.inf),
+        ("sigma_gradient", 0.0),
+        ("sigma_hessian", math.nan),
+        ("sigma_eigenvalue", -1.0),
+    ],
+)
+def test_bad_parameters_are_refused(name, value):
+    parameters = {"norm": 1.0, "l2": 1.0, "sigma": 1.0, name: value}
+    with pytest.raises(ParameterError, match=f"`{name}`"):
+        PrivacyProfile(LOGISTIC, **parameters)
+
+
+def test_bad_questions_are_refused():
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.0)
+    with pytest.raises(ParameterError, match="`epsilon`"):
+        profile.delta(-1.0)
+    with pytest.raises(ParameterError, match="`rtol`"):
+        profile.delta(1.0, rtol=1e-9)
+    with pytest.raises(ParameterError, match="`delta`"):
+        profile.epsilon(1e-305)
+    with pytest.raises(ParameterError, match="`delta`"):
+        profile.certifies(1.0, 1.0)
