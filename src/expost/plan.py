@@ -52,6 +52,12 @@ class Plan:
         """The largest norm of an encoded row: the intercept is one more feature, constant 1."""
         return math.hypot(self.norm, 1.0) if self.fit_intercept else self.norm
 
+    @property
+    def releases_statistics(self) -> bool:
+        """Whether anything but the coefficients is published."""
+        scales = (self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
+        return any(scale is not None for scale in scales)
+
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
 

@@ -1,0 +1,121 @@
+"""What a report reads of a record, and how its confidence is shared among the parts in use."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from scipy.special import ndtri
+from scipy.stats import chi
+
+from expost._typing import FloatArray
+from expost._validation import check_count, check_positive, refuse
+from expost.goe import LargestEigenvalue
+from expost.release import Release
+
+# How the failure probability is shared: Hessian, eigenvalue, noisy gradient, the noise's own law. The
+# gradient's share and the last are each above a third, so that a report with a noisy gradient is never worse
+# than the smaller of the two bounds that it combines would be with a third each.
+_SHARES = {
+    "independent": (0.0, 0.0, 0.0, 1.0),
+    "leverage": (0.1, 0.0, 0.0, 0.9),
+    "dependent": (0.1, 0.0, 0.5, 0.4),
+    "adaptive": (0.1, 0.05, 0.5, 0.35),
+}
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The failure probability of each event that a bound relies on; together at most one minus confidence."""
+
+    hessian: float
+    eigenvalue: float
+    gradient: float
+    noise: float
+
+    @classmethod
+    def of(cls, report: str, failure: float, *, of_terms: float = 1.0) -> "Shares":
+        """Share ``failure``, with the inner product's parts shrunk by ``of_terms``."""
+        hessian, eigenvalue, gradient, noise = (failure * share for share in _SHARES[report])
+        return cls(hessian, eigenvalue, of_terms * gradient, of_terms * noise)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """For how many records at once a bound is to hold: ``None`` for one, a number, or ``"all"``."""
+
+    simultaneous: int | str | None
+
+    @classmethod
+    def of(cls, simultaneous: Any) -> "Scope":
+        """Check what the reader asked for."""
+        if simultaneous is None or (isinstance(simultaneous, str) and simultaneous == "all"):
+            return cls(simultaneous)
+        if isinstance(simultaneous, str):
+            raise refuse("simultaneous", "None, a number of records or 'all'", simultaneous)
+        return cls(check_count("simultaneous", simultaneous, way_out="'all' covers every record at once."))
+
+    @property
+    def every(self) -> bool:
+        """Whether the bound must hold for every record there could be."""
+        return self.simultaneous == "all"
+
+    def each(self, failure: float) -> float:
+        """The failure probability that each of the records may take."""
+        return failure / self.simultaneous if isinstance(self.simultaneous, int) else failure
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a report needs to know of a block of records at the released coefficients."""
+
+    rows: FloatArray
+    slope: FloatArray
+    """The first derivative of the loss, signed."""
+    curvature: FloatArray
+    """The second derivative of the loss."""
+    norm: FloatArray
+    """The Euclidean norm of each encoded row."""
+    norm1: FloatArray | None
+    """The sum of absolute entries, where every record is covered."""
+    along: FloatArray | None
+    """The row's inner product with the noisy gradient, where it is released."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Lower and upper ends, one per record."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+@cache
+def goe_quantile(dimension: int, failure: float) -> float:
+    """What the largest eigenvalue of the GOE exceeds in size, at either end, with probability ``failure``."""
+    return float(LargestEigenvalue(dimension).isf(0.5 * failure))
+
+
+def check_confidence(confidence: Any) -> float:
+    """Return the failure probability of a confidence level, or refuse it."""
+    return 1.0 - check_positive("confidence", confidence, below=1.0)
+
+
+def two_sided(failure: float) -> float:
+    """The normal quantile that a standard normal exceeds in size with probability ``failure``."""
+    return float(-ndtri(0.5 * failure))
+
+
+def chi_quantile(freedom: int, failure: float) -> float:
+    """The quantile that a chi variable exceeds with probability ``failure``."""
+    if freedom == 2:
+        return math.sqrt(-2.0 * math.log(failure))
+    return float(chi.isf(failure, freedom))
+
+
+def statistics_dimension(release: Release) -> int:
+    """How many numbers are published beside the coefficients."""
+    d = len(release.coefficients)
+    count = d if release.gradient is not None else 0
+    count += d * (d + 1) // 2 if release.hessian is not None else 0
+    return count + (release.eigenvalue is not None)

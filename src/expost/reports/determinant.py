@@ -1,0 +1,157 @@
+"""The determinant term: what a reader can know of a record's leverage."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.special import ndtri
+
+from expost._typing import FloatArray
+from expost.release import Release
+from expost.reports.base import Interval, Records, Shares, goe_quantile
+
+# Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is
+# valid, so a grid loses a little sharpness and no soundness.
+_WEIGHTS = np.array(
+    [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997, 0.999, 0.9999, 1.0]
+)
+# Below this share of the largest eigenvalue, positive definiteness is a matter of rounding.
+_DEFINITE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Pencil:
+    """Matrices that share one basis, each given by the reciprocals of its eigenvalues there."""
+
+    basis: FloatArray
+    weights: FloatArray
+    reciprocals: FloatArray
+
+    def forms(self, rows: FloatArray) -> FloatArray:
+        """The quadratic form of each inverse matrix at each row, rows by matrices."""
+        squares = rows @ self.basis
+        np.multiply(squares, squares, out=squares)
+        forms: FloatArray = squares @ self.reciprocals
+        return forms
+
+
+@dataclass(frozen=True)
+class Determinant:
+    r"""Bounds on :math:`t_1` that hold for all records at once with probability one minus the shares.
+
+    With :math:`\tau` the quantile of the GOE's largest eigenvalue at half the Hessian's share,
+    :math:`\hat H - \tau\sigma_3 I \preceq H \preceq \hat H + \tau\sigma_3 I`. Lower bounds of :math:`H` are
+    :math:`\hat H - \tau\sigma_3 I`, the public :math:`B = \lambda I + \nabla^2 r`, for a member even
+    :math:`B + \kappa xx^\top`, and every mixture :math:`M_w` of the first two with weight :math:`w`, so with
+    :math:`\mu_w = x^\top M_w^{-1}x`
+
+    .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
+              0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)}.
+
+    At :math:`w = 0` this is :math:`\log(1 + \kappa\|x\|^2/\lambda)`, which needs no statistics, holds for
+    every :math:`\lambda > 0` and is smaller than the :math:`-\log(1 - \kappa\|x\|^2/\lambda)` of [RW21]_. At
+    :math:`w = \lambda/(\lambda + \tau\sigma_3)` it contains that paper's estimator, without its condition on
+    :math:`\lambda`.
+
+    References
+    ----------
+    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    """
+
+    release: Release
+    shares: Shares
+
+    def bound(self, records: Records, *, member: bool) -> Interval:
+        """The interval of each record."""
+        kappa = records.curvature[:, None]
+        # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
+        # terms keep their digits.
+        public, adaptive = self._public, self._adaptive
+        excess = _smallest(kappa * public.forms(records.rows), public.weights if member else 0.0)
+        if adaptive is not None:
+            other = _smallest(kappa * adaptive.forms(records.rows), 1.0 if member else 0.0)
+            excess = np.minimum(excess, other)
+        largest = np.log1p(excess)
+        smallest = np.zeros_like(largest)
+        if self._upper is not None:
+            bend = (kappa * self._upper.forms(records.rows))[:, 0]
+            smallest = -np.log1p(-np.where(bend < 1.0, bend, 0.0)) if member else np.log1p(bend)
+            smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
+        return Interval(smallest, largest) if member else Interval(-largest, -smallest)
+
+    @cached_property
+    def _floor(self) -> FloatArray:
+        """The public lower bound of the Hessian: the regularisers' curvature."""
+        plan, theta = self.release.plan, self.release.coefficients
+        floor = plan.l2 * np.eye(len(theta))
+        if self.release.regularizer is not None:
+            floor += self.release.regularizer.hessian(theta)
+        return floor
+
+    @cached_property
+    def _margin(self) -> float:
+        """How far the noise can have moved an eigenvalue of the Hessian."""
+        assert self.release.plan.sigma_hessian is not None
+        quantile = goe_quantile(len(self.release.coefficients), self.shares.hessian)
+        return quantile * self.release.plan.sigma_hessian
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        assert self.release.hessian is not None
+        values, vectors = eigh(self.release.hessian)
+        return values, vectors
+
+    @cached_property
+    def _public(self) -> Pencil:
+        """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
+        if self.release.hessian is not None and self.release.regularizer is None:
+            values, vectors = self._spectrum
+            return _mixtures(vectors, values - self._margin, self.release.plan.l2, self._margin)
+        # Whitened by the floor, the mixtures are diagonal in one basis again.
+        identity = np.eye(len(self._floor))
+        whiten = solve_triangular(cholesky(self._floor, lower=True), identity, lower=True)
+        if self.release.hessian is None:
+            return Pencil(whiten.T, np.zeros(1), np.ones((len(identity), 1)))
+        values, vectors = eigh(whiten @ (self.release.hessian - self._margin * identity) @ whiten.T)
+        return _mixtures(whiten.T @ vectors, values, 1.0, 0.0)
+
+    @cached_property
+    def _adaptive(self) -> Pencil | None:
+        """Mixtures with the bound that the noisy smallest eigenvalue gives; no record may be added to it."""
+        plan = self.release.plan
+        if self.release.eigenvalue is None or plan.sigma_eigenvalue is None:
+            return None
+        floor = self.release.eigenvalue + plan.sigma_eigenvalue * float(ndtri(self.shares.eigenvalue))
+        values, vectors = self._spectrum
+        return _mixtures(vectors, values - self._margin, max(plan.l2, floor), self._margin)
+
+    @cached_property
+    def _upper(self) -> Pencil | None:
+        """The upper bound of the Hessian, where it is positive definite."""
+        if self.release.hessian is None:
+            return None
+        values, vectors = self._spectrum
+        raised = values + self._margin
+        if raised[0] <= _DEFINITE * raised[-1]:
+            return None
+        return Pencil(vectors, np.ones(1), 1.0 / raised[:, None])
+
+
+def _mixtures(basis: FloatArray, lower: FloatArray, floor: float, margin: float) -> Pencil:
+    """The mixtures of two diagonal lower bounds that are positive definite."""
+    # Beyond the largest weight the mixture is indefinite.
+    largest = floor / (floor - lower[0]) if lower[0] < 0.0 else 1.0
+    # The last weight makes the mixture proportional to the noisy Hessian itself.
+    weights = np.append(largest * _WEIGHTS, floor / (floor + margin))
+    values = np.outer(lower, weights) + floor * (1.0 - weights)
+    definite = values.min(axis=0) > _DEFINITE * values.max(axis=0)
+    return Pencil(basis, weights[definite], 1.0 / values[:, definite])
+
+
+def _smallest(bends: FloatArray, weights: FloatArray | float) -> FloatArray:
+    """The smallest ``a / (1 - wa)`` along each row, over the weights with ``wa < 1``."""
+    below = 1.0 - weights * bends
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess: FloatArray = np.min(np.where(below > 0.0, bends / below, np.inf), axis=1)
+    return excess

@@ -1,0 +1,100 @@
+"""Every record's interval, cost and total, from a release and the record alone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from expost._parallel import map_spans
+from expost._typing import FloatArray
+from expost._validation import check_choice, refuse
+from expost.design import Design
+from expost.release import Release
+from expost.reports.base import Records, Scope, check_confidence
+from expost.reports.paper import PaperReport
+from expost.reports.tight import TightReport
+from expost.reports.total import report_cost
+
+METHODS: dict[str, type[TightReport] | type[PaperReport]] = {"tight": TightReport, "paper": PaperReport}
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a publication cost each record, as far as anyone can know it from public values and the record."""
+
+    lower: FloatArray
+    """Lower end of the interval for the ex-post loss of the model."""
+    upper: FloatArray
+    """Upper end of the interval for the ex-post loss of the model."""
+    report_cost: FloatArray
+    """What the statistics beside the model cost at most; zero where there are none."""
+    total: FloatArray
+    """Bound for the whole publication."""
+
+
+def evaluate(
+    release: Release,
+    design: Design,
+    y: FloatArray,
+    *,
+    confidence: float = 0.95,
+    member: bool | None = None,
+    simultaneous: int | str | None = None,
+    method: str = "tight",
+) -> Bounds:
+    """Read a release for each record, in one pass over the records.
+
+    Parameters
+    ----------
+    release
+        What was published.
+    design, y
+        The records as the mechanism would see them, and their labels.
+    confidence
+        How sure to be; chosen by the reader, not by the curator.
+    member
+        Whether the records were in the table; ``None`` where that is unknown, which gives the union of both.
+    simultaneous
+        ``None`` for a record that was fixed before the release; a number for that many such records at
+        once; ``"all"`` for every record there could be, chosen after seeing the release included.
+    method
+        ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021) made sound.
+
+    Privacy
+    -------
+    Public values and the record itself in; the result concerns only that record. Answering for any number
+    of records, by any coalition, reveals nothing beyond the release.
+    """
+    failure = check_confidence(confidence)
+    scope = Scope.of(simultaneous)
+    check_choice("method", method, METHODS)
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        raise refuse("member", "True, False or None", member)
+    reader = METHODS[method](release, failure, scope)
+    sides = (True, False) if member is None else (bool(member),)
+    bounds = Bounds(*(np.empty(design.n_rows) for _ in range(4)))
+
+    def work(slices: list[slice]) -> None:
+        for block, rows in design.blocks(slices):
+            records = _records(release, rows, y[block], scope)
+            readings = [reader.read(records, member=side) for side in sides]
+            bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
+            bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
+            bounds.total[block] = np.max([reading.total for reading in readings], axis=0)
+            bounds.report_cost[block] = report_cost(release, records, scope, failure)
+
+    map_spans(design.n_rows, design.dimension, work)
+    return bounds
+
+
+def _records(release: Release, rows: FloatArray, y: Any, scope: Scope) -> Records:
+    slope, curvature = release.plan.loss.derivatives(rows @ release.coefficients, y)
+    norm: FloatArray = np.sqrt(np.vecdot(rows, rows))
+    return Records(
+        rows=rows,
+        slope=slope,
+        curvature=curvature,
+        norm=norm,
+        norm1=np.sum(np.abs(rows), axis=1) if scope.every else None,
+        along=None if release.gradient is None else rows @ release.gradient,
+    )

@@ -1,0 +1,111 @@
+"""The report of Redberg and Wang (2021), made sound where it was not and otherwise left as it is."""
+
+import math
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import ndtri
+
+from expost._typing import FloatArray
+from expost.release import Release
+from expost.reports.base import Records, Scope, goe_quantile, two_sided
+from expost.reports.determinant import Pencil
+from expost.reports.tight import Reading
+from expost.reports.total import statistics_shift
+
+
+class PaperReport:
+    r"""Algorithm 2 of [RW21]_, its Appendix's adaptive report, and their uniform versions.
+
+    .. math:: \bar\epsilon_1 = -\log(1 - f''\bar\mu) + \frac{\|f'x\|^2}{2\sigma^2} + \frac{|\bar g|}{\sigma^2}
+
+    Kept for comparison on the same release. What is only loose is left as printed: the data-independent
+    :math:`\bar\mu = \|x\|^2/\lambda` inside :math:`-\log(1 - \cdot)`, which is infinite where
+    :math:`f''\|x\|^2 \ge \lambda`; the factor :math:`(\lambda + \tau\sigma_3)/\lambda`, at most 3/2 under its
+    condition; absolute values added up; tail bounds :math:`\sqrt{2\log(2/\rho)}` for the report's own cost.
+    What is unsound is mended: the absolute value goes inside :math:`\bar g`, each event pays its share of the
+    failure probability, :math:`\bar\mu` is capped as its proof assumes, and the GOE quantile is the true one.
+
+    References
+    ----------
+    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    """
+
+    def __init__(self, release: Release, failure: float, scope: Scope) -> None:
+        self._release = release
+        self._scope = scope
+        self._failure = failure
+        self._statistics = release.plan.releases_statistics
+        self._estimators: dict[float, tuple[float, Pencil | None]] = {}
+
+    def read(self, records: Records, *, member: bool) -> Reading:
+        """The bound of each record; the paper has no lower end, and one figure for members and others."""
+        upper = self._upper(records, self._failure)
+        total = upper
+        if self._statistics:
+            total = self._upper(records, 0.5 * self._failure) + self._cost(records, 0.5 * self._failure)
+        return Reading(np.zeros_like(upper), upper, total)
+
+    def _upper(self, records: Records, failure: float) -> FloatArray:
+        plan = self._release.plan
+        events = 1 + (plan.sigma_hessian is not None) + (plan.sigma_eigenvalue is not None)
+        events += plan.sigma_gradient is not None
+        share = failure / events
+        bend = records.curvature * self._leverage(records, share)
+        with np.errstate(divide="ignore"):
+            determinant = -np.log1p(-np.minimum(bend, 1.0))
+        gradient = np.abs(records.slope) * records.norm
+        return (
+            determinant + 0.5 * (gradient / plan.sigma) ** 2 + self._product(records, share) / plan.sigma**2
+        )
+
+    def _product(self, records: Records, share: float) -> FloatArray:
+        plan = self._release.plan
+        gradient = np.abs(records.slope) * records.norm
+        if self._scope.every:
+            assert records.norm1 is not None
+            dimension = len(self._release.coefficients)
+            bound: FloatArray = np.abs(records.slope) * records.norm1
+            return bound * plan.sigma * math.sqrt(2.0 * math.log(2.0 * dimension / share))
+        quantile = two_sided(self._scope.each(share))
+        alone = plan.sigma * gradient * quantile
+        if plan.sigma_gradient is None:
+            return alone
+        assert records.along is not None
+        measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * quantile
+        return np.minimum(measured, alone)
+
+    def _leverage(self, records: Records, share: float) -> FloatArray:
+        floor, estimator = self._estimator(share)
+        cap = records.norm**2 / floor
+        return cap if estimator is None else np.minimum(estimator.forms(records.rows)[:, 0], cap)
+
+    def _estimator(self, share: float) -> tuple[float, Pencil | None]:
+        """The largest known lower bound of the Hessian, and the leverage's estimator where one is valid."""
+        if share not in self._estimators:
+            self._estimators[share] = self._make_estimator(share)
+        return self._estimators[share]
+
+    def _make_estimator(self, share: float) -> tuple[float, Pencil | None]:
+        plan, release = self._release.plan, self._release
+        floor = plan.l2
+        if plan.sigma_hessian is None or release.hessian is None:
+            return floor, None
+        margin = goe_quantile(len(release.coefficients), share) * plan.sigma_hessian
+        adaptive = plan.sigma_eigenvalue is not None and release.eigenvalue is not None
+        if plan.sigma_eigenvalue is not None and release.eigenvalue is not None:
+            floor = max(floor, release.eigenvalue + plan.sigma_eigenvalue * float(ndtri(share)))
+        values, vectors = eigh(release.hessian)
+        if floor >= 2.0 * margin and values[0] > 0.0:
+            return floor, Pencil(vectors, np.ones(1), (floor + margin) / (floor * values[:, None]))
+        if adaptive and values[0] + margin > 0.0:
+            raised = floor * (values[:, None] + margin)
+            return floor, Pencil(vectors, np.ones(1), (floor + 2.0 * margin) / raised)
+        return floor, None
+
+    def _cost(self, records: Records, failure: float) -> FloatArray:
+        """The statistics' cost with one tail bound; the paper adds up one for each, which is larger."""
+        shift = statistics_shift(self._release, records)
+        dimension = len(self._release.coefficients)
+        share = failure / (2 * dimension) if self._scope.every else self._scope.each(failure)
+        return shift * (0.5 * shift + math.sqrt(2.0 * math.log(2.0 / share)))
