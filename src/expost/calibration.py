@@ -26,7 +26,7 @@ REPORTS = {
     "adaptive": (True, True, True),
 }
 # The model's share of the precision that the budget buys, 1/σ²; docs/calibration.md has the experiment.
-DEFAULT_SPLIT = {"independent": 1.0, "leverage": 0.96, "dependent": 0.8, "adaptive": 0.8}
+DEFAULT_SPLIT = {"independent": 1.0, "leverage": 0.98, "dependent": 0.5, "adaptive": 0.5}
 # What the Hessian and its eigenvalue get where the gradient is released too.
 HESSIAN_SHARE = 0.04
 # The default regularisation in units of what one standard deviation of noise can bend; docs/calibration.md.

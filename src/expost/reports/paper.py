@@ -11,7 +11,7 @@ from expost.release import Release
 from expost.reports.base import Records, Scope, goe_quantile, two_sided
 from expost.reports.determinant import Pencil
 from expost.reports.tight import Reading
-from expost.reports.total import statistics_shift
+from expost.reports.total import report_cost, statistics_shift
 
 
 class PaperReport:
@@ -48,8 +48,8 @@ class PaperReport:
 
     def _upper(self, records: Records, failure: float) -> FloatArray:
         plan = self._release.plan
-        events = 1 + (plan.sigma_hessian is not None) + (plan.sigma_eigenvalue is not None)
-        events += plan.sigma_gradient is not None
+        # The adaptive report bounds the inner product once, the other reports as often as they have bounds.
+        events = {"independent": 1, "leverage": 2, "dependent": 3, "adaptive": 3}[plan.report]
         share = failure / events
         bend = records.curvature * self._leverage(records, share)
         with np.errstate(divide="ignore"):
@@ -73,7 +73,7 @@ class PaperReport:
             return alone
         assert records.along is not None
         measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * quantile
-        return np.minimum(measured, alone)
+        return measured if plan.report == "adaptive" else np.minimum(measured, alone)
 
     def _leverage(self, records: Records, share: float) -> FloatArray:
         floor, estimator = self._estimator(share)
@@ -104,8 +104,11 @@ class PaperReport:
         return floor, None
 
     def _cost(self, records: Records, failure: float) -> FloatArray:
-        """The statistics' cost with one tail bound; the paper adds up one for each, which is larger."""
+        """The statistics' cost with one tail bound; the paper adds up one for each, which is larger.
+
+        It has none for every record at once, so there the cost is ours.
+        """
+        if self._scope.every:
+            return report_cost(self._release, records, self._scope, failure)
         shift = statistics_shift(self._release, records)
-        dimension = len(self._release.coefficients)
-        share = failure / (2 * dimension) if self._scope.every else self._scope.each(failure)
-        return shift * (0.5 * shift + math.sqrt(2.0 * math.log(2.0 / share)))
+        return shift * (0.5 * shift + math.sqrt(2.0 * math.log(2.0 / self._scope.each(failure))))
