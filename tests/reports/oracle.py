@@ -1,0 +1,65 @@
+"""The exact loss of a whole publication, term by term and record by record: what the bounds must cover."""
+
+import numpy as np
+from problems import with_intercept
+
+from expost import calibrate
+from expost.design import Design
+from expost.ex_post import ex_post_terms
+from expost.mechanism import perturb
+from expost.noise import SeededNoise
+from expost.tables import open_table
+
+
+class Problem:
+    """A small table, some outsiders, and everything about them that only a test may know."""
+
+    def __init__(self, X, y, outsiders, loss, *, report, regularizer=None, fit_intercept=True, **budget):
+        self.loss, self.regularizer, self.fit_intercept = loss, regularizer, fit_intercept
+        self.plan = calibrate(loss=loss, report=report, fit_intercept=fit_intercept, **budget)
+        self.X = {True: X[:outsiders], False: X[outsiders:]}
+        self.y = {True: y[:outsiders], False: y[outsiders:]}
+        self.design = {side: self.designed(self.X[side]) for side in (True, False)}
+
+    def designed(self, X):
+        return Design(open_table(X), norm=self.plan.norm, fit_intercept=self.fit_intercept)
+
+    def fit(self, seed):
+        return perturb(
+            self.plan,
+            self.design[True],
+            self.y[True],
+            self.loss,
+            noise=SeededNoise(seed),
+            regularizer=self.regularizer,
+        )
+
+    def model_loss(self, private, *, member):
+        """Signed log-odds of the coefficients, for every record of that side."""
+        terms = ex_post_terms(private, self.design[member], self.y[member], self.loss, member=member)
+        return terms.signed
+
+    def total_loss(self, release, private, *, member):
+        """Signed log-odds of the coefficients and of every statistic: Gaussian densities, by definition."""
+        rows = with_intercept(self.X[member], self.fit_intercept)
+        slope, curvature = self.loss.derivatives(rows @ release.coefficients, self.y[member])
+        sign = -1.0 if member else 1.0  # what the neighbouring table has more
+        total = self.model_loss(private, member=member)
+        plan = self.plan
+        if release.gradient is not None:
+            noise = release.gradient - private.gradient
+            shift = sign * slope[:, None] * rows
+            total = total + (np.sum(shift**2, axis=1) - 2.0 * shift @ noise) / (2.0 * plan.sigma_gradient**2)
+        outer = sign * curvature[:, None, None] * rows[:, :, None] * rows[:, None, :]
+        if release.hessian is not None:
+            noise = release.hessian - private.hessian
+            # tr(E²)/4σ₃² is the exponent of the GOE.
+            square = np.sum(outer**2, axis=(1, 2)) - 2.0 * np.sum(outer * noise, axis=(1, 2))
+            total = total + square / (4.0 * plan.sigma_hessian**2)
+        if release.eigenvalue is not None:
+            here = np.linalg.eigvalsh(private.hessian)[0]
+            there = np.linalg.eigvalsh(private.hessian + outer)[:, 0]
+            noise = release.eigenvalue - here
+            square = (there - here) ** 2 - 2.0 * (there - here) * noise
+            total = total + square / (2.0 * plan.sigma_eigenvalue**2)
+        return total

@@ -1,0 +1,121 @@
+"""A bound fails no more often than it says.
+
+Over many seeded fits, for every kind of report, membership and scope: the number of fits in which a stated
+interval misses the truth is compared with the binomial law at the stated rate, one-sided, with a false-alarm
+rate of 1e-6 over the whole family of comparisons of one problem (Bonferroni).
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from oracle import Problem
+from problems import rows_in_ball
+from scipy import stats
+from sklearn.datasets import load_breast_cancer
+
+import expost
+from expost.demo import scale_by_bounds
+from expost.reports import evaluate
+
+FITS = 500
+KINDS = ("independent", "leverage", "dependent", "adaptive")
+SCOPES = (None, "n", "all")
+FAILURES = (0.2, 0.05)
+
+
+def breast_cancer(report, **scales):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.sqrt(30.0 / 3.0) * scale_by_bounds(X)[:, [0, 1, 21]]
+    budget = scales or {"epsilon": 3.0, "delta": 1e-2, "l2": 0.3}
+    return Problem(X[:60], y[:60].astype(float), 40, expost.LogisticLoss(), report=report, **budget)
+
+
+def synthetic(report):
+    rng = np.random.default_rng(12)
+    X = rows_in_ball(rng, 40, 4)
+    y = X @ np.array([2.0, -1.0, 0.5, 0.0]) + rng.standard_t(2, size=40)
+    regularizer = expost.SmoothedL1(weight=0.2)
+    return Problem(
+        X,
+        y,
+        25,
+        expost.PseudoHuber(0.8),
+        report=report,
+        regularizer=regularizer,
+        fit_intercept=False,
+        epsilon=2.0,
+        delta=1e-3,
+        l2=2.0,
+    )
+
+
+def misses(problem, seeds):
+    """What was missed, by membership, scope and failure rate: fits by (upper, lower, total) by records."""
+    found = {}
+    for seed in seeds:
+        release, private = problem.fit(seed)
+        truth = {
+            side: (
+                np.abs(problem.model_loss(private, member=side)),
+                np.abs(problem.total_loss(release, private, member=side)),
+            )
+            for side in (True, False)
+        }
+        for side, known, scope, failure in itertools.product((True, False), (True, False), SCOPES, FAILURES):
+            design, y = problem.design[side], problem.y[side]
+            bounds = evaluate(
+                release,
+                design,
+                y,
+                confidence=1.0 - failure,
+                member=side if known else None,
+                simultaneous=len(y) if scope == "n" else scope,
+            )
+            model, total = truth[side]
+            assert np.all(bounds.lower <= bounds.upper)
+            missed = [model > bounds.upper, model < bounds.lower, total > bounds.total]
+            found.setdefault((side, known, scope, failure), []).append(missed)
+    return {key: np.array(value) for key, value in found.items()}
+
+
+def too_often(found, level=1e-6):
+    """The claims that failed more often than they said, beyond what chance explains."""
+    guilty = []
+    comparisons = sum(3 * (value.shape[2] if key[2] is None else 1) for key, value in found.items())
+    for (side, known, scope, failure), missed in found.items():
+        # A fixed record is judged on its own; several at once fail together if any of them does.
+        counts = missed.sum(axis=0) if scope is None else missed.any(axis=2).sum(axis=0)[:, None]
+        limit = stats.binom.isf(level / comparisons, len(missed), failure)
+        for which, name in enumerate(("upper", "lower", "total")):
+            if np.any(counts[which] > limit):
+                guilty.append((side, known, scope, failure, name, int(counts[which].max()), limit))
+    return guilty
+
+
+@pytest.mark.parametrize("make", [breast_cancer, synthetic], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("report", KINDS)
+def test_no_bound_fails_more_often_than_it_says(make, report):
+    found = misses(make(report), range(FITS))
+    assert too_often(found) == []
+
+
+def test_the_printed_bound_of_the_paper_fails_the_same_test():
+    """Algorithm 2 as printed takes the absolute value after the minimum; a bound must take it before."""
+    # The paper's own proportions: its gradient has a ninth of the noise of its model.
+    problem = breast_cancer("dependent", sigma=54.0, sigma_gradient=5.9, sigma_hessian=6.4, l2=2.5)
+    plan, failure = problem.plan, 0.05
+    quantile = stats.norm.isf(failure / 2)
+    missed = []
+    for seed in range(FITS):
+        release, private = problem.fit(seed)
+        rows = np.column_stack([problem.X[False], np.ones(len(problem.X[False]))])
+        slope, curvature = problem.loss.derivatives(rows @ release.coefficients, problem.y[False])
+        length = np.abs(slope) * np.linalg.norm(rows, axis=1)
+        measured = slope * (rows @ release.gradient) + plan.sigma_gradient * length * quantile
+        printed = np.abs(np.minimum(measured, plan.sigma * length * quantile)) / plan.sigma**2
+        printed += 0.5 * (length / plan.sigma) ** 2
+        determinant = np.log1p(curvature * np.sum(rows**2, axis=1) / plan.l2)  # generous to the paper
+        truth = np.abs(problem.model_loss(private, member=False))
+        missed.append([truth > determinant + printed, np.zeros(len(truth), bool), np.zeros(len(truth), bool)])
+    assert too_often({(False, True, None, failure): np.array(missed)})

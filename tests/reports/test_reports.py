@@ -1,0 +1,176 @@
+"""What the intervals are made of, and how they compare."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from oracle import Problem
+from problems import CASES, rows_in_ball, with_intercept
+
+import expost
+from expost.exceptions import ParameterError
+from expost.reports import evaluate
+from expost.reports.base import _SHARES
+
+KINDS = ("independent", "leverage", "dependent", "adaptive")
+BOUNDED = [case for case in CASES if np.isfinite(case.loss.curve.max_slope)]
+
+
+def problem(report, case=BOUNDED[0], seed=0, n=300, d=4, **changes):
+    rng = np.random.default_rng(seed)
+    X, y = rows_in_ball(rng, n, d), case.labels(rng, n)
+    return Problem(X, y, n - 50, case.loss, report=report, **{"epsilon": 1.0, "l2": 4.0, **changes})
+
+
+def bounds(made, release, *, member=None, side=True, **options):
+    return evaluate(release, made.design[side], made.y[side], member=member, **options)
+
+
+@pytest.mark.parametrize("case", BOUNDED, ids=str)
+@pytest.mark.parametrize("report", KINDS)
+@pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=0.5)], ids=["l2", "l2+r"])
+def test_the_true_loss_lies_inside_at_overwhelming_confidence(case, report, regularizer):
+    """At a failure probability of 1e-12 per record a miss is a bug, not chance."""
+    made = problem(report, case, regularizer=regularizer)
+    for seed in range(5):
+        release, private = made.fit(seed)
+        for side in (True, False):
+            model = np.abs(made.model_loss(private, member=side))
+            total = np.abs(made.total_loss(release, private, member=side))
+            for member in (side, None):
+                got = bounds(made, release, member=member, side=side, confidence=1 - 1e-12)
+                assert np.all((got.lower <= model) & (model <= got.upper))
+                assert np.all(total <= got.total)
+
+
+def test_without_statistics_the_determinant_term_is_the_public_bound():
+    """MATH: log(1 + κ‖x‖²/λ), for every λ, with the regulariser's curvature where there is one."""
+    made = problem("independent", l2=0.5)
+    release, _ = made.fit(0)
+    rows = with_intercept(made.X[True], True)
+    slope, curvature = made.loss.derivatives(rows @ release.coefficients, made.y[True])
+    norm = np.linalg.norm(rows, axis=1)
+    quantile = 1.959963984540054
+    expected = np.log1p(curvature * norm**2 / 0.5)
+    expected += 0.5 * (slope * norm / release.plan.sigma) ** 2
+    expected += np.abs(slope) * norm * quantile / release.plan.sigma
+    np.testing.assert_allclose(bounds(made, release, member=True).upper, expected, rtol=1e-10)
+
+
+def test_a_precise_hessian_gives_the_exact_determinant_term():
+    """As its noise vanishes the interval closes on the truth, from both sides, for members and others."""
+    made = problem("leverage", sigma=4.0, sigma_hessian=1e-7)
+    release, private = made.fit(0)
+    from expost.reports.base import Records, Shares
+    from expost.reports.determinant import Determinant
+
+    for side in (True, False):
+        rows = with_intercept(made.X[side], True)
+        slope, curvature = made.loss.derivatives(rows @ release.coefficients, made.y[side])
+        records = Records(rows, slope, curvature, np.linalg.norm(rows, axis=1), None, None)
+        interval = Determinant(release, Shares.of("leverage", 0.05)).bound(records, member=side)
+        leverage = curvature * np.sum(rows * np.linalg.solve(private.hessian, rows.T).T, axis=1)
+        truth = -np.log1p(-leverage) if side else -np.log1p(leverage)
+        np.testing.assert_allclose(interval.low, truth, rtol=1e-5)
+        np.testing.assert_allclose(interval.high, truth, rtol=1e-5)
+        assert np.all((interval.low <= truth * (1 + 1e-12)) | ~np.array(side))
+        assert np.all(interval.low <= interval.high)
+
+
+@pytest.mark.parametrize("report", ["leverage", "dependent", "adaptive"])
+@pytest.mark.parametrize("member", [True, False, None])
+@pytest.mark.parametrize("simultaneous", [None, 50, "all"])
+def test_statistics_never_make_the_figure_worse_than_the_share_they_take(report, member, simultaneous):
+    """Never above the independent report at the confidence that is left to it."""
+    made = problem(report)
+    share = _SHARES[report][3]
+    for seed in range(10):
+        release, _ = made.fit(seed)
+        scales = {"sigma_gradient": None, "sigma_hessian": None, "sigma_eigenvalue": None}
+        plain = replace(
+            release,
+            plan=replace(release.plan, report="independent", **scales),
+            gradient=None,
+            hessian=None,
+            eigenvalue=None,
+        )
+        for failure in (0.2, 0.05, 1e-4):
+            got = bounds(made, release, member=member, confidence=1 - failure, simultaneous=simultaneous)
+            alone = bounds(
+                made, plain, member=member, confidence=1 - failure * share, simultaneous=simultaneous
+            )
+            assert np.all(got.upper <= alone.upper * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("report", KINDS)
+@pytest.mark.parametrize("member", [True, False, None])
+@pytest.mark.parametrize("simultaneous", [None, 50, "all"])
+def test_ours_is_never_above_the_papers(report, member, simultaneous):
+    for l2 in (2.0, 60.0):
+        made = problem(report, l2=l2)
+        for seed in range(5):
+            release, _ = made.fit(seed)
+            for confidence in (0.8, 0.95, 0.9999):
+                options = {"member": member, "confidence": confidence, "simultaneous": simultaneous}
+                ours = bounds(made, release, **options)
+                theirs = bounds(made, release, method="paper", **options)
+                assert np.all(ours.upper <= theirs.upper * (1 + 1e-9))
+                assert np.all(theirs.lower == 0.0)
+
+
+@pytest.mark.parametrize("report", KINDS)
+def test_more_is_asked_more_is_paid(report):
+    """Wider with confidence, with more records at once, and with unknown membership."""
+    made = problem(report)
+    release, _ = made.fit(3)
+    low, high = bounds(made, release, confidence=0.9), bounds(made, release, confidence=0.999)
+    one, many = bounds(made, release), bounds(made, release, simultaneous=1000)
+    everyone = bounds(made, release, simultaneous="all")
+    inside, outside = bounds(made, release, member=True), bounds(made, release, member=False)
+    for narrow, wide in ((low, high), (one, many), (one, everyone), (inside, one), (outside, one)):
+        assert np.all(narrow.upper <= wide.upper)
+        assert np.all(narrow.lower >= wide.lower)
+        assert np.all(narrow.total <= wide.total)
+        assert np.all(narrow.report_cost <= wide.report_cost)
+    np.testing.assert_array_equal(one.upper, np.maximum(inside.upper, outside.upper))
+    np.testing.assert_array_equal(one.lower, np.minimum(inside.lower, outside.lower))
+    if report == "independent":
+        assert not np.any(one.report_cost)
+        np.testing.assert_array_equal(one.total, one.upper)
+    else:
+        assert np.all(one.report_cost > 0)
+        assert np.all(one.total > one.upper)
+
+
+def test_soundness_needs_no_condition_on_the_regularisation():
+    """The paper's report demands λ ≥ 2σ₃τ; ours holds far below, where the noisy Hessian is indefinite."""
+    made = problem(
+        "adaptive", n=80, sigma=1.0, sigma_gradient=1.0, sigma_hessian=5.0, sigma_eigenvalue=5.0, l2=0.05
+    )
+    indefinite = 0
+    for seed in range(30):
+        release, private = made.fit(seed)
+        indefinite += np.linalg.eigvalsh(release.hessian)[0] < 0
+        for side in (True, False):
+            got = bounds(made, release, member=side, side=side, confidence=1 - 1e-12)
+            truth = np.abs(made.model_loss(private, member=side))
+            assert np.all((got.lower <= truth) & (truth <= got.upper) & np.isfinite(got.upper))
+    assert indefinite > 5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"confidence": 1.0}, "`confidence` must be a number with 0 < confidence < 1"),
+        ({"confidence": 0.0}, "`confidence`"),
+        ({"simultaneous": 0}, "`simultaneous` must be a whole number of at least 1"),
+        ({"simultaneous": "some"}, "`simultaneous` must be None, a number of records or 'all'"),
+        ({"member": "yes"}, "`member` must be True, False or None"),
+        ({"method": "guess"}, "`method` must be one of 'tight', 'paper'"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(options, words):
+    made = problem("independent")
+    release, _ = made.fit(0)
+    with pytest.raises(ParameterError, match=words):
+        evaluate(release, made.design[True], made.y[True], **options)
