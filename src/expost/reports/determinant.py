@@ -28,12 +28,14 @@ class Pencil:
     weights: FloatArray
     reciprocals: FloatArray
 
+    def squares(self, rows: FloatArray) -> FloatArray:
+        """The squared coordinates of each row in the basis; pencils with one basis share them."""
+        coordinates: FloatArray = rows @ self.basis
+        return np.multiply(coordinates, coordinates, out=coordinates)
+
     def forms(self, rows: FloatArray) -> FloatArray:
         """The quadratic form of each inverse matrix at each row, rows by matrices."""
-        squares = rows @ self.basis
-        np.multiply(squares, squares, out=squares)
-        forms: FloatArray = squares @ self.reciprocals
-        return forms
+        return self.squares(rows) @ self.reciprocals
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,22 @@ class Determinant:
         kappa = records.curvature[:, None]
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
+        if self.release.hessian is None and self.release.regularizer is None:
+            largest = np.log1p(records.curvature * records.norm**2 / self.release.plan.l2)
+            nothing = np.zeros_like(largest)
+            return Interval(nothing, largest) if member else Interval(-largest, nothing)
         public, adaptive = self._public, self._adaptive
-        excess = _smallest(kappa * public.forms(records.rows), public.weights if member else 0.0)
+        squares = public.squares(records.rows)
+        excess = _smallest(kappa * (squares @ public.reciprocals), public.weights if member else 0.0)
+        if self.release.regularizer is not None and self.release.hessian is not None:
+            squares = np.square(records.rows @ self._spectrum[1])
         if adaptive is not None:
-            other = _smallest(kappa * adaptive.forms(records.rows), 1.0 if member else 0.0)
+            other = _smallest(kappa * (squares @ adaptive.reciprocals), 1.0 if member else 0.0)
             excess = np.minimum(excess, other)
         largest = np.log1p(excess)
         smallest = np.zeros_like(largest)
         if self._upper is not None:
-            bend = (kappa * self._upper.forms(records.rows))[:, 0]
+            bend = (kappa * (squares @ self._upper.reciprocals))[:, 0]
             smallest = -np.log1p(-np.where(bend < 1.0, bend, 0.0)) if member else np.log1p(bend)
             smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)

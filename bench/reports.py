@@ -1,0 +1,153 @@
+"""What each kind of report says, what it costs, and how fast it is read.
+
+    python bench/reports.py [--draws 10] [--json FILE] [--table credit|adult|synthetic] [--skip-speed]
+
+First table: every kind of report at its default split and the same total budget, our reading and the paper's
+on the same publication, and the paper's whole recipe at that budget. Second: how the model and the bound move
+with the split. Third: reading a million records against one product with a square matrix.
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+from data import adult, credit, folder, synthetic
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.metrics import roc_auc_score
+
+import expost
+
+EPSILON, DELTA, CONFIDENCE = 1.0, 1e-6, 0.95
+KINDS = ("independent", "leverage", "dependent", "adaptive")
+SPLITS = {
+    "leverage": (0.8, 0.9, 0.96, 0.98, 0.99),
+    "dependent": (0.3, 0.5, 0.7, 0.9),
+    "adaptive": (0.3, 0.5, 0.7, 0.9),
+}
+# The paper's allocation between model, gradient and Hessian.
+PAPER = {"report": "dependent", "calibration": "kifer2012", "split": (0.2, 0.7, 0.1)}
+
+
+def measure(split, draws, method="tight", **parameters):
+    """Medians over seeded draws: test AUC, and over members the truth, the bound, the ratio, the total."""
+    rows = []
+    for seed in range(draws):
+        model = expost.LogisticRegression(
+            epsilon=EPSILON,
+            delta=DELTA,
+            norm=1.0,
+            fit_intercept=False,
+            classes=[0, 1],
+            random_state=seed,
+            **parameters,
+        ).fit(split.X, split.y)
+        truth = model.ex_post_losses(split.X, split.y)
+        bounds = model.publication_.bounds(
+            split.X, split.y, confidence=CONFIDENCE, member=True, method=method
+        )
+        rows.append(
+            {
+                "auc": roc_auc_score(split.y_test, model.decision_function(split.X_test)),
+                "truth": np.median(truth),
+                "upper": np.median(bounds.upper),
+                "upper95": np.quantile(bounds.upper, 0.95),
+                "ratio": np.median(bounds.upper / np.maximum(truth, 1e-12)),
+                "total": np.median(bounds.total),
+                "cost": np.median(bounds.report_cost),
+            }
+        )
+    return {key: float(np.median([row[key] for row in rows])) for key in rows[0]}
+
+
+def show(console, title, results):
+    table = Table(title=title, title_justify="left")
+    for column in (
+        "",
+        "test AUC",
+        "true loss",
+        "bound",
+        "95% bound",
+        "bound / truth",
+        "report cost",
+        "total",
+    ):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, row in results.items():
+        keys = ("truth", "upper", "upper95", "ratio", "cost", "total")
+        table.add_row(name, f"{row['auc']:.4f}", *(f"{row[key]:.3g}" for key in keys))
+    console.print(table)
+
+
+def speed(rows=1_000_000, features=50, repeats=3):
+    """Reading every record of a large table against one product with a square matrix, per kind of report."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, features))
+    X /= 1.000001 * np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(0, 2, rows)
+    square = rng.normal(size=(features, features))
+    ratios = {}
+    for kind in KINDS:
+        publication = (
+            expost.LogisticRegression(classes=[0, 1], report=kind).fit(X[:100_000], y[:100_000]).publication_
+        )
+        reads, products = [], []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            publication.bounds(X, y, member=True)
+            middle = time.perf_counter()
+            X @ square
+            reads.append(middle - start)
+            products.append(time.perf_counter() - middle)
+        ratios[kind] = (min(reads), min(products))
+    return ratios
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--table", choices=("credit", "adult", "synthetic"), default="credit")
+    parser.add_argument("--json")
+    parser.add_argument("--skip-speed", action="store_true")
+    options = parser.parse_args()
+    console = Console(width=120)
+    if options.table != "synthetic" and folder() is None:
+        Console(stderr=True).print("the data sets are not here: set EXPOST_DATA, or use --table synthetic")
+        raise SystemExit(1)
+    tables = {"credit": credit, "adult": adult, "synthetic": lambda: synthetic(20_000, 50)}
+    split = tables[options.table]()
+    budget = f"{split.name}, total ε = {EPSILON:g}, δ = {DELTA:g}, confidence {CONFIDENCE:.0%}"
+
+    kinds = {}
+    for kind in track(KINDS, description="kinds of report", transient=True):
+        kinds[f"{kind}, ours"] = measure(split, options.draws, report=kind)
+        kinds[f"{kind}, the paper's reading"] = measure(split, options.draws, method="paper", report=kind)
+    kinds["independent, the paper's recipe"] = measure(
+        split, options.draws, method="paper", calibration="kifer2012"
+    )
+    kinds["dependent, the paper's recipe"] = measure(split, options.draws, method="paper", **PAPER)
+    show(console, f"Reports on {budget}", kinds)
+
+    splits = {}
+    for kind, shares in SPLITS.items():
+        for share in track(shares, description=f"splits of {kind}", transient=True):
+            splits[f"{kind} {share:g}"] = measure(split, options.draws, report=kind, split=share)
+    show(console, f"Splits on {budget}", splits)
+
+    ratios = {}
+    if not options.skip_speed:
+        ratios = speed()
+        for kind, (read, product) in ratios.items():
+            console.print(
+                f"reading 1,000,000 records, d = 50, {kind}: {read:.3f} s, one X @ M: {product:.3f} s, "
+                f"ratio {read / product:.1f} (goal 4)"
+            )
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"budget": budget, "kinds": kinds, "splits": splits, "speed": ratios}, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()
