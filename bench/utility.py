@@ -9,6 +9,7 @@ and the figures of DP-SGD tuned on a grid at no cost, where known. Medians over 
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 from data import adult, breast_cancer, credit, folder, synthetic
@@ -57,10 +58,28 @@ def tables():
     yield synthetic(100_000, 100)
 
 
+def write_docs(results):
+    """Put the table between its marks in the document that explains it."""
+    lines = [
+        "| table | ε | no privacy | expost, untuned | best λ, peeking | classical | DP-SGD, tuned for free |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in results:
+        figures = [f"{row[key]:.3f}" for key in ("plain", "default", "best", "classical")]
+        figures.append("" if row["dpsgd"] is None else f"{row['dpsgd']:.3f}")
+        lines.append(f"| {row['table']} | {row['epsilon']:g} | " + " | ".join(figures) + " |")
+    page = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
+    before, _, rest = page.read_text(encoding="utf-8").partition("<!-- utility:begin -->")
+    after = rest.partition("<!-- utility:end -->")[2]
+    table = "\n".join(lines)
+    page.write_text(f"{before}<!-- utility:begin -->\n{table}\n<!-- utility:end -->{after}", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--json")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/calibration.md")
     options = parser.parse_args()
     console = Console(width=130)
     results = []
@@ -114,6 +133,8 @@ def main():
             "" if row["dpsgd"] is None else f"{row['dpsgd']:.3f}",
         )
     console.print(table)
+    if options.docs:
+        write_docs(results)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=2)
