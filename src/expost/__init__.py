@@ -2,7 +2,12 @@
 
 from importlib.metadata import version as _version
 
-from expost import exceptions as exceptions, gaussian as gaussian, goe as goe
+from expost import (
+    budgets as budgets,
+    exceptions as exceptions,
+    gaussian as gaussian,
+    goe as goe,
+)
 from expost.calibration import calibrate as calibrate
 from expost.estimators import (
     LinearRegression as LinearRegression,
