@@ -3,6 +3,7 @@
 from importlib.metadata import version as _version
 
 from expost import (
+    audit as audit,
     budgets as budgets,
     exceptions as exceptions,
     gaussian as gaussian,
