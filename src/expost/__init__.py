@@ -2,7 +2,13 @@
 
 from importlib.metadata import version as _version
 
-from expost import exceptions as exceptions, gaussian as gaussian, goe as goe
+from expost import (
+    audit as audit,
+    budgets as budgets,
+    exceptions as exceptions,
+    gaussian as gaussian,
+    goe as goe,
+)
 from expost.calibration import calibrate as calibrate
 from expost.estimators import (
     LinearRegression as LinearRegression,

@@ -121,8 +121,11 @@ def calibrate(
         "sigma_hessian": sigma_hessian,
         "sigma_eigenvalue": sigma_eigenvalue,
     }
+    promised = budget.epsilon
     if any(scale is not None for scale in explicit.values()):
-        epsilon, scales = _explicit(budget, l2, explicit)
+        if split is not None:
+            raise refuse("split", "None where the scales are given", split)
+        promised, scales = _explicit(budget, l2, explicit)
     elif math.isinf(loss.curve.max_slope):
         raise CalibrationError(
             f"no noise scale gives {type(loss).__name__} a worst-case guarantee: its slope is unbounded. "
@@ -136,8 +139,8 @@ def calibrate(
         fit_intercept=bool(fit_intercept),
         report=report,
         calibration=calibration,
-        epsilon=epsilon,
-        delta=delta,
+        epsilon=promised,
+        delta=budget.delta,
         **scales,  # type: ignore[arg-type]
     )
 
@@ -194,15 +197,25 @@ class _Budget:
         while low == high or excess(low) <= 0.0:
             low, high, step = low - step, low, 2.0 * step
         root = float(brentq(excess, low, high, xtol=1e-4))
-        slope = (excess(root + 1e-3) - excess(root - 1e-3)) / 2e-3
-        for _ in range(12):
+        slope = min((excess(root + 1e-3) - excess(root - 1e-3)) / 2e-3, -1.0)
+        # Secant steps; the coarse values they start from may mislead, so they never leave what is known.
+        low, high, last = -math.inf, math.inf, None
+        for _ in range(30):
             above = excess(root, rtol=None)
             if -2e-4 <= above <= 0.0:
                 return math.exp(root)
+            low, high = (root, high) if above > 0.0 else (low, root)
+            if last is not None:
+                slope = min((above - last[1]) / (root - last[0]), -1.0)
+            last = root, above
             root -= (above + 5e-5) / slope
-        while excess(root, rtol=None) > 0.0:
-            root += 1e-5
-        return math.exp(root)
+            if not low < root < high:
+                root = 0.5 * (low + high)
+        if math.isinf(high):
+            high = root
+            while excess(high, rtol=None) > 0.0:
+                high += 1e-4
+        return math.exp(high)
 
 
 def _tight(budget: _Budget, l2: float | None, split: Any) -> Scales:
@@ -215,10 +228,12 @@ def _tight(budget: _Budget, l2: float | None, split: Any) -> Scales:
         share = check_positive("split", share, below=1.0)
     floor = budget.curvature / math.expm1(budget.epsilon / budget.curve.rank)
     if l2 is not None and l2 <= floor:
+        # Six digits, rounded up: what is suggested works as it is printed.
+        enough = (1.0 + 1e-5) * budget.curve.rank * math.log1p(budget.curvature / l2)
         raise CalibrationError(
             f"no noise scale meets epsilon={budget.epsilon:g} with l2={l2:g} for "
             f"{type(budget.loss).__name__}: the floor is l2 > {floor:.6g}. Raise `l2` above it, "
-            f"or `epsilon` above {budget.curve.rank * math.log1p(budget.curvature / l2):.6g}."
+            f"or `epsilon` to {enough:.6g} or more."
         )
     start = gaussian.sigma(budget.epsilon, budget.delta, sensitivity=budget.slope)
     flat = start

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from rich.table import Table
 
@@ -69,7 +68,7 @@ class Plan:
         """The smallest ε that is certified at ``delta``, to about 1e-6; infinite where none is. Public."""
         return math.inf if self.profile is None else self.profile.epsilon(delta)
 
-    @cached_property
+    @property
     def profile(self) -> PrivacyProfile | None:
         """The privacy profile of the whole publication, where one exists."""
         curve = self.loss.curve

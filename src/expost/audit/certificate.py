@@ -1,0 +1,112 @@
+"""The certificate of a plan beside the worst neighbouring data sets that a search finds for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from rich.text import Text
+
+from expost._validation import check_positive
+from expost.audit.search import Pair, worst_pair
+from expost.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class PlanAudit:
+    """What a plan promises and what real neighbouring data sets attain; print it to read it.
+
+    Privacy
+    -------
+    Public: a function of the plan and of rows that the search made up.
+    """
+
+    epsilon: float
+    """Where both deltas are taken."""
+    certificate: float
+    """The certified upper bound, ``plan.delta_at(epsilon)``."""
+    audited: float
+    """The delta that ``pair`` attains, less the estimated error of its integral."""
+    pair: Pair
+    """The neighbours that attain it."""
+
+    @property
+    def ratio(self) -> float:
+        """``audited / certificate``: above 1 the certificate is wrong, near 1 it cannot be improved."""
+        return self.audited / self.certificate
+
+    def __str__(self) -> str:
+        return (
+            f"At epsilon = {self.epsilon:g} the plan certifies delta <= {self.certificate:.6g}.\n"
+            f"Real neighbours attain delta >= {self.audited:.6g}, a share of {self.ratio:.5f}:\n"
+            f"{self.pair}."
+        )
+
+    def __rich__(self) -> Text:
+        return Text(str(self))
+
+
+def audit_plan(
+    plan: Plan,
+    *,
+    epsilon: float | None = None,
+    dimension: int = 1,
+    trials: int = 100,
+    random_state: int | np.random.Generator | None = None,
+) -> PlanAudit:
+    r"""Try to refute a plan: the largest delta among many neighbouring data sets beside the certified one.
+
+    .. math:: \max_{D, z} \max\{H_\epsilon(P_{D+z}\|P_D),\, H_\epsilon(P_D\|P_{D+z})\}
+              \;\le\; \sup_{D, z}(\cdot) \;\le\; \texttt{plan.delta\_at}(\epsilon)
+
+    The maximum on the left is over what :func:`worst_pair` tries; every one of its members is a proof,
+    up to quadrature, that no valid certificate is smaller. A search that finds nothing near the
+    certificate proves nothing: the worst data set may be one it did not try.
+
+    Parameters
+    ----------
+    plan
+        The plan of :func:`expost.calibrate`.
+    epsilon
+        Where to compare; by default ``plan.epsilon``.
+    dimension
+        The number of coefficients, 1 or 2. More coefficients cannot lower the worst case: a data set
+        in one direction is a data set in all of them.
+    trials
+        How many random pairs to try after the structured ones, which take about two seconds.
+    random_state
+        Seed or generator of the search. It has nothing to do with the noise of a release.
+
+    Notes
+    -----
+    The certificate covers every row of norm at most ``plan.radius``, and such rows are what is tried. With
+    an intercept, rows that end in a constant 1 are fewer, and their worst case may be smaller.
+
+    Privacy
+    -------
+    Output is public: no rows are read, all are made up.
+
+    Examples
+    --------
+    >>> from expost import calibrate
+    >>> found = audit_plan(calibrate(loss="logistic", epsilon=1.0, l2=5.0), trials=1, random_state=0)
+    >>> 0.999 < found.ratio <= 1.0
+    True
+    """
+    at = check_positive(
+        "epsilon",
+        plan.epsilon if epsilon is None else epsilon,
+        way_out="Name one where the plan promises none." if epsilon is None else "",
+    )
+    audit, pair = worst_pair(
+        plan.loss,
+        norm=plan.radius,
+        epsilon=at,
+        sigma=plan.sigma,
+        l2=plan.l2,
+        sigma_gradient=plan.sigma_gradient,
+        sigma_hessian=plan.sigma_hessian,
+        sigma_eigenvalue=plan.sigma_eigenvalue,
+        dimension=dimension,
+        trials=trials,
+        random_state=random_state,
+    )
+    return PlanAudit(at, plan.delta_at(at), audit.delta, pair)

@@ -1,0 +1,150 @@
+"""The search for the neighbouring data sets that a publication tells apart best."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from expost._typing import FloatArray
+from expost._validation import check_count, check_positive, refuse
+from expost.audit.divergence import Audit, hockey_stick
+from expost.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Neighbouring data sets: the rows ``X`` with labels ``y``, each ``counts`` times, and a record."""
+
+    X: FloatArray
+    y: FloatArray
+    counts: FloatArray
+    record: FloatArray
+    label: float
+
+    def __str__(self) -> str:
+        rows = [
+            f"{count:.0f} × {row.round(6).tolist()} with label {label:g}"
+            for row, label, count in zip(self.X, self.y, self.counts, strict=True)
+        ]
+        return (
+            f"record {self.record.round(6).tolist()} with label {self.label:g}, "
+            f"among {'; '.join(rows) or 'no other rows'}"
+        )
+
+
+def worst_pair(
+    loss: Loss,
+    *,
+    norm: float,
+    epsilon: float,
+    sigma: float,
+    l2: float,
+    sigma_gradient: float | None = None,
+    sigma_hessian: float | None = None,
+    sigma_eigenvalue: float | None = None,
+    dimension: int = 1,
+    trials: int = 200,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[Audit, Pair]:
+    """Search for the neighbours with the largest audited delta; :func:`hockey_stick` explains the scales.
+
+    Structured pairs come first: no other row, or a crowd of equal rows along or against the record. A
+    crowd of *short* rows is the strongest: rows of full norm stop pulling once they are fitted, while
+    short ones pull with nearly constant force and add hardly any curvature, so that they can hold the
+    coefficients wherever the record gives most away. Then follow ``trials`` random pairs of at most eight
+    distinct rows, every other one a variation of the best so far.
+
+    Parameters
+    ----------
+    loss
+        The loss of a record. An unbounded set of labels is represented by values up to ±1000.
+    norm
+        The largest Euclidean norm of a row, R.
+    epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue
+        As for :func:`hockey_stick`.
+    dimension
+        The number of coefficients, 1 or 2. Two take seconds a pair, one takes hundredths.
+    trials
+        How many random pairs to try.
+    random_state
+        Seed or generator of the search.
+
+    Privacy
+    -------
+    Output is public: no rows are read, all are made up here.
+    """
+    check_positive("norm", norm)
+    check_count("trials", trials)
+    if dimension not in (1, 2):
+        raise refuse("dimension", "1 or 2", dimension)
+    rng = np.random.default_rng(random_state)
+    labels = _label_choices(loss)
+
+    def audited(pair: Pair) -> tuple[Audit, Pair]:
+        audit = hockey_stick(
+            loss,
+            **vars(pair),
+            epsilon=epsilon,
+            sigma=sigma,
+            l2=l2,
+            sigma_gradient=sigma_gradient,
+            sigma_hessian=sigma_hessian,
+            sigma_eigenvalue=sigma_eigenvalue,
+        )
+        return audit, pair
+
+    def delta(result: tuple[Audit, Pair]) -> float:
+        return result[0].delta
+
+    best = max(map(audited, _structured_pairs(loss, labels, norm, sigma, dimension)), key=delta)
+    for trial in range(trials):
+        pair = _random_pair(rng, labels, norm, dimension) if trial % 2 else _varied(rng, best[1], norm)
+        best = max(best, audited(pair), key=delta)
+    return best
+
+
+def _label_choices(loss: Loss) -> tuple[float, ...]:
+    labels = loss.labels
+    if labels.values is not None:
+        return labels.values
+    if math.isinf(labels.low) or math.isinf(labels.high):
+        return (-1e3, 0.0, 1e3)
+    return (labels.low, (labels.low + labels.high) / 2.0, labels.high)
+
+
+def _structured_pairs(
+    loss: Loss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
+) -> Iterator[Pair]:
+    record = norm * np.eye(dimension)[0]
+    # Very short rows pull with about half the largest slope each; the pull that counts is that of the noise.
+    pull = 1e-3 * norm * min(loss.curve.max_slope, 1e3) / 2.0
+    forces = np.ceil(sigma * np.arange(0.5, 10.0, 0.5) / pull)
+    crowds = [*product((0.1, 1.0), (1.0, 10.0, 1e3, 1e6)), *product((1e-3,), forces)]
+    for label in labels:
+        yield Pair(np.empty((0, dimension)), np.empty(0), np.empty(0), record, label)
+        for (share, count), side, other in product(crowds, (-1.0, 1.0), labels):
+            yield Pair(side * share * record[None], np.array([other]), np.array([count]), record, label)
+
+
+def _random_pair(rng: np.random.Generator, labels: tuple[float, ...], norm: float, dimension: int) -> Pair:
+    n = int(rng.integers(9))
+    points = rng.standard_normal((n + 1, dimension))
+    points *= norm / np.linalg.norm(points, axis=1, keepdims=True)
+    # The worst case is expected at full norm: half of the rows stay there.
+    points *= rng.uniform(size=(n + 1, 1)) ** rng.integers(2, size=(n + 1, 1))
+    marks = rng.choice(labels, n + 1)
+    return Pair(
+        points[:-1], marks[:-1], np.floor(10.0 ** rng.uniform(0.0, 6.0, n)), points[-1], float(marks[-1])
+    )
+
+
+def _varied(rng: np.random.Generator, pair: Pair, norm: float) -> Pair:
+    size = 10.0 ** rng.uniform(-3.0, 0.0)
+    points = np.vstack([pair.X, pair.record])
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    points = points + size * lengths * rng.standard_normal(points.shape)
+    points *= np.minimum(1.0, norm / np.linalg.norm(points, axis=1, keepdims=True))
+    counts = np.ceil(pair.counts * np.exp(size * rng.standard_normal(len(pair.counts))))
+    return Pair(points[:-1], pair.y, counts, points[-1], pair.label)

@@ -1,0 +1,163 @@
+"""The accountant's certificate against thousands of real neighbours, and a broken one that must be caught."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import expost
+from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.accounting import PrivacyProfile
+from expost.audit import audit_plan, hockey_stick, search, worst_pair
+from expost.exceptions import ParameterError
+
+LOSSES = {
+    "logistic": LogisticLoss(),
+    "soft": LogisticLoss(soft=True),
+    "hinge": SmoothedHinge(0.5),
+    "huber": PseudoHuber(0.8),
+}
+# epsilon, l2, sigma, and the scales of what else is published: strong and weak noise, deltas from 1e-7 to
+# one half, regularisation above and below the floor of the calibration.
+SETTINGS = [
+    (1.0, 0.5, {"sigma": 4.6}),
+    (1.0, 5.0, {"sigma": 4.3}),
+    (0.2, 3.0, {"sigma": 8.0}),
+    (2.0, 0.05, {"sigma": 1.0}),
+    (0.5, 20.0, {"sigma": 2.0}),
+    (4.0, 1.0, {"sigma": 0.7}),
+    (1.0, 0.5, {"sigma": 5.0, "sigma_hessian": 0.6}),
+    (0.5, 2.0, {"sigma": 4.0, "sigma_gradient": 5.0}),
+    (1.0, 1.0, {"sigma": 3.0, "sigma_gradient": 4.0, "sigma_hessian": 0.8}),
+    (2.0, 0.3, {"sigma": 2.0, "sigma_gradient": 2.5, "sigma_hessian": 0.5, "sigma_eigenvalue": 0.9}),
+]
+PAIRS = 52
+
+
+def draw_labels(rng, name, size):
+    if name == "soft":
+        return np.where(rng.random(size) < 0.5, rng.random(size), rng.integers(0, 3, size) / 2)
+    if name == "huber":
+        return rng.standard_normal(size) * 10.0 ** rng.uniform(-1.0, 2.0, size)
+    return rng.choice({"logistic": [0.0, 1.0], "hinge": [-1.0, 1.0]}[name], size)
+
+
+def draw_pair(rng, name, norm, sigma, dimension=1):
+    """Up to eight rows, half of them of full norm, half of the data sets with rows that occur often.
+
+    Where rows occur often, the first is short and as frequent as it takes to move the noise by a few of its
+    standard deviations: there the worst data sets are.
+    """
+    n = int(rng.integers(9))
+    points = rng.standard_normal((n + 1, dimension))
+    points *= norm / np.linalg.norm(points, axis=1, keepdims=True)
+    points *= rng.random((n + 1, 1)) ** rng.integers(2, size=(n + 1, 1))
+    counts = np.ones(n)
+    if n and rng.random() < 0.5:
+        counts = np.floor(10.0 ** rng.uniform(0.0, 3.0 * rng.random(), n))
+        points[0] *= 1e-2
+        counts[0] = np.ceil(rng.uniform(0.0, 8.0) * sigma / (5e-3 * norm))
+    labels = draw_labels(rng, name, n + 1)
+    return {
+        "X": points[:-1],
+        "y": labels[:-1],
+        "counts": counts,
+        "record": points[-1],
+        "label": float(labels[-1]),
+    }
+
+
+def test_there_are_at_least_two_thousand_pairs():
+    assert len(LOSSES) * len(SETTINGS) * PAIRS >= 2000
+
+
+@pytest.mark.parametrize("setting", range(len(SETTINGS)))
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_pair_exceeds_the_certificate(name, setting):
+    epsilon, l2, scales = SETTINGS[setting]
+    norm = 1.0 if setting % 2 else 1.5
+    loss, rng = LOSSES[name], np.random.default_rng([setting, list(LOSSES).index(name)])
+    certificate = PrivacyProfile(loss.curve, norm=norm, l2=l2, **scales).delta(epsilon).upper
+    found = [
+        hockey_stick(loss, **draw_pair(rng, name, norm, scales["sigma"]), epsilon=epsilon, l2=l2, **scales)
+        for _ in range(PAIRS)
+    ]
+    assert max(audit.delta for audit in found) <= certificate
+    # The integrals are good to far more digits than the comparison needs.
+    assert all(audit.error <= 1e-6 * certificate for audit in found)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_pair_in_two_dimensions_exceeds_the_certificate(name):
+    loss, rng = LOSSES[name], np.random.default_rng(7)
+    scales = {"sigma": 1.5, "sigma_hessian": 0.6, "l2": 0.8}
+    certificate = PrivacyProfile(loss.curve, norm=1.0, **scales).delta(1.0).upper
+    for _ in range(2):
+        pair = draw_pair(rng, name, 1.0, scales["sigma"], dimension=2)
+        assert hockey_stick(loss, **pair, epsilon=1.0, **scales).delta <= certificate
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_strong_regularisation_leaves_no_gap_and_a_broken_certificate_is_caught(epsilon):
+    plan = expost.calibrate(loss="logistic", epsilon=epsilon, l2=5.0 / epsilon)
+    found = audit_plan(plan, trials=1, random_state=0)
+    assert 0.999 < found.ratio <= 1.0
+    overstated = replace(plan, sigma=1.03 * plan.sigma)
+    assert found.audited > overstated.delta_at(epsilon)
+
+
+def test_weak_regularisation_leaves_the_gap_that_the_documents_state():
+    found = audit_plan(expost.calibrate(loss="logistic", epsilon=1.0, l2=0.5), trials=50, random_state=0)
+    assert found.ratio == pytest.approx(0.289, abs=0.001)
+
+
+def test_every_release_of_a_plan_is_audited():
+    alone, everything = (
+        expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, report=report, norm=2.0, fit_intercept=True)
+        for report in ("independent", "adaptive")
+    )
+    found = audit_plan(everything, trials=1, random_state=0)
+    assert 0.2 < found.ratio <= 1.0
+    # Published beside statistics, the model has more noise of its own than it would need alone.
+    bare = replace(everything, sigma_gradient=None, sigma_hessian=None, sigma_eigenvalue=None)
+    assert audit_plan(bare, trials=1, random_state=0).audited < found.audited
+    assert everything.sigma > alone.sigma
+    assert np.linalg.norm(found.pair.record) == pytest.approx(everything.radius)
+
+
+def test_the_result_prints_and_repeats_itself(capsys, monkeypatch):
+    structured = search._structured_pairs
+    monkeypatch.setattr(search, "_structured_pairs", lambda *arguments: islice(structured(*arguments), 20))
+    plan = expost.calibrate(loss="smoothed_hinge", epsilon=1.0)
+    first, second = (audit_plan(plan, epsilon=0.7, trials=3, random_state=5) for _ in range(2))
+    assert (first.audited, first.certificate) == (second.audited, plan.delta_at(0.7))
+    text = str(first)
+    for part in ("epsilon = 0.7", f"{first.certificate:.6g}", f"{first.ratio:.5f}", "record ["):
+        assert part in text
+    Console(width=200).print(first)
+    assert capsys.readouterr().out.strip() == text
+    assert "no other rows" in str(replace(first.pair, X=np.empty((0, 1)), y=[], counts=[]))
+
+
+def test_a_plan_without_a_worst_case_needs_an_epsilon():
+    plan = expost.calibrate(loss="squared", sigma=2.0, l2=1.0)
+    with pytest.raises(ParameterError, match="Name one where the plan promises none"):
+        audit_plan(plan)
+
+
+def test_squared_loss_has_no_worst_case():
+    """Labels far enough away give away a record completely."""
+    found, pair = worst_pair(SquaredLoss(), norm=1.0, epsilon=1.0, sigma=2.0, l2=1.0, trials=1)
+    assert found.delta > 0.999
+    assert abs(pair.label) == 1000.0
+
+
+def test_settings_reach_from_small_to_large_deltas():
+    deltas = [
+        PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=l2, **scales).delta(epsilon, rtol=0.1).upper
+        for epsilon, l2, scales in SETTINGS
+    ]
+    assert min(deltas) < 1e-5
+    assert max(deltas) > 0.1

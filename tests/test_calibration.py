@@ -1,0 +1,191 @@
+"""From a budget to scales: the reference numbers, the private side, and what is refused."""
+
+import math
+import re
+from itertools import pairwise
+
+import pytest
+
+import expost
+from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
+from expost.exceptions import CalibrationError, ParameterError
+
+LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
+REPORTS = ["independent", "leverage", "dependent", "adaptive"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "l2", "digits", "expected"),
+    [(1.0, 0.5, 3, 4.577), (1.0, 5.0, 4, 4.2247), (0.1, 5.0, 2, 41.84)],
+)
+def test_noise_of_a_logistic_model_is_the_reference(epsilon, l2, digits, expected):
+    plan = expost.calibrate(loss="logistic", norm=1.0, epsilon=epsilon, delta=1e-6, l2=l2)
+    assert round(plan.sigma, digits) == expected
+
+
+@pytest.mark.parametrize(("epsilon", "digits", "expected"), [(1.0, 4, 10.9576), (0.1, 2, 107.92)])
+def test_classical_noise_is_the_reference(epsilon, digits, expected):
+    plan = expost.calibrate(epsilon=epsilon, delta=1e-6, l2=5.0, calibration="kifer2012")
+    assert round(plan.sigma, digits) == expected
+    assert plan.delta_at(epsilon) < 1e-9  # the classical theorem spends far more noise than it needs
+
+
+@pytest.mark.parametrize(
+    ("scales", "expected"),
+    [
+        ({"report": "leverage", "sigma": 4.309}, 1.049),
+        ({"report": "dependent", "sigma": 6.094, "sigma_gradient": 6.094}, 0.989),
+    ],
+)
+def test_noise_that_the_hessian_may_have_is_the_reference(scales, expected):
+    """The budget is met half a digit above the reference and missed half a digit below it."""
+    above, below = (
+        expost.calibrate(delta=1e-6, l2=5.0, sigma_hessian=expected + half, **scales).epsilon
+        for half in (5e-4, -5e-4)
+    )
+    assert above <= 1.0 < below
+
+
+def test_the_split_of_the_paper_adds_up_and_one_profile_does_not():
+    """Three releases at 1e-6 each; with the same gradient the joint profile needs a ninth of the noise."""
+    classical = expost.calibrate(
+        epsilon=1.0, delta=3e-6, report="dependent", split=(0.2, 0.7, 0.1), calibration="kifer2012"
+    )
+    assert round(classical.sigma) == 54
+    assert round(classical.sigma_gradient, 1) == 5.9
+    assert round(classical.sigma_hessian, 1) == 6.4
+    assert classical.l2 == 2.5
+    together = expost.calibrate(
+        report="dependent", delta=1e-6, l2=5.0, sigma=6.24, sigma_gradient=5.9, sigma_hessian=1.0
+    )
+    assert together.epsilon == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_a_budget_is_spent_and_not_exceeded(loss, report, epsilon):
+    plan = expost.calibrate(loss=loss, report=report, epsilon=epsilon, delta=1e-6)
+    assert 0.99 * plan.delta <= plan.delta_at(plan.epsilon) <= plan.delta
+    assert plan.epsilon_at(plan.delta) <= plan.epsilon * (1.0 + 1e-6)
+    released = (plan.sigma_gradient, plan.sigma_hessian, plan.sigma_eigenvalue)
+    assert [scale is not None for scale in released] == {
+        "independent": [False, False, False],
+        "leverage": [False, True, False],
+        "dependent": [True, True, False],
+        "adaptive": [True, True, True],
+    }[report]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"norm": 3.0}, {"fit_intercept": True}, {"delta": 1e-10}, {"delta": 0.05}]
+)
+def test_a_budget_is_spent_in_other_units_too(changes):
+    plan = expost.calibrate(**changes)
+    assert 0.99 * plan.delta <= plan.delta_at(plan.epsilon) <= plan.delta
+
+
+def test_only_ratios_to_the_norm_matter():
+    one, three = (expost.calibrate(norm=norm, l2=norm**2, report="leverage") for norm in (1.0, 3.0))
+    assert three.sigma == pytest.approx(3.0 * one.sigma, rel=1e-4)
+    assert three.sigma_hessian == pytest.approx(9.0 * one.sigma_hessian, rel=1e-3)
+    assert expost.calibrate(fit_intercept=True, l2=5.0).sigma == pytest.approx(
+        expost.calibrate(norm=math.sqrt(2.0), l2=5.0).sigma
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_strong_regularisation_leaves_the_analytic_gaussian_mechanism(epsilon):
+    for loss, delta in [
+        ("logistic", 1e-6),
+        (SmoothedHinge(0.1), 1e-6),
+        # A sign that the label does not fix may follow the noise to both sides: twice the tail.
+        (PseudoHuber(), 0.5e-6),
+        (LogisticLoss(soft=True), 0.5e-6),
+    ]:
+        plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=1e-6, l2=1e9)
+        assert plan.sigma == pytest.approx(gaussian.sigma(epsilon, delta), rel=2e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_more_regularisation_never_needs_more_noise(loss):
+    sigmas = [expost.calibrate(loss=loss, l2=l2).sigma for l2 in (0.7, 1.0, 3.0, 30.0)]
+    assert all(later <= earlier * (1.0 + 1e-5) for earlier, later in pairwise(sigmas))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_default_regularisation_costs_at_most_a_twentieth_of_the_noise(loss):
+    for epsilon in (0.1, 1.0, 8.0):
+        plan = expost.calibrate(loss=loss, epsilon=epsilon)
+        assert plan.sigma <= 1.0501 * expost.calibrate(loss=loss, epsilon=epsilon, l2=1e9).sigma
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), SmoothedHinge(0.5)], ids=str)
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+def test_regularisation_at_the_floor_or_below_is_refused_with_a_way_out(loss, share):
+    floor = loss.curve.max_curvature / math.expm1(1.0)
+    l2 = share * floor
+    with pytest.raises(CalibrationError, match=f"the floor is l2 > {floor:.6g}") as refusal:
+        expost.calibrate(loss=loss, epsilon=1.0, l2=l2)
+    suggested = float(re.search(r"`epsilon` to (\S+) or more", str(refusal.value))[1])
+    for epsilon in (suggested, 1.01 * suggested):
+        assert expost.calibrate(loss=loss, epsilon=epsilon, l2=l2).delta_at(epsilon) <= 1e-6
+    assert expost.calibrate(loss=loss, epsilon=1.0, l2=1.01 * floor).delta_at(1.0) <= 1e-6
+
+
+def test_the_classical_recipe_has_a_floor_of_its_own():
+    with pytest.raises(CalibrationError, match=r"l2 >= 0\.5 at epsilon=1; got l2=0\.1") as refusal:
+        expost.calibrate(l2=0.1, calibration="kifer2012")
+    suggested = float(re.search(r"epsilon to (\S+)\.$", str(refusal.value))[1])
+    assert expost.calibrate(l2=0.1, epsilon=suggested, calibration="kifer2012").l2 == 0.1
+
+
+def test_squared_loss_has_no_scale_of_its_own():
+    with pytest.raises(CalibrationError, match="SquaredLoss a worst-case guarantee"):
+        expost.calibrate(loss="squared")
+    plan = expost.calibrate(loss="squared", sigma=2.0, l2=1.0)
+    assert plan.epsilon == plan.epsilon_at(1e-6) == math.inf
+    assert plan.delta_at(100.0) == 1.0
+
+
+def test_explicit_scales_come_with_what_they_guarantee():
+    plan = expost.calibrate(sigma=4.6, l2=0.5, epsilon=77.0, delta=1e-6)
+    assert plan.sigma == 4.6
+    assert plan.epsilon == plan.profile.epsilon(1e-6) < 1.0
+
+
+CLASSICAL = {"calibration": "kifer2012", "report": "dependent"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0}, "`epsilon` must be"),
+        ({"epsilon": math.inf}, "`epsilon` must be"),
+        ({"delta": 1.0}, "`delta` must be"),
+        ({"norm": -1.0}, "`norm` must be"),
+        ({"l2": 0.0}, "`l2` must be"),
+        ({"loss": "cubic"}, "`loss` must be a Loss or one of 'logistic'"),
+        ({"loss": LogisticLoss}, "`loss` must be"),
+        ({"report": "everything"}, "`report` must be one of 'independent'"),
+        ({"calibration": "exact"}, "`calibration` must be one of"),
+        ({"split": 0.5}, "`split` must be None where nothing but the model"),
+        ({"report": "leverage", "split": 1.0}, "0 < split < 1"),
+        ({"report": "leverage", "split": (0.5, 0.5)}, "0 < split < 1"),
+        ({**CLASSICAL}, "`split` must be 3 positive epsilons"),
+        ({**CLASSICAL, "split": (0.2, 0.8)}, "`split` must be 3 positive epsilons"),
+        ({**CLASSICAL, "split": (0.5, -0.5, 1.0)}, "`split` must be 3 positive epsilons"),
+        ({**CLASSICAL, "split": (0.2, 0.7, 0.2)}, "add up to epsilon=1"),
+        ({"sigma": 1.0}, "An explicit `sigma` needs an explicit `l2`"),
+        ({"sigma": 1.0, "l2": 1.0, "split": 0.5}, "`split` must be None where the scales are given"),
+        ({"sigma": 1.0, "l2": 1.0, "sigma_hessian": 1.0}, "None with report='independent'"),
+        ({"l2": 1.0, "report": "leverage", "sigma_hessian": 1.0}, "come all together"),
+        ({"l2": 1.0, "report": "leverage", "sigma": 1.0}, "come all together"),
+        ({"l2": 1.0, "report": "leverage", "sigma": 1.0, "sigma_hessian": -1.0}, "sigma_hessian > 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(arguments, message):
+    with pytest.raises(ParameterError, match=re.escape(message)) as refusal:
+        expost.calibrate(**arguments)
+    assert "\n" not in str(refusal.value)
+    assert len(str(refusal.value)) < 200

@@ -1,0 +1,91 @@
+"""What a plan promises, and how it shows it."""
+
+import io
+import math
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from itertools import pairwise
+
+import pytest
+from rich.console import Console
+
+import expost
+from expost.accounting import PrivacyProfile
+
+EVERYTHING = expost.calibrate(report="adaptive", epsilon=1.0, l2=5.0)
+
+
+def printed(plan):
+    out = io.StringIO()
+    Console(width=120, file=out).print(plan)
+    return out.getvalue()
+
+
+def test_delta_falls_with_epsilon_and_epsilon_with_delta():
+    deltas = [EVERYTHING.delta_at(epsilon) for epsilon in (0.1, 0.5, 1.0, 2.0)]
+    assert all(later < earlier for earlier, later in pairwise(deltas))
+    epsilons = [EVERYTHING.epsilon_at(delta) for delta in (1e-9, 1e-6, 1e-3)]
+    assert all(later < earlier for earlier, later in pairwise(epsilons))
+
+
+@pytest.mark.parametrize("name", ["sigma", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue"])
+def test_delta_falls_as_any_noise_grows(name):
+    deltas = [
+        replace(EVERYTHING, **{name: factor * getattr(EVERYTHING, name)}).delta_at(1.0)
+        for factor in (0.7, 1.0, 1.5)
+    ]
+    assert all(later < earlier for earlier, later in pairwise(deltas))
+
+
+def test_the_certificate_is_that_of_the_accountant():
+    plan = expost.calibrate(fit_intercept=True, norm=2.0, l2=3.0)
+    assert plan.radius == pytest.approx(math.sqrt(5.0))
+    profile = PrivacyProfile(plan.loss.curve, norm=plan.radius, l2=3.0, sigma=plan.sigma)
+    assert plan.delta_at(0.5) == profile.delta(0.5).upper
+
+
+def test_a_plan_is_frozen_comparable_hashable_and_picklable():
+    plan, again = (expost.calibrate(report="leverage", l2=5.0) for _ in range(2))
+    assert plan == again
+    assert plan != expost.calibrate(report="leverage", l2=6.0)
+    assert len({plan, again}) == 1
+    plan.delta_at(1.0)  # asking leaves no trace
+    assert plan == again
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    with pytest.raises(FrozenInstanceError):
+        plan.sigma = 1.0
+
+
+def test_numbers_are_floats_whatever_was_passed():
+    plan = expost.calibrate(epsilon=1, l2=5)
+    assert {type(number) for number in (plan.epsilon, plan.delta, plan.l2, plan.sigma)} == {float}
+
+
+def test_it_prints_what_is_released_with_its_noise_and_its_share():
+    text = printed(EVERYTHING)
+    parts = list(EVERYTHING.parts())
+    assert [name for name, _, _ in parts] == ["coefficients", "gradient", "Hessian", "smallest eigenvalue"]
+    for name, scale, alone in parts:
+        line = next(line for line in text.splitlines() if name in line)
+        assert f"{scale:.6g}" in line
+        assert f"{alone:.4g}" in line
+        assert 0.0 < alone < 1.0
+    assert "ε = 1 at δ = 1e-06" in text
+    assert "l2 = 5" in text
+    assert "'adaptive'" in text
+
+
+def test_shares_are_what_each_part_alone_would_cost():
+    """Together they cost less than the sum of each alone, and more than the largest."""
+    shares = [alone for _, _, alone in EVERYTHING.parts()]
+    assert max(shares) < EVERYTHING.epsilon < sum(shares)
+    assert shares[0] == replace(
+        EVERYTHING, sigma_gradient=None, sigma_hessian=None, sigma_eigenvalue=None
+    ).epsilon_at(EVERYTHING.delta)
+
+
+def test_without_a_worst_case_it_says_so():
+    text = printed(expost.calibrate(loss="squared", sigma=2.0, l2=1.0, fit_intercept=True))
+    assert "no worst case exists for this loss: ε = ∞" in text
+    assert "and an intercept" in text
+    assert "smallest eigenvalue" not in text
