@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rich.table import Table
 
@@ -78,6 +79,10 @@ class Plan:
             sigma_hessian=self.sigma_hessian,
             sigma_eigenvalue=self.sigma_eigenvalue,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The profile is recomputed where it is needed: a loss's curve may hold functions that do not pickle.
+        return {name: value for name, value in vars(self).items() if name != "profile"}
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -9,20 +10,19 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._parallel import map_spans
 from expost._typing import FloatArray
-from expost._validation import check_choice, refuse
+from expost._validation import refuse
 from expost.calibration import calibrate
 from expost.design import Design
 from expost.ex_post import LossTerms, ex_post_terms
-from expost.exceptions import DomainError, PrivateStateError
+from expost.exceptions import DomainError, PrivateStateError, PublicationError
 from expost.losses import Loss
 from expost.mechanism import perturb
 from expost.noise import noise_source
+from expost.prediction import linear_predictor
+from expost.publication import Publication
 from expost.regularizers import Regularizer
 from expost.tables import Table, open_table
-
-REPORTS = ("independent",)
 
 
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -40,6 +40,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     fit_intercept: bool
     regularizer: Regularizer | None
     report: str
+    split: float | Sequence[float] | None
     calibration: str
     random_state: Any
 
@@ -76,7 +77,6 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         the private part that never leaves memory.
         """
         loss = self._make_loss()
-        check_choice("report", self.report, REPORTS)
         if self.regularizer is not None and not isinstance(self.regularizer, Regularizer):
             raise refuse("regularizer", "a Regularizer or None", self.regularizer)
         # Everything that can be refused is refused here, before any noise is drawn.
@@ -86,6 +86,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             epsilon=self.epsilon,
             delta=self.delta,
             l2=self.l2,
+            report=self.report,
+            split=self.split,
             sigma=self.sigma,
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
@@ -102,7 +104,34 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self.plan_ = release.plan
         self.insecure_ = release.insecure
         self._private = private
+        try:
+            self._publication: Publication | str = Publication.from_release(
+                release,
+                classes=getattr(self, "classes_", None),
+                feature_names=getattr(self, "feature_names_in_", None),
+            )
+        except PublicationError as error:
+            # The budget is spent, so the model stays. Only the sentence: an error would hold on to the rows.
+            self._publication = str(error)
         return self
+
+    @property
+    def publication_(self) -> Publication:
+        """Everything public about the fit, ready to save.
+
+        Raises
+        ------
+        PublicationError
+            If a reader could not understand it, for instance with a regulariser of one's own.
+
+        Privacy
+        -------
+        Public; its noise is paid for by ``plan_``.
+        """
+        check_is_fitted(self)
+        if isinstance(self._publication, str):
+            raise PublicationError(self._publication)
+        return self._publication
 
     @overload
     def ex_post_losses(
@@ -156,14 +185,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         check_is_fitted(self)
         design = self._design(X)
         theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
-        predictor = np.empty(design.n_rows)
-
-        def work(slices: list[slice]) -> None:
-            for block, rows in design.blocks(slices):
-                predictor[block] = rows @ theta
-
-        map_spans(design.n_rows, design.dimension, work)
-        return predictor
+        return linear_predictor(design, theta)
 
     def _design(self, X: Any) -> Design:
         table = open_table(X)

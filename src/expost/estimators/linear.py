@@ -1,5 +1,6 @@
 """Private linear regression."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,12 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     threshold
         Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
-    epsilon, delta, norm, l2, fit_intercept, report, calibration, sigma, regularizer, random_state
+    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma, regularizer, random_state
         As in :class:`expost.LogisticRegression`.
 
     Attributes
     ----------
-    coef_, intercept_, plan_, insecure_
+    coef_, intercept_, plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
     Privacy
@@ -57,6 +58,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
+        split: float | Sequence[float] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
         regularizer: Regularizer | None = None,
@@ -70,6 +72,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.report = report
+        self.split = split
         self.calibration = calibration
         self.sigma = sigma
         self.regularizer = regularizer
