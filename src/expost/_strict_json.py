@@ -135,13 +135,13 @@ def _check_structure(text: str) -> None:
     """Bound depth and size by a linear scan, before anything recursive or large is built."""
     skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
     brackets = skeleton.replace(",", "")
-    if len(skeleton) - len(brackets) > _MAX_VALUES or len(brackets) > 2 * _MAX_CONTAINERS:
-        raise unusable(f"it has more than {_MAX_VALUES} values or {_MAX_CONTAINERS} lists and objects")
     depth = 0
-    for bracket in brackets:
+    for bracket in brackets[: 2 * _MAX_CONTAINERS]:
         depth += 1 if bracket in "[{" else -1
         if depth > _MAX_DEPTH:
             raise unusable(f"it is nested deeper than {_MAX_DEPTH} levels")
+    if len(skeleton) - len(brackets) > _MAX_VALUES or len(brackets) > 2 * _MAX_CONTAINERS:
+        raise unusable(f"it has more than {_MAX_VALUES} values or {_MAX_CONTAINERS} lists and objects")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
