@@ -20,9 +20,13 @@ from rich.console import Console
 
 import expost
 from expost import LogisticLoss, Publication, SmoothedL1, calibrate
+from expost.design import Design
 from expost.documents import PublishedPlan, Statistics
 from expost.exceptions import DomainError, ExpostError, PublicationError
+from expost.mechanism import perturb
+from expost.noise import SeededNoise
 from expost.release import Release, pack, unpack
+from expost.tables import open_table
 
 PLAN = {
     "epsilon", "delta", "sigma", "l2", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "report",
@@ -182,6 +186,12 @@ def test_what_was_read_cannot_be_changed():
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
+
+
+def test_the_constructor_verifies_like_the_reader():
+    assert Publication(**document()) == published()
+    with pytest.raises(ValueError, match="which its noise scales do not certify"):
+        Publication(**json.loads(forged(plan__epsilon=0.5)))
 
 
 def test_equality_is_by_content():
@@ -387,6 +397,7 @@ REFUSED = {
     "deep objects": ('{"a":' * 33 + "1" + "}" * 33, "nested deeper than 32 levels"),
     "many lists": ("[" + "[]," * 5000 + "[]]", "or 1000 lists and objects"),
     "many values": ("[" + "0," * 4_000_001 + "0]", "more than 4000000 values"),
+    "many keys": (signed(D | {f"k{i}": i for i in range(1000)}), "more than 4000000 values, 1000 keys or"),
     "raw surrogate": (forged(classes=["\ud800", "b"]), "holds half of a surrogate pair"),
     "surrogate in a str": (GOOD.replace("[0, 1]", '["\ud800", "b"]'), "holds half of a surrogate pair"),
     "surrogate in a name": (
@@ -544,3 +555,14 @@ def test_packing_is_the_upper_triangle():
 def test_the_error_is_one_of_ours():
     assert issubclass(PublicationError, ExpostError)
     assert issubclass(PublicationError, ValueError)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
+def test_statistics_that_a_fit_can_release_are_never_refused(scale):
+    """With next to no noise the smallest eigenvalue is l2 to rounding; with a lot of it, far below."""
+    scales = dict.fromkeys(("sigma_gradient", "sigma_hessian", "sigma_eigenvalue"), scale)
+    plan = calibrate(loss="squared", report="adaptive", norm=1e3, sigma=1.0, l2=1e-3, **scales)
+    design = Design(open_table(np.repeat(1e3 * X[:, :1], 30, axis=1)), norm=1e3, fit_intercept=False)
+    for seed in range(20):
+        release, _ = perturb(plan, design, X[:, 0], plan.loss, noise=SeededNoise(seed))
+        assert_same_release(Publication.from_release(release).release, release)

@@ -14,12 +14,13 @@ MAX_BYTES = 64 * 2**20
 _MAX_DEPTH = 32
 _MAX_CONTAINERS = 1_000
 _MAX_VALUES = 4_000_000
+_MAX_KEYS = 1_000
 _MAX_NUMBER = 40
 
 INTACT = "ask whoever published it for an intact copy"
 # A string to its closing quote, or to the end where there is none, so that no text is scanned twice.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_NOT_STRUCTURE = re.compile(r"[^]\[{},]+")
+_NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
 
 
 def unusable(what: str, way_out: str = INTACT) -> PublicationError:
@@ -134,14 +135,17 @@ def _decode(text: str | bytes) -> str:
 def _check_structure(text: str) -> None:
     """Bound depth and size by a linear scan, before anything recursive or large is built."""
     skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
-    brackets = skeleton.replace(",", "")
+    values, keys = skeleton.count(","), skeleton.count(":")
+    brackets = skeleton.replace(",", "").replace(":", "")
     depth = 0
     for bracket in brackets[: 2 * _MAX_CONTAINERS]:
         depth += 1 if bracket in "[{" else -1
         if depth > _MAX_DEPTH:
             raise unusable(f"it is nested deeper than {_MAX_DEPTH} levels")
-    if len(skeleton) - len(brackets) > _MAX_VALUES or len(brackets) > 2 * _MAX_CONTAINERS:
-        raise unusable(f"it has more than {_MAX_VALUES} values or {_MAX_CONTAINERS} lists and objects")
+    if values > _MAX_VALUES or keys > _MAX_KEYS or len(brackets) > 2 * _MAX_CONTAINERS:
+        raise unusable(
+            f"it has more than {_MAX_VALUES} values, {_MAX_KEYS} keys or {_MAX_CONTAINERS} lists and objects"
+        )
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The parts of a published file: what each field may hold, and the sentence that refuses anything else."""
 
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -21,6 +22,7 @@ from expost.exceptions import PublicationError
 from expost.losses import Loss
 from expost.regularizers import REGULARIZERS, Regularizer
 
+FORMAT = "expost-publication/1"
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
@@ -60,10 +62,8 @@ def _plain(parameter: Any) -> bool | float:
     return parameter if isinstance(parameter, bool) else float(parameter)
 
 
-def _named(field: str, value: Any, known: Mapping[str, type[Named]], kind: type[Named]) -> Named:
+def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     """Build the loss or regulariser that a field describes."""
-    if isinstance(value, kind):
-        return value
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
@@ -154,11 +154,11 @@ def _names(value: Any) -> Any:
 
 Positive = Annotated[float, Field(gt=0.0)]
 PublishedLoss = Annotated[
-    Loss, BeforeValidator(lambda value: _named("loss", value, LOSSES, Loss)), PlainSerializer(describe)
+    Loss, BeforeValidator(lambda value: _named("loss", value, LOSSES)), PlainSerializer(describe)
 ]
 PublishedRegularizer = Annotated[
     Regularizer,
-    BeforeValidator(lambda value: _named("regularizer", value, REGULARIZERS, Regularizer)),
+    BeforeValidator(lambda value: _named("regularizer", value, REGULARIZERS)),
     PlainSerializer(describe),
 ]
 Classes = Annotated[tuple[Label, Label] | None, BeforeValidator(_labels)]
@@ -197,6 +197,18 @@ class Statistics(Part):
     """The noisy Hessian's upper triangle, row by row, or null."""
     eigenvalue: float | None
     """The noisy smallest eigenvalue of the Hessian, or null."""
+
+
+def check_format(found: object) -> None:
+    """Refuse what is not this format, and say so where it is a newer one."""
+    newer = re.fullmatch(r"expost-publication/([0-9]{1,9})", found) if isinstance(found, str) else None
+    if newer and int(newer[1]) > 1:
+        raise PublicationError(
+            f"cannot use this publication: {found} needs a newer expost: "
+            "upgrade with pip install --upgrade expost."
+        )
+    if found != FORMAT:
+        raise unusable(f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 
 def refusal(error: ValidationError) -> PublicationError:

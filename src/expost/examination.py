@@ -19,6 +19,8 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 _ABSURD = 1e300
 # So many standard deviations below its mean a normal variable falls with probability below 1e-300.
 _IMPOSSIBLE = 60.0
+# More than rounding in sums over rows and in an eigenvalue can amount to, relative to the largest entry.
+_ROUNDING = 1e-6
 _FINER = 1e-5
 
 
@@ -89,23 +91,22 @@ def _check_eigenvalues(release: Release) -> None:
     :math:`2\sqrt d + t` with probability at most :math:`e^{-t^2/4}`. There is no limit above: a
     table may have any number of rows.
     """
-    plan = release.plan
-    if release.eigenvalue is not None and plan.sigma_eigenvalue is not None:
-        lowest = plan.l2 - _IMPOSSIBLE * plan.sigma_eigenvalue
-        if abs(release.eigenvalue) > _ABSURD or release.eigenvalue < lowest:
-            raise unusable(
-                f"`statistics.eigenvalue` is {shown(release.eigenvalue)}, which its noise cannot explain"
-            )
-    if release.hessian is not None and plan.sigma_hessian is not None:
-        largest = float(np.max(np.abs(release.hessian)))
-        if largest > _ABSURD:
-            raise unusable(f"`statistics.hessian` has entries beyond {_ABSURD:g}")
-        unit = largest or 1.0
-        smallest = float(eigvalsh(release.hessian / unit, subset_by_index=(0, 0))[0])
-        reach = plan.sigma_hessian * (2.0 * math.sqrt(len(release.hessian)) + _IMPOSSIBLE)
-        # Rounding in sums over rows and in the eigenvalue is far smaller than this.
-        if smallest < (plan.l2 - reach) / unit - 1e-6:
-            raise unusable("`statistics.hessian` is further below `plan.l2` than its noise can explain")
+    plan, hessian, eigenvalue = release.plan, release.hessian, release.eigenvalue
+    if hessian is None or plan.sigma_hessian is None:
+        return
+    largest = float(np.max(np.abs(hessian)))
+    if largest > _ABSURD:
+        raise unusable(f"`statistics.hessian` has entries beyond {_ABSURD:g}")
+    unit = largest or 1.0
+    smallest = float(eigvalsh(hessian / unit, subset_by_index=(0, 0))[0])
+    reach = plan.sigma_hessian * (2.0 * math.sqrt(len(hessian)) + _IMPOSSIBLE)
+    if smallest < (plan.l2 - reach) / unit - _ROUNDING:
+        raise unusable("`statistics.hessian` is further below `plan.l2` than its noise can explain")
+    if eigenvalue is None or plan.sigma_eigenvalue is None:
+        return
+    lowest = plan.l2 - _IMPOSSIBLE * plan.sigma_eigenvalue - _ROUNDING * largest
+    if abs(eigenvalue) > _ABSURD or eigenvalue < lowest:
+        raise unusable(f"`statistics.eigenvalue` is {shown(eigenvalue)}, which its noise cannot explain")
 
 
 def _check_certificate(plan: Plan) -> None:

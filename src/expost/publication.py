@@ -1,7 +1,6 @@
 """Publication: the one thing that leaves the building. Frozen, versioned, plain JSON."""
 
 import os
-import re
 import stat
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,18 +8,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 from rich.table import Table
 
 from expost._files import written_whole
-from expost._strict_json import INTACT, MAX_BYTES, digest, indented, read_object, shown, unusable
+from expost._strict_json import INTACT, MAX_BYTES, digest, indented, read_object, unusable
 from expost._typing import FloatArray
 from expost.conversion import INSECURE, content, restored
 from expost.design import Design
 from expost.documents import (
+    FORMAT,
     Classes,
     FeatureNames,
     Part,
@@ -29,19 +28,17 @@ from expost.documents import (
     PublishedPlan,
     PublishedRegularizer,
     Statistics,
+    check_format,
     choice,
     describe,
     numbers,
     refusal,
 )
 from expost.examination import check_claims, check_classes, check_shapes
-from expost.exceptions import DomainError, PublicationError
+from expost.exceptions import PublicationError
 from expost.losses import LogisticLoss
-from expost.prediction import linear_predictor, probabilities
+from expost.prediction import encoded, linear_predictor, probabilities
 from expost.release import Release
-from expost.tables import open_table
-
-FORMAT = "expost-publication/1"
 
 
 class Publication(Part):
@@ -206,37 +203,37 @@ class Publication(Part):
         return len(self.coefficients) - self.fit_intercept
 
     def _design(self, X: Any) -> Design:
-        table = open_table(X)
-        if table.n_features != self.n_features:
-            raise DomainError(
-                f"`X` must have {self.n_features} features, as in the fit; got {table.n_features}."
-            )
-        named = self.feature_names is not None and nw.dependencies.is_into_dataframe(X)
-        if named and tuple(nw.from_native(X, eager_only=True).columns) != self.feature_names:
-            raise DomainError(
-                "`X` must have the columns `feature_names`, in that order; rename or reorder them."
-            )
-        return Design(table, norm=self.norm, fit_intercept=self.fit_intercept)
+        return encoded(
+            X,
+            norm=self.norm,
+            fit_intercept=self.fit_intercept,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+        )
 
     @classmethod
     def _examined(cls, document: dict[str, Any]) -> Self:
-        """The publication that a document describes, or the sentence that refuses it; cheap checks first."""
-        _check_format(document.get("format"))
+        """The publication that a document describes, or the sentence that refuses it."""
+        check_format(document.get("format"))
         try:
-            publication = cls.model_validate(document)
+            return cls.model_validate(document)
         except ValidationError as error:
             raise refusal(error) from None
-        if digest(publication.model_dump(exclude={"sha256"})) != publication.sha256:
+
+    @model_validator(mode="after")
+    def _verified(self) -> Self:
+        """Refuse fields that do not belong together, the cheap checks first."""
+        if digest(self.model_dump(exclude={"sha256"})) != self.sha256:
             raise unusable("`sha256` must be that of the other fields but is not: something was changed")
         check_shapes(
-            publication.coefficients,
-            publication.statistics,
-            fit_intercept=publication.fit_intercept,
-            feature_names=publication.feature_names,
+            self.coefficients,
+            self.statistics,
+            fit_intercept=self.fit_intercept,
+            feature_names=self.feature_names,
         )
-        check_classes(publication.loss, publication.classes)
-        check_claims(publication.release)
-        return publication
+        check_classes(self.loss, self.classes)
+        check_claims(self.release)
+        return self
 
     def __eq__(self, other: object) -> bool:
         return self.sha256 == other.sha256 if isinstance(other, Publication) else NotImplemented
@@ -277,14 +274,3 @@ class Publication(Part):
         table.add_row("report", self.plan.report)
         table.add_row("sha256", self.sha256)
         return table
-
-
-def _check_format(found: object) -> None:
-    newer = re.fullmatch(r"expost-publication/([0-9]{1,9})", found) if isinstance(found, str) else None
-    if newer and int(newer[1]) > 1:
-        raise PublicationError(
-            f"cannot use this publication: {found} needs a newer expost: "
-            "upgrade with pip install --upgrade expost."
-        )
-    if found != FORMAT:
-        raise unusable(f"`format` must be {FORMAT!r} but is {shown(found)}")
