@@ -24,6 +24,7 @@ from expost.losses import (
     check_loss as check_loss,
 )
 from expost.plan import Plan as Plan
+from expost.publication import Publication as Publication
 from expost.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 
 __version__ = _version("expost")

@@ -133,7 +133,8 @@ def _place(
         mass, mean, chord = noise.cells(edges, integrand.rate)
         at_edges, at_means = np.split(integrand.sample(np.concatenate([edges, mean])), [len(edges)])
         gap = mass * (at_edges[:-1] + chord * np.diff(at_edges) - at_means)
-        if gap.sum() <= tolerance or len(edges) > _EDGE_LIMIT:
+        # Parameters so extreme that the gap is not a number end here too, and are certified by nothing.
+        if not gap.sum() > tolerance or len(edges) > _EDGE_LIMIT:
             return edges, at_edges
         wide = gap > tolerance / len(gap)
         edges = np.sort(np.concatenate([edges, 0.5 * (edges[:-1] + edges[1:])[wide]]))

@@ -50,6 +50,12 @@ class PrivateStateError(ExpostError, RuntimeError):
     slug = "private-state"
 
 
+class PublicationError(ExpostError, ValueError):
+    """Something cannot be published, or a published file cannot be trusted to mean what it says."""
+
+    slug = "publication"
+
+
 class ExpostWarning(UserWarning):
     """Base of every warning that this library gives."""
 

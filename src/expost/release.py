@@ -1,6 +1,9 @@
 """Release: everything that leaves the building, as arrays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from expost._typing import FloatArray
 from expost.plan import Plan
@@ -28,3 +31,24 @@ class Release:
     """The noisy smallest eigenvalue of the Hessian there."""
     insecure: bool = False
     """Whether the noise came from a seed: then the guarantee is void."""
+
+
+def pack(matrix: FloatArray) -> list[float]:
+    """The upper triangle of a symmetric matrix, row by row, the diagonal included."""
+    packed: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
+    return packed
+
+
+def unpack(packed: Sequence[float], dimension: int) -> FloatArray:
+    """The symmetric matrix with this upper triangle.
+
+    Examples
+    --------
+    >>> unpack([1.0, 2.0, 3.0], 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    rows, columns = np.triu_indices(dimension)
+    matrix = np.empty((dimension, dimension))
+    matrix[rows, columns] = matrix[columns, rows] = packed
+    return matrix

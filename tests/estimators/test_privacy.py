@@ -5,6 +5,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import expost
 from expost import mechanism
@@ -22,6 +23,7 @@ ALLOWED_STATE = {
     "n_features_in_",
     "plan_",
     "insecure_",
+    "_publication",
     "_sklearn_version",
 }
 
@@ -43,6 +45,9 @@ def test_what_is_pickled_holds_nothing_from_the_table_but_the_coefficients():
     for name, value in vars(travelled(other)).items():
         if name in ("coef_", "intercept_"):
             assert not np.array_equal(value, state[name])
+        elif name == "_publication":
+            changed = {"coefficients", "sha256"}
+            assert value.model_dump(exclude=changed) == state[name].model_dump(exclude=changed)
         else:
             np.testing.assert_equal(value, state[name])
     assert repr(model) == repr(other) == repr(travelled(model))
@@ -56,6 +61,49 @@ def test_the_pickled_bytes_do_not_contain_the_private_part():
     for secret in (private.gradient, private.hessian[0], np.float64(private.gradient_norm), X[0], X[5]):
         assert secret.tobytes() not in data
     assert b"123" not in data.replace(b"kifer2012", b"")  # the number of rows
+
+
+@pytest.mark.parametrize("report", ["independent", "leverage", "dependent", "adaptive"])
+def test_the_publication_holds_nothing_private_and_its_pickle_is_its_text(report):
+    """Neither the exact statistics nor the noise nor a row is in the file, as bytes or as digits."""
+    model = fitted(report=report)
+    private, publication = model._private, model.publication_
+    data, text = pickle.dumps(publication), publication.to_json()
+    assert travelled(model).publication_ == publication == travelled(publication)
+    assert text.encode() in data
+    assert len(data) < len(text) + 200
+    for secret in (
+        *private.gradient,
+        *private.hessian.ravel(),
+        private.gradient_norm,
+        private.floor,
+        *X[0],
+        *X[5],
+    ):
+        assert repr(float(secret)) not in text
+        assert np.float64(secret).tobytes() not in data
+        assert np.float64(secret).tobytes() not in pickle.dumps(model)
+    assert '"123"' not in text
+    assert " 123" not in text
+
+
+def test_a_plan_that_was_asked_still_pickles():
+    model = fitted()
+    model.plan_.delta_at(0.5)
+    assert model.publication_.release.plan.delta_at(0.5) == travelled(model).plan_.delta_at(0.5)
+
+
+def test_a_report_is_paid_for_from_the_one_budget():
+    plain, full = fitted().plan_, fitted(report="adaptive").plan_
+    assert full.epsilon == plain.epsilon
+    assert full.sigma > plain.sigma
+    assert fitted(report="adaptive", split=0.3).plan_.sigma > full.sigma
+    assert fitted(report="leverage").publication_.statistics.gradient is None
+
+
+def test_the_publication_is_there_only_after_a_fit():
+    with pytest.raises(NotFittedError):
+        expost.LogisticRegression().publication_  # noqa: B018
 
 
 def test_a_pickled_estimator_predicts_but_no_longer_knows_exact_losses(tmp_path):
@@ -101,6 +149,8 @@ def test_without_a_seed_every_fit_differs_whatever_numpys_seed():
         ({"sigma": 1.0}, ParameterError, "explicit `sigma` needs an explicit `l2`"),
         ({"norm": 0.0}, ParameterError, "`norm` must"),
         ({"norm": np.inf}, ParameterError, "got norm=inf"),
+        ({"split": 0.5}, ParameterError, "`split` must be None where nothing but the model is published"),
+        ({"split": 2.0, "report": "leverage"}, ParameterError, "`split` must be a number with 0 < split < 1"),
         ({"report": "everything"}, ParameterError, "`report` must be one of 'independent'"),
         ({"calibration": "loose"}, ParameterError, "`calibration` must be one of"),
         ({"regularizer": "l1"}, ParameterError, "`regularizer` must be a Regularizer"),

@@ -1,28 +1,27 @@
 """What all estimators share: the way from a table to a release, and exact losses afterwards."""
 
-import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._parallel import map_spans
 from expost._typing import FloatArray
-from expost._validation import check_choice, refuse
+from expost._validation import refuse
 from expost.calibration import calibrate
 from expost.design import Design
 from expost.ex_post import LossTerms, ex_post_terms
-from expost.exceptions import DomainError, PrivateStateError
+from expost.exceptions import PrivateStateError, PublicationError
+from expost.labels import encode_labels
 from expost.losses import Loss
 from expost.mechanism import perturb
 from expost.noise import noise_source
+from expost.prediction import linear_predictor
+from expost.publication import Publication
 from expost.regularizers import Regularizer
-from expost.tables import Table, open_table
-
-REPORTS = ("independent",)
+from expost.tables import open_table
 
 
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -37,9 +36,13 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     norm: float
     l2: float | None
     sigma: float | None
+    sigma_gradient: float | None = None
+    sigma_hessian: float | None = None
+    sigma_eigenvalue: float | None = None
     fit_intercept: bool
     regularizer: Regularizer | None
     report: str
+    split: float | Sequence[float] | None
     calibration: str
     random_state: Any
 
@@ -48,12 +51,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """The loss that the parameters describe."""
 
     @abstractmethod
-    def _fit_labels(self, y: Any) -> FloatArray:
-        """Labels as the loss wants them, at fit time."""
-
-    @abstractmethod
-    def _encode_labels(self, y: Any) -> FloatArray:
-        """Labels as the loss wants them, after the fit."""
+    def _set_classes(self, y: Any) -> None:
+        """Store the declared classes, or those of ``y``, where there are any."""
 
     @abstractmethod
     def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
@@ -76,7 +75,6 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         the private part that never leaves memory.
         """
         loss = self._make_loss()
-        check_choice("report", self.report, REPORTS)
         if self.regularizer is not None and not isinstance(self.regularizer, Regularizer):
             raise refuse("regularizer", "a Regularizer or None", self.regularizer)
         # Everything that can be refused is refused here, before any noise is drawn.
@@ -86,15 +84,20 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             epsilon=self.epsilon,
             delta=self.delta,
             l2=self.l2,
+            report=self.report,
+            split=self.split,
             sigma=self.sigma,
+            sigma_gradient=self.sigma_gradient,
+            sigma_hessian=self.sigma_hessian,
+            sigma_eigenvalue=self.sigma_eigenvalue,
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
         )
         noise = noise_source(self.random_state)
         table = open_table(X)
         validate_data(self, X, reset=True, skip_check_array=True)
-        labels = self._fit_labels(y)
-        _check_length(table, labels)
+        self._set_classes(y)
+        labels = encode_labels(y, loss=loss, classes=getattr(self, "classes_", None), rows=table.n_rows)
         design = Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
         release, private = perturb(plan, design, labels, loss, noise=noise, regularizer=self.regularizer)
         intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
@@ -102,7 +105,34 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self.plan_ = release.plan
         self.insecure_ = release.insecure
         self._private = private
+        try:
+            self._publication: Publication | str = Publication.from_release(
+                release,
+                classes=getattr(self, "classes_", None),
+                feature_names=getattr(self, "feature_names_in_", None),
+            )
+        except PublicationError as error:
+            # The budget is spent, so the model stays. Only the sentence: an error would hold on to the rows.
+            self._publication = str(error)
         return self
+
+    @property
+    def publication_(self) -> Publication:
+        """Everything public about the fit, ready to save.
+
+        Raises
+        ------
+        PublicationError
+            If a reader could not understand it, for instance with a regulariser of one's own.
+
+        Privacy
+        -------
+        Public; its noise is paid for by ``plan_``.
+        """
+        check_is_fitted(self)
+        if isinstance(self._publication, str):
+            raise PublicationError(self._publication)
+        return self._publication
 
     @overload
     def ex_post_losses(
@@ -139,15 +169,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 "exact losses need the private part of the fit, which is dropped when an estimator is "
                 "pickled or copied; call `ex_post_losses` on the object that was fitted, where it was fitted."
             )
-        design = self._design(X)
-        labels = self._encode_labels(y)
-        if len(labels) != design.n_rows:
-            raise _unequal_lengths()
-        loss = self.plan_.loss
-        if not np.all(loss.labels.contains(labels)):
-            raise DomainError(
-                f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
-            )
+        design, loss = self._design(X), self.plan_.loss
+        labels = encode_labels(y, loss=loss, classes=getattr(self, "classes_", None), rows=design.n_rows)
         terms = ex_post_terms(private, design, labels, loss, member=member)
         return terms if return_terms else terms.loss
 
@@ -156,14 +179,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         check_is_fitted(self)
         design = self._design(X)
         theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
-        predictor = np.empty(design.n_rows)
-
-        def work(slices: list[slice]) -> None:
-            for block, rows in design.blocks(slices):
-                predictor[block] = rows @ theta
-
-        map_spans(design.n_rows, design.dimension, work)
-        return predictor
+        return linear_predictor(design, theta)
 
     def _design(self, X: Any) -> Design:
         table = open_table(X)
@@ -177,30 +193,3 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "plan_")
-
-
-def one_label_per_row(y: Any) -> np.ndarray[Any, Any]:
-    """Labels as a vector, refused without a word about their values."""
-    if y is None:
-        raise DomainError("this estimator requires y to be passed, but the target y is None.")
-    try:
-        labels = np.asarray(y)
-    except ValueError:
-        labels = np.empty((0, 0))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4
-        )
-        labels = labels.ravel()
-    if labels.ndim != 1:
-        raise DomainError("y should be a 1d array with one label per row.")
-    return labels
-
-
-def _check_length(table: Table, labels: FloatArray) -> None:
-    if len(labels) != table.n_rows:
-        raise _unequal_lengths()
-
-
-def _unequal_lengths() -> DomainError:
-    return DomainError("`X` and `y` must have one label per row; they have inconsistent numbers of samples.")

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
 
 from expost._typing import FloatArray
 from expost._validation import refuse
-from expost.estimators.base import PrivateGLM, one_label_per_row
+from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
+from expost.labels import one_label_per_row
 
 
 class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
@@ -31,24 +31,9 @@ class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         predicted: NDArray[Any] = self.classes_[second.astype(int)]
         return predicted
 
-    def _fit_labels(self, y: Any) -> FloatArray:
+    def _set_classes(self, y: Any) -> None:
         labels = one_label_per_row(y)
         self.classes_ = _inferred(labels) if self.classes is None else _declared(self.classes)
-        return self._encode_labels(labels)
-
-    def _encode_labels(self, y: Any) -> FloatArray:
-        check_is_fitted(self, "classes_")
-        labels = one_label_per_row(y)
-        first, second = (labels == label for label in self.classes_)
-        if not np.all(first | second):
-            names = ", ".join(map(repr, self.classes_.tolist()))
-            raise DomainError(
-                f"`y` has labels outside the declared classes {{{names}}}. Recode them, or declare others "
-                "with `classes`."
-            )
-        encoding = self._make_loss().labels.values
-        assert encoding is not None
-        return np.where(second, encoding[1], encoding[0])
 
     def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
         self.coef_ = weights[None, :].copy()

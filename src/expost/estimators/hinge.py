@@ -16,12 +16,14 @@ class SmoothedHingeClassifier(BinaryClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, norm, l2, fit_intercept, report, classes, calibration, sigma, regularizer, random_state
+    epsilon, delta, norm, l2, fit_intercept, report, split
         As in :class:`expost.LogisticRegression`.
+    classes, calibration, sigma, regularizer, random_state
+        As there.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, plan_, insecure_
+    coef_, intercept_, classes_, plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
     Privacy
@@ -46,6 +48,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
+        split: float | Sequence[float] | None = None,
         classes: Sequence[Any] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
@@ -59,6 +62,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.report = report
+        self.split = split
         self.classes = classes
         self.calibration = calibration
         self.sigma = sigma

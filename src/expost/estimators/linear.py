@@ -1,14 +1,13 @@
 """Private linear regression."""
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from expost._typing import FloatArray
 from expost._validation import check_choice
-from expost.estimators.base import PrivateGLM, one_label_per_row
-from expost.exceptions import DomainError
+from expost.estimators.base import PrivateGLM
 from expost.losses import Loss, PseudoHuber, SquaredLoss
 from expost.regularizers import Regularizer
 
@@ -25,12 +24,14 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     threshold
         Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
-    epsilon, delta, norm, l2, fit_intercept, report, calibration, sigma, regularizer, random_state
+    sigma_gradient, sigma_hessian, sigma_eigenvalue
+        Explicit noise for the statistics of ``report``; they come together with ``sigma``.
+    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma, regularizer, random_state
         As in :class:`expost.LogisticRegression`.
 
     Attributes
     ----------
-    coef_, intercept_, plan_, insecure_
+    coef_, intercept_, plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
     Privacy
@@ -57,8 +58,12 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
+        split: float | Sequence[float] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
+        sigma_gradient: float | None = None,
+        sigma_hessian: float | None = None,
+        sigma_eigenvalue: float | None = None,
         regularizer: Regularizer | None = None,
         random_state: Any = None,
     ) -> None:
@@ -70,8 +75,12 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.report = report
+        self.split = split
         self.calibration = calibration
         self.sigma = sigma
+        self.sigma_gradient = sigma_gradient
+        self.sigma_hessian = sigma_hessian
+        self.sigma_eigenvalue = sigma_eigenvalue
         self.regularizer = regularizer
         self.random_state = random_state
 
@@ -83,15 +92,8 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
         return SquaredLoss() if self.loss == "squared" else PseudoHuber(self.threshold)
 
-    def _fit_labels(self, y: Any) -> FloatArray:
-        return self._encode_labels(y)
-
-    def _encode_labels(self, y: Any) -> FloatArray:
-        labels = one_label_per_row(y)
-        try:
-            return labels.astype(np.float64)
-        except (TypeError, ValueError):  # the converter would quote the label
-            raise DomainError("`y` must hold numbers only; got something else.") from None
+    def _set_classes(self, y: Any) -> None:
+        """Regression has no classes."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from scipy.special import expit, log_expit
-
 from expost._typing import FloatArray
 from expost.estimators.classifier import BinaryClassifier
 from expost.losses import LogisticLoss, Loss
+from expost.prediction import log_probabilities, probabilities
 from expost.regularizers import Regularizer
 
 
@@ -34,7 +32,10 @@ class LogisticRegression(BinaryClassifier):
     fit_intercept
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     report
-        What is published beside the model: ``"independent"`` publishes nothing more.
+        What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
+        ``"dependent"`` a noisy gradient too, ``"adaptive"`` the Hessian's smallest eigenvalue too.
+    split
+        How the budget is divided between the model and the report, see :func:`expost.calibrate`.
     classes
         The two labels. ``None`` learns them from the table, outside the guarantee, with a warning.
     calibration
@@ -52,6 +53,8 @@ class LogisticRegression(BinaryClassifier):
         As in scikit-learn.
     plan_
         The :class:`expost.Plan`: what was added and what it guarantees.
+    publication_
+        The :class:`expost.Publication`: everything public about the fit, ready to save.
     insecure_
         Whether the noise came from a seed.
 
@@ -81,6 +84,7 @@ class LogisticRegression(BinaryClassifier):
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
+        split: float | Sequence[float] | None = None,
         classes: Sequence[Any] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
@@ -93,6 +97,7 @@ class LogisticRegression(BinaryClassifier):
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.report = report
+        self.split = split
         self.classes = classes
         self.calibration = calibration
         self.sigma = sigma
@@ -101,13 +106,11 @@ class LogisticRegression(BinaryClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of ``classes_``."""
-        predictor = self.decision_function(X)
-        return np.column_stack([expit(-predictor), expit(predictor)])
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """The logarithm of ``predict_proba``, finite however sure the model is."""
-        predictor = self.decision_function(X)
-        return np.column_stack([log_expit(-predictor), log_expit(predictor)])
+        return log_probabilities(self.decision_function(X))
 
     def _make_loss(self) -> Loss:
         return LogisticLoss()

@@ -1,0 +1,173 @@
+"""JSON read with suspicion and written so that every number survives."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from expost.exceptions import PublicationError
+
+MAX_BYTES = 64 * 2**20
+# More than any publication has: bounds on what a hostile file can make the reader build.
+_MAX_DEPTH = 32
+_MAX_CONTAINERS = 1_000
+_MAX_VALUES = 4_000_000
+_MAX_KEYS = 1_000
+_MAX_NUMBER = 40
+
+INTACT = "ask whoever published it for an intact copy"
+# A string to its closing quote, or to the end where there is none, so that no text is scanned twice.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
+
+
+def unusable(what: str, way_out: str = INTACT) -> PublicationError:
+    """Build the one sentence that refuses a publication; the caller raises it."""
+    return PublicationError(f"cannot use this publication: {what}; {way_out}.")
+
+
+def shown(value: object) -> str:
+    """A value from a file in a few printable characters.
+
+    Examples
+    --------
+    >>> shown([1, 2]), shown("a" * 100), shown(0.5)
+    ('a list of 2', "'aaaaaaaaaaaaaaaaaaaaaaaa…'", '0.5')
+    """
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, str):
+        return ascii(value[:24] + "…" * (len(value) > 24)).replace("\\u2026", "…")
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return repr(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
+def read_object(text: str | bytes) -> dict[str, Any]:
+    """Read one JSON object; refuse what is ambiguous, not finite, or built to exhaust the reader.
+
+    Python's own reader takes the last of several equal keys, reads ``NaN`` and ``1e999``, converts numbers of
+    any length and descends as deep as the stack allows; none of that is allowed here.
+
+    Privacy
+    -------
+    What is read came from outside; a refusal quotes a few characters of it at most.
+    """
+    decoded = _decode(text)
+    _check_structure(decoded)
+    try:
+        document = json.loads(
+            decoded,
+            object_pairs_hook=_without_duplicates,
+            parse_float=_number(float),
+            parse_int=_number(int),
+            parse_constant=_refuse_constant,
+        )
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise unusable(f"it is not valid JSON at {place} ({error.msg})") from None
+    if not isinstance(document, dict):
+        raise unusable(f"it must be one JSON object but is {shown(document)}")
+    return document
+
+
+def canonical(document: Mapping[str, Any]) -> bytes:
+    """The one spelling of a document that is hashed: sorted keys, no spaces, ASCII, numbers by ``repr``.
+
+    Examples
+    --------
+    >>> canonical({"b": [1e-6, -0.0], "a": None})
+    b'{"a":null,"b":[1e-06,-0.0]}'
+    """
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """The SHA-256 of the canonical form, in hexadecimal."""
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
+def indented(document: Mapping[str, Any], margin: str = "") -> str:
+    """Write a document for people: one field to a line, a list of numbers on one line.
+
+    Examples
+    --------
+    >>> print(indented({"a": {"b": [0.5, 2.0]}, "c": None}))
+    {
+      "a": {
+        "b": [0.5, 2.0]
+      },
+      "c": null
+    }
+    """
+    inner = margin + "  "
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            spelling = indented(value, inner)
+        else:
+            spelling = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        lines.append(f"{inner}{json.dumps(key)}: {spelling}")
+    return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
+
+
+def _decode(text: str | bytes) -> str:
+    if len(text) > MAX_BYTES:
+        raise unusable(f"it is longer than {MAX_BYTES // 2**20} MiB")
+    if isinstance(text, bytes):
+        try:
+            decoded = text.decode("utf-8")
+        except UnicodeDecodeError:
+            raise unusable("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
+    else:
+        decoded = text
+    if decoded.startswith("\ufeff"):
+        raise unusable("it starts with a byte order mark", "save it as UTF-8 without one")
+    if not decoded.strip():
+        raise unusable("it is empty")
+    return decoded
+
+
+def _check_structure(text: str) -> None:
+    """Bound depth and size by a linear scan, before anything recursive or large is built."""
+    skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
+    values, keys = skeleton.count(","), skeleton.count(":")
+    brackets = skeleton.replace(",", "").replace(":", "")
+    depth = 0
+    for bracket in brackets[: 2 * _MAX_CONTAINERS]:
+        depth += 1 if bracket in "[{" else -1
+        if depth > _MAX_DEPTH:
+            raise unusable(f"it is nested deeper than {_MAX_DEPTH} levels")
+    if values > _MAX_VALUES or keys > _MAX_KEYS or len(brackets) > 2 * _MAX_CONTAINERS:
+        raise unusable(
+            f"it has more than {_MAX_VALUES} values, {_MAX_KEYS} keys or {_MAX_CONTAINERS} lists and objects"
+        )
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            raise unusable(f"the key {shown(key)} stands twice in one object")
+        document[key] = value
+    return document
+
+
+def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def parse(literal: str) -> float:
+        if len(literal) > _MAX_NUMBER:
+            raise unusable(f"a number has {len(literal)} characters, more than {_MAX_NUMBER}")
+        number = kind(literal)
+        if not math.isfinite(number):
+            raise unusable(f"the number {shown(literal)} is beyond double precision")
+        return number
+
+    return parse
+
+
+def _refuse_constant(name: str) -> float:
+    raise unusable(f"numbers must be finite but one is {name}")

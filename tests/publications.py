@@ -1,0 +1,52 @@
+"""Publications for tests, and a way to forge one: change the fields, then compute the hash anew."""
+
+import json
+from functools import cache
+
+import numpy as np
+
+import expost
+from expost._strict_json import digest
+
+rng = np.random.default_rng(12)
+X = rng.normal(size=(60, 2)) / 3
+Y = rng.integers(0, 2, 60)
+KINDS = ("independent", "leverage", "dependent", "adaptive")
+
+
+def fit(kind="independent", table=X, labels=Y, **changes):
+    parameters = {"classes": [0, 1], "report": kind, "random_state": 5} | changes
+    return expost.LogisticRegression(**parameters).fit(table, labels)
+
+
+@cache
+def published(kind="independent"):
+    return fit(kind).publication_
+
+
+@cache
+def squared():
+    model = expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0, random_state=5)
+    return model.fit(X, X[:, 0]).publication_
+
+
+def document(kind="independent"):
+    return json.loads(published(kind).to_json())
+
+
+def signed(fields):
+    """The text of a file with these fields and the hash that belongs to them."""
+    others = {key: value for key, value in fields.items() if key != "sha256"}
+    return json.dumps(others | {"sha256": digest(others)})
+
+
+def forged(kind="independent", **changes):
+    """A file whose fields were changed by dotted names, with a hash that fits."""
+    fields = document(kind)
+    for name, value in changes.items():
+        *path, last = name.split("__")
+        place = fields
+        for part in path:
+            place = place[part]
+        place[last] = value
+    return signed(fields)
