@@ -34,7 +34,7 @@ PLAN = {
 }  # fmt: skip
 FIELDS = {
     "format", "software", "loss", "regularizer", "norm", "fit_intercept", "classes", "feature_names",
-    "coefficients", "plan", "statistics", "insecure", "sha256",
+    "coefficients", "domain", "plan", "statistics", "insecure", "sha256",
 }  # fmt: skip
 RELEASED = {
     "independent": set(),
@@ -395,9 +395,9 @@ REFUSED = {
     "two documents": (GOOD + GOOD, "not valid JSON at line"),
     "deep lists": (GOOD.replace("null", "[" * 100_000, 1), "nested deeper than 32 levels"),
     "deep objects": ('{"a":' * 33 + "1" + "}" * 33, "nested deeper than 32 levels"),
-    "many lists": ("[" + "[]," * 5000 + "[]]", "or 1000 lists and objects"),
+    "many lists": ("[" + "[]," * 20_000 + "[]]", "or 10000 lists and objects"),
     "many values": ("[" + "0," * 4_000_001 + "0]", "more than 4000000 values"),
-    "many keys": (signed(D | {f"k{i}": i for i in range(1000)}), "more than 4000000 values, 1000 keys or"),
+    "many keys": (signed(D | {f"k{i}": i for i in range(50_000)}), "more than 4000000 values, 50000 keys or"),
     "raw surrogate": (forged(classes=["\ud800", "b"]), "holds half of a surrogate pair"),
     "surrogate in a str": (GOOD.replace("[0, 1]", '["\ud800", "b"]'), "holds half of a surrogate pair"),
     "surrogate in a name": (

@@ -10,6 +10,7 @@ from expost import (
     goe as goe,
 )
 from expost.calibration import calibrate as calibrate
+from expost.domain import Domain as Domain
 from expost.estimators import (
     LinearRegression as LinearRegression,
     LogisticRegression as LogisticRegression,

@@ -12,9 +12,9 @@ from expost.exceptions import PublicationError
 MAX_BYTES = 64 * 2**20
 # More than any publication has: bounds on what a hostile file can make the reader build.
 _MAX_DEPTH = 32
-_MAX_CONTAINERS = 1_000
+_MAX_CONTAINERS = 10_000
 _MAX_VALUES = 4_000_000
-_MAX_KEYS = 1_000
+_MAX_KEYS = 50_000
 _MAX_NUMBER = 40
 
 INTACT = "ask whoever published it for an intact copy"
@@ -109,6 +109,12 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
     for key, value in document.items():
         if isinstance(value, Mapping):
             spelling = indented(value, inner)
+        elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            deeper = inner + "  "
+            items = ",\n".join(
+                deeper + json.dumps(item, ensure_ascii=False, allow_nan=False) for item in value
+            )
+            spelling = f"[\n{items}\n{inner}]"
         else:
             spelling = json.dumps(value, ensure_ascii=False, allow_nan=False)
         lines.append(f"{inner}{json.dumps(key)}: {spelling}")

@@ -8,6 +8,7 @@ import numpy as np
 
 from expost._typing import FloatArray
 from expost.documents import PublishedPlan, Statistics, describe
+from expost.domain import Domain
 from expost.losses import Loss
 from expost.plan import Plan
 from expost.regularizers import Regularizer
@@ -19,7 +20,11 @@ INSECURE = (
 
 
 def content(
-    release: Release, *, classes: Sequence[Any] | None, feature_names: Sequence[str] | None
+    release: Release,
+    *,
+    classes: Sequence[Any] | None,
+    feature_names: Sequence[str] | None,
+    domain: Domain | None,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own.
 
@@ -38,6 +43,7 @@ def content(
         "classes": None if classes is None else [_plain(label) for label in classes],
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
         "coefficients": release.coefficients.tolist(),
+        "domain": None if domain is None else domain.model_dump(mode="json"),
         "plan": {
             "epsilon": float(plan.epsilon) if math.isfinite(plan.epsilon) else None,
             "delta": float(plan.delta),

@@ -9,6 +9,7 @@ from scipy.linalg import eigvalsh
 from expost._strict_json import shown, unusable
 from expost.calibration import REPORTS
 from expost.documents import Label, Statistics, describe
+from expost.domain import Domain
 from expost.losses import Loss
 from expost.plan import Plan
 from expost.release import Release
@@ -56,6 +57,25 @@ def check_classes(loss: Loss, classes: Sequence[Label] | None) -> None:
         raise unusable(
             f"`classes` must be {wanted} for the loss {describe(loss)['name']} but is {shown(classes)}"
         )
+
+
+def check_domain(
+    domain: Domain | None,
+    feature_names: Sequence[str] | None,
+    *,
+    norm: float,
+    classes: Sequence[Label] | None,
+) -> None:
+    """Refuse a domain that does not describe the records that the coefficients are for."""
+    if domain is None:
+        return
+    for field, stated, declared in (
+        ("feature_names", feature_names, tuple(domain.column_names)),
+        ("norm", norm, domain.row_norm),
+        ("classes", classes, getattr(domain.label, "classes", None)),
+    ):
+        if stated != declared:
+            raise unusable(f"`{field}` must be what `domain` declares but is {shown(stated)}")
 
 
 def check_claims(release: Release) -> None:

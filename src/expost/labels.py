@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from expost._typing import FloatArray
+from expost.domain import Domain, as_texts
 from expost.exceptions import DomainError
 from expost.losses import Loss
 
@@ -32,11 +33,17 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
 
 
 def encode_labels(
-    y: Any, *, loss: Loss, classes: Sequence[Any] | NDArray[Any] | None, rows: int
+    y: Any,
+    *,
+    loss: Loss,
+    classes: Sequence[Any] | NDArray[Any] | None,
+    rows: int,
+    domain: Domain | None = None,
 ) -> FloatArray:
     """Turn the labels of ``rows`` records into the numbers that the loss accepts.
 
-    With ``classes``, the first becomes the loss's first label and the second its second.
+    With ``classes``, the first becomes the loss's first label and the second its second. A numeric outcome
+    that a domain declares is clipped and scaled as it says.
 
     Privacy
     -------
@@ -56,7 +63,9 @@ def encode_labels(
             raise DomainError(
                 f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
             )
-        return numbers
+        return numbers if domain is None else domain.scale_outcome(numbers)
+    if domain is not None:
+        labels = as_texts(labels)
     first, second = (labels == label for label in classes)
     if not np.all(first | second):
         names = ", ".join(repr(getattr(label, "item", lambda label=label: label)()) for label in classes)

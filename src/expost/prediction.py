@@ -10,12 +10,19 @@ from scipy.special import expit, log_expit
 from expost._parallel import map_spans
 from expost._typing import FloatArray
 from expost.design import Design
+from expost.domain import Domain
 from expost.exceptions import DomainError
 from expost.tables import open_table
 
 
 def encoded(
-    X: Any, *, norm: float, fit_intercept: bool, n_features: int, feature_names: Sequence[str] | None
+    X: Any,
+    *,
+    norm: float,
+    fit_intercept: bool,
+    n_features: int,
+    feature_names: Sequence[str] | None,
+    domain: Domain | None = None,
 ) -> Design:
     """Records encoded as the table was, refused where their columns are not those of the fit.
 
@@ -23,7 +30,9 @@ def encoded(
     -------
     A refusal speaks of the number and the order of columns only, which are public.
     """
-    table = open_table(X)
+    table = open_table(X, domain)
+    if domain is not None:
+        return Design(table, norm=norm, fit_intercept=fit_intercept)
     if table.n_features != n_features:
         raise DomainError(f"`X` must have {n_features} features, as in the fit; got {table.n_features}.")
     named = feature_names is not None and nw.dependencies.is_into_dataframe(X)

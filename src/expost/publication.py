@@ -34,7 +34,8 @@ from expost.documents import (
     numbers,
     refusal,
 )
-from expost.examination import check_claims, check_classes, check_shapes
+from expost.domain import Domain
+from expost.examination import check_claims, check_classes, check_domain, check_shapes
 from expost.exceptions import PublicationError
 from expost.labels import encode_labels
 from expost.losses import LogisticLoss
@@ -74,6 +75,7 @@ class Publication(Part):
     classes: Classes
     feature_names: FeatureNames
     coefficients: Annotated[tuple[float, ...], numbers("coefficients")]
+    domain: Domain | None
     plan: PublishedPlan
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
@@ -86,6 +88,7 @@ class Publication(Part):
         *,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
+        domain: Domain | None = None,
     ) -> Self:
         """Make the publication of a release.
 
@@ -97,6 +100,8 @@ class Publication(Part):
             The two labels in the order of the loss's own, which are the default where it has two.
         feature_names
             The names of the features, without the intercept.
+        domain
+            What is publicly known about a record, where the fit was given one.
 
         Raises
         ------
@@ -108,7 +113,7 @@ class Publication(Part):
         Public in, public out.
         """
         fields = {"format": FORMAT, "software": f"expost {version('expost')}"} | content(
-            release, classes=classes, feature_names=feature_names
+            release, classes=classes, feature_names=feature_names, domain=domain
         )
         try:
             fingerprint = digest(fields)
@@ -188,7 +193,9 @@ class Publication(Part):
         if self.classes is not None:
             labels: NDArray[Any] = np.array(self.classes)[(predictor > 0.0).astype(int)]
             return labels
-        return probabilities(predictor)[:, 1] if isinstance(self.loss, LogisticLoss) else predictor
+        if isinstance(self.loss, LogisticLoss):
+            return probabilities(predictor)[:, 1]
+        return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, for the logistic loss only."""
@@ -240,7 +247,9 @@ class Publication(Part):
         True
         """
         design = self._design(X)
-        labels = encode_labels(y, loss=self.loss, classes=self.classes, rows=design.n_rows)
+        labels = encode_labels(
+            y, loss=self.loss, classes=self.classes, rows=design.n_rows, domain=self.domain
+        )
         return evaluate(
             self.release,
             design,
@@ -263,6 +272,7 @@ class Publication(Part):
             fit_intercept=self.fit_intercept,
             n_features=self.n_features,
             feature_names=self.feature_names,
+            domain=self.domain,
         )
 
     @classmethod
@@ -286,6 +296,7 @@ class Publication(Part):
             feature_names=self.feature_names,
         )
         check_classes(self.loss, self.classes)
+        check_domain(self.domain, self.feature_names, norm=self.norm, classes=self.classes)
         check_claims(self.release)
         return self
 

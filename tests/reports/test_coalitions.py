@@ -1,8 +1,8 @@
 """Asking a publication about any number of records reveals nothing beyond the file.
 
-The reason is not a bound but a data flow: a figure is a function of the file's bytes and of the record that is asked
-about. The tests show the flow: a process that has only the file gives the same figures; asking changes nothing; and
-a coalition's answers, however many, are computed by anyone without asking.
+The reason is not a bound but a data flow: a figure is a function of the file's bytes and of the record that
+is asked about. The tests show the flow: a process that has only the file gives the same figures; asking
+changes nothing; and a coalition's answers, however many, are computed by anyone without asking.
 """
 
 import json

@@ -12,6 +12,7 @@ from expost._typing import FloatArray
 from expost._validation import refuse
 from expost.calibration import calibrate
 from expost.design import Design
+from expost.domain import Domain
 from expost.ex_post import LossTerms, ex_post_terms
 from expost.exceptions import PrivateStateError, PublicationError
 from expost.labels import encode_labels
@@ -44,6 +45,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     report: str
     split: float | Sequence[float] | None
     calibration: str
+    domain: Domain | None
     random_state: Any
 
     @abstractmethod
@@ -80,7 +82,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         # Everything that can be refused is refused here, before any noise is drawn.
         plan = calibrate(
             loss=loss,
-            norm=self.norm,
+            norm=self.norm if self.domain is None else self.domain.row_norm,
             epsilon=self.epsilon,
             delta=self.delta,
             l2=self.l2,
@@ -94,10 +96,13 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             calibration=self.calibration,
         )
         noise = noise_source(self.random_state)
-        table = open_table(X)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        table = open_table(X, self.domain)
+        if self.domain is None:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        else:
+            self.n_features_in_ = table.n_features
         self._set_classes(y)
-        labels = encode_labels(y, loss=loss, classes=getattr(self, "classes_", None), rows=table.n_rows)
+        labels = self._encode_labels(y, loss, table.n_rows)
         design = Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
         release, private = perturb(plan, design, labels, loss, noise=noise, regularizer=self.regularizer)
         intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
@@ -109,7 +114,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             self._publication: Publication | str = Publication.from_release(
                 release,
                 classes=getattr(self, "classes_", None),
-                feature_names=getattr(self, "feature_names_in_", None),
+                feature_names=self._column_names(),
+                domain=self.domain,
             )
         except PublicationError as error:
             # The budget is spent, so the model stays. Only the sentence: an error would hold on to the rows.
@@ -170,7 +176,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 "pickled or copied; call `ex_post_losses` on the object that was fitted, where it was fitted."
             )
         design, loss = self._design(X), self.plan_.loss
-        labels = encode_labels(y, loss=loss, classes=getattr(self, "classes_", None), rows=design.n_rows)
+        labels = self._encode_labels(y, loss, design.n_rows)
         terms = ex_post_terms(private, design, labels, loss, member=member)
         return terms if return_terms else terms.loss
 
@@ -181,9 +187,18 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
         return linear_predictor(design, theta)
 
+    def _encode_labels(self, y: Any, loss: Loss, rows: int) -> FloatArray:
+        classes = getattr(self, "classes_", None)
+        return encode_labels(y, loss=loss, classes=classes, rows=rows, domain=self.domain)
+
+    def _column_names(self) -> Sequence[str] | None:
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        return names if self.domain is None else self.domain.column_names
+
     def _design(self, X: Any) -> Design:
-        table = open_table(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        table = open_table(X, self.domain)
+        if self.domain is None:
+            validate_data(self, X, reset=False, skip_check_array=True)
         return Design(table, norm=self.plan_.norm, fit_intercept=self.plan_.fit_intercept)
 
     def __getstate__(self) -> dict[str, Any]:

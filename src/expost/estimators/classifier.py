@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from expost._typing import FloatArray
 from expost._validation import refuse
+from expost.domain import ClassLabel
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
 from expost.labels import one_label_per_row
@@ -33,6 +34,12 @@ class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
     def _set_classes(self, y: Any) -> None:
         labels = one_label_per_row(y)
+        if self.domain is not None:
+            if not isinstance(self.domain.label, ClassLabel):
+                raise refuse("domain", "one whose label has two classes", self.domain.label.kind)
+            # In the order of the declaration: the second class is the one that a score speaks for.
+            self.classes_ = np.array(self.domain.label.classes)
+            return
         self.classes_ = _inferred(labels) if self.classes is None else _declared(self.classes)
 
     def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:

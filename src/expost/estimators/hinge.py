@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from expost.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.losses import Loss, SmoothedHinge
 from expost.regularizers import Regularizer
@@ -18,7 +19,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         machine and needs more regularisation.
     epsilon, delta, norm, l2, fit_intercept, report, split
         As in :class:`expost.LogisticRegression`.
-    classes, calibration, sigma, regularizer, random_state
+    classes, calibration, sigma, regularizer, domain, random_state
         As there.
 
     Attributes
@@ -53,6 +54,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         calibration: str = "tight",
         sigma: float | None = None,
         regularizer: Regularizer | None = None,
+        domain: Domain | None = None,
         random_state: Any = None,
     ) -> None:
         self.scale = scale
@@ -67,6 +69,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.calibration = calibration
         self.sigma = sigma
         self.regularizer = regularizer
+        self.domain = domain
         self.random_state = random_state
 
     def _make_loss(self) -> Loss:

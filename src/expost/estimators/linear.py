@@ -6,7 +6,8 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from expost._typing import FloatArray
-from expost._validation import check_choice
+from expost._validation import check_choice, refuse
+from expost.domain import Domain, NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.losses import Loss, PseudoHuber, SquaredLoss
 from expost.regularizers import Regularizer
@@ -26,7 +27,9 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
     sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit noise for the statistics of ``report``; they come together with ``sigma``.
-    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma, regularizer, random_state
+    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma, regularizer, domain
+        As in :class:`expost.LogisticRegression`.
+    random_state
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -65,6 +68,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
         regularizer: Regularizer | None = None,
+        domain: Domain | None = None,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -82,18 +86,21 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
         self.regularizer = regularizer
+        self.domain = domain
         self.random_state = random_state
 
     def predict(self, X: Any) -> FloatArray:
         """The predicted label of each record."""
-        return self._linear_predictor(X)
+        predictor = self._linear_predictor(X)
+        return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
 
     def _make_loss(self) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
         return SquaredLoss() if self.loss == "squared" else PseudoHuber(self.threshold)
 
     def _set_classes(self, y: Any) -> None:
-        """Regression has no classes."""
+        if self.domain is not None and not isinstance(self.domain.label, NumberLabel):
+            raise refuse("domain", "one whose label is a number", self.domain.label.kind)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from expost._typing import FloatArray
+from expost.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.losses import LogisticLoss, Loss
 from expost.prediction import log_probabilities, probabilities
@@ -44,6 +45,9 @@ class LogisticRegression(BinaryClassifier):
         An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
+    domain
+        What is publicly known about a record (:class:`expost.Domain`): ``X`` is then a frame of raw records,
+        and ``norm`` and ``classes`` come from the domain.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
 
@@ -89,6 +93,7 @@ class LogisticRegression(BinaryClassifier):
         calibration: str = "tight",
         sigma: float | None = None,
         regularizer: Regularizer | None = None,
+        domain: Domain | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -102,6 +107,7 @@ class LogisticRegression(BinaryClassifier):
         self.calibration = calibration
         self.sigma = sigma
         self.regularizer = regularizer
+        self.domain = domain
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -6,14 +6,18 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.utils import check_array
 
+from expost.domain import Domain
 from expost.exceptions import DomainError
 from expost.tables.array import ArrayTable
 from expost.tables.base import Table
+from expost.tables.encoded import EncodedTable
 from expost.tables.frame import FrameTable
 
 
-def open_table(X: Any) -> Table:
+def open_table(X: Any, domain: Domain | None = None) -> Table:
     """Read a matrix, a nested list or a data frame as a table, without copying numeric data.
+
+    With a domain, ``X`` is a frame of raw records that the domain encodes.
 
     Raises
     ------
@@ -21,7 +25,11 @@ def open_table(X: Any) -> Table:
         If there are no rows or columns, or something that is not a number. The message names neither row
         nor value nor count.
     """
-    table = FrameTable(X) if nw.dependencies.is_into_dataframe(X) else ArrayTable(_as_matrix(X))
+    table: Table
+    if domain is not None:
+        table = EncodedTable(X, domain)
+    else:
+        table = FrameTable(X) if nw.dependencies.is_into_dataframe(X) else ArrayTable(_as_matrix(X))
     if table.n_features == 0:
         raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if table.n_rows == 0:

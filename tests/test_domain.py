@@ -1,0 +1,155 @@
+"""The domain: one encoding for the curator's table and for the reader's record."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import expost
+from expost.exceptions import DomainError
+
+TOML = """
+norm = 1.5
+
+[label]
+name = "ill"
+kind = "classes"
+classes = ["no", "yes"]
+
+[[features]]
+name = "age"
+kind = "number"
+low = 0.0
+high = 100.0
+
+[[features]]
+name = "dose"
+kind = "number"
+low = 0.0
+high = 10.0
+scale = "unit"
+missing = 5.0
+
+[[features]]
+name = "ward"
+kind = "category"
+categories = ["north", "south", "7"]
+
+[[features]]
+name = "smoker"
+kind = "yes_no"
+missing = false
+"""
+DOMAIN = expost.Domain.from_toml(TOML)
+RECORDS = {
+    "age": [25.0, 140.0, -3.0, 50.0],
+    "dose": [1.0, None, 20.0, 5.0],
+    "ward": ["north", "south", "7", "north"],
+    "smoker": ["yes", "no", None, "TRUE"],
+    "ill": ["no", "yes", "yes", "no"],
+}
+ENCODED = [[-0.5, 0.1, 1, 0, 0, 1], [1, 0.5, 0, 1, 0, 0], [-1, 1, 0, 0, 1, 0], [0, 0.5, 1, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_the_encoding_is_what_the_documents_say(frame):
+    table = frame(RECORDS)
+    columns = {name: table[name].to_numpy() for name in RECORDS}
+    np.testing.assert_allclose(DOMAIN.encode(columns), ENCODED)
+    assert DOMAIN.column_names == ["age", "dose", "ward=north", "ward=south", "ward=7", "smoker"]
+    assert DOMAIN.row_norm == 1.5
+
+
+def test_a_fit_with_a_domain_publishes_it_and_reads_raw_records(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "smoker": rng.choice(["yes", "no"], 400),
+            "age": rng.uniform(0, 120, 400),
+            "ward": rng.choice(["north", "south", "7"], 400),
+            "dose": rng.uniform(0, 10, 400),
+            "note": "not in the domain",
+        }
+    )
+    y = np.where(table["age"] > 50, "yes", "no")
+    model = expost.LogisticRegression(domain=DOMAIN, report="leverage", random_state=0).fit(table, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    encoded = DOMAIN.encode({name: table[name].to_numpy() for name in table})
+    plain = expost.LogisticRegression(norm=1.5, classes=["no", "yes"], report="leverage", random_state=0)
+    plain.fit(encoded, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-12)
+    publication = model.publication_
+    publication.save(tmp_path / "publication.json")
+    loaded = expost.Publication.load(tmp_path / "publication.json")
+    assert loaded == publication
+    assert loaded.domain == DOMAIN
+    mine, theirs = loaded.bounds(table, y), plain.publication_.bounds(encoded, y)
+    np.testing.assert_allclose(mine.upper, theirs.upper, rtol=1e-10)
+    np.testing.assert_allclose(model.ex_post_losses(table, y), plain.ex_post_losses(encoded, y), rtol=1e-9)
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+
+
+def test_a_numeric_outcome_is_scaled_and_predictions_are_scaled_back():
+    domain = expost.Domain.model_validate(
+        {
+            "features": [{"name": "x", "kind": "number", "low": -1.0, "high": 1.0}],
+            "label": {"name": "y", "kind": "number", "low": 0.0, "high": 10.0},
+        }
+    )
+    x = np.linspace(-1, 1, 3000)
+    y = 5.0 + 3.0 * x
+    model = expost.LinearRegression(domain=domain, epsilon=8.0).fit(pd.DataFrame({"x": x}), y)
+    predicted = model.predict(pd.DataFrame({"x": [0.0, 1.0]}))
+    np.testing.assert_allclose(predicted, [5.0, 8.0], atol=0.5)
+    np.testing.assert_allclose(model.publication_.predict(pd.DataFrame({"x": [0.0, 1.0]})), predicted)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ward": ["north", "south", "secret", "north"]}, "`ward` has a category that was never declared"),
+        ({"ward": ["north", None, "south", "north"]}, "`ward` is missing in a record"),
+        ({"age": [1.0, None, 2.0, 3.0]}, "`age` is missing in a record"),
+        ({"age": ["1", "secret", "2", "3"]}, "`age` must be a number in every record"),
+        ({"age": [1.0, np.inf, 2.0, 3.0]}, "`age` must be finite"),
+        ({"smoker": ["yes", "secret", "no", "no"]}, "`smoker` must be yes or no"),
+        ({"ill": ["yes", "no", "secret", "no"]}, "outside the declared classes {'no', 'yes'}"),
+    ],
+)
+def test_what_was_not_declared_is_refused_by_the_features_name_only(change, words):
+    table = pd.DataFrame({**RECORDS, **change})
+    with pytest.raises(DomainError) as caught:
+        expost.LogisticRegression(domain=DOMAIN).fit(table, table["ill"])
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_missing_column_is_named_and_an_array_is_refused():
+    table = pd.DataFrame(RECORDS)
+    with pytest.raises(DomainError, match="lacks the column 'dose'"):
+        expost.LogisticRegression(domain=DOMAIN).fit(table.drop(columns="dose"), table["ill"])
+    with pytest.raises(DomainError, match="must be a data frame"):
+        expost.LogisticRegression(domain=DOMAIN).fit(np.zeros((4, 6)), table["ill"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("not toml", "not valid TOML"),
+        ("[label]\nname='y'\nkind='classes'\nclasses=['a','b']", "features"),
+        (TOML.replace("high = 100.0", "high = -1.0"), "`age` must have low < high"),
+        (TOML.replace('"south", "7"', '"north"'), "`ward` must have different categories"),
+        (TOML.replace('name = "dose"', 'name = "age"'), "different names"),
+        (TOML.replace("norm = 1.5", "norm = 0.0"), "norm"),
+        (TOML.replace("norm = 1.5", "norm = 1.5\nextra = 1"), "extra"),
+        (TOML.replace('kind = "yes_no"', 'kind = "maybe"'), "kind"),
+        (TOML.replace('["no", "yes"]', '["no", "no"]'), "two different classes"),
+        (TOML.replace("missing = 5.0", 'missing = "5"'), "missing"),
+    ],
+)
+def test_a_bad_domain_file_is_refused_in_one_sentence(text, words):
+    with pytest.raises(DomainError) as caught:
+        expost.Domain.from_toml(text)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
