@@ -31,7 +31,7 @@ SPLITS = {
 PAPER = {"report": "dependent", "calibration": "kifer2012", "split": (0.2, 0.7, 0.1)}
 
 
-def measure(split, draws, method="tight", **parameters):
+def measure(table, draws, method="tight", **parameters):
     """Medians over seeded draws: test AUC, and over members the truth, the bound, the ratio, the total."""
     rows = []
     for seed in range(draws):
@@ -43,14 +43,14 @@ def measure(split, draws, method="tight", **parameters):
             classes=[0, 1],
             random_state=seed,
             **parameters,
-        ).fit(split.X, split.y)
-        truth = model.ex_post_losses(split.X, split.y)
+        ).fit(table.X, table.y)
+        truth = model.ex_post_losses(table.X, table.y)
         bounds = model.publication_.bounds(
-            split.X, split.y, confidence=CONFIDENCE, member=True, method=method
+            table.X, table.y, confidence=CONFIDENCE, member=True, method=method
         )
         rows.append(
             {
-                "auc": roc_auc_score(split.y_test, model.decision_function(split.X_test)),
+                "auc": roc_auc_score(table.y_test, model.decision_function(table.X_test)),
                 "truth": np.median(truth),
                 "upper": np.median(bounds.upper),
                 "upper95": np.quantile(bounds.upper, 0.95),
