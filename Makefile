@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Tests run side by side, one per core: threads inside each would only get in each other's way.
+test check-slow: export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: demo test check-slow bench figures format clean
 
 demo: $(VENV)/.installed
@@ -13,13 +16,16 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto
 
 check-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python bench/fit.py
+	$(BIN)/python bench/calibration.py
+	$(BIN)/python bench/goe.py
+	$(BIN)/python bench/reports.py --table synthetic
 
 figures: $(VENV)/.installed-figures
 	$(BIN)/python bench/figures.py
