@@ -239,7 +239,7 @@ def _tight(budget: _Budget, l2: float | None, split: Any) -> Scales:
     flat = start
     if not budget.curve.sign_fixed or budget.curve.outputs > 1:
         flat = budget.smallest(lambda scale: budget.profile(l2=math.inf, sigma=scale), start)
-    chosen = default_l2(budget, flat) if l2 is None else l2
+    chosen = _default_l2(budget, flat) if l2 is None else l2
     alone = budget.smallest(lambda scale: budget.profile(l2=chosen, sigma=scale), flat)
     with_gradient, with_hessian, with_eigenvalue = REPORTS[budget.report]
     sigma = alone / math.sqrt(share)
@@ -261,7 +261,7 @@ def _tight(budget: _Budget, l2: float | None, split: Any) -> Scales:
     return scales
 
 
-def default_l2(budget: _Budget, flat: float) -> float:
+def _default_l2(budget: _Budget, flat: float) -> float:
     r"""The regularisation to use where the curator names none: a rule in public quantities only.
 
     .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2m_{\max}\}
@@ -270,11 +270,15 @@ def default_l2(budget: _Budget, flat: float) -> float:
     term keeps the penalty as strong as the noise on a coefficient of the size :math:`2 m_{\max}/R`, so that
     directions in which the table says little shrink instead of following the noise.
     """
-    cheap = budget.smallest(
-        lambda weight: budget.profile(l2=weight, sigma=NOISE_INFLATION * flat),
-        budget.curvature / math.expm1(budget.epsilon / budget.curve.rank),
-    )
-    return max(cheap, L2_PER_SIGMA * budget.radius * flat / budget.curve.max_slope)
+    strong = L2_PER_SIGMA * budget.radius * flat / budget.curve.max_slope
+
+    def profile(weight: float) -> PrivacyProfile:
+        return budget.profile(l2=weight, sigma=NOISE_INFLATION * flat)
+
+    # Nearly always the second term is the larger one, and one look shows it.
+    if profile(strong).certifies(budget.epsilon, budget.delta):
+        return strong
+    return budget.smallest(profile, strong)
 
 
 def _kifer(budget: _Budget, l2: float | None, split: Any) -> Scales:
