@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test check-slow bench figures format clean
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo
 
 test: $(VENV)/.installed-dev

@@ -30,7 +30,9 @@ def bytes_written_whole(path: Path) -> Iterator[BinaryIO]:
     """The same for a file of bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     nameless = _nameless(path.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-") if nameless is None else nameless
+    handle, name = (
+        tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-") if nameless is None else nameless
+    )
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

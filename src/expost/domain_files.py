@@ -9,7 +9,7 @@ from expost.exceptions import DomainError
 _OPENING = f"""\
 # What is publicly known about a record, before anyone looks at the table.
 #
-# Replace every "{PLACEHOLDER}". Take the values from what the columns mean: a codebook, a law, physics, common sense.
+# Replace every "{PLACEHOLDER}". Take the values from what the columns mean: a codebook, a law, common sense.
 # Never compute them from the table: the privacy guarantee does not cover what is learnt that way.
 # Only the names of the columns (and, from Parquet, their types) were taken from the table, and no value.
 #
@@ -58,9 +58,11 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
             parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(
-        "# The outcome: two classes, of which a positive score speaks for the second, or a number with bounds.\n"
+        "# The outcome: two classes, of which a positive score speaks for the second, or a number.\n"
         f"[label]\nname = {_quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
-        "# For " + ("two classes" if numeric else "a number") + " write instead:\n"
+        "# For "
+        + ("two classes" if numeric else "a number")
+        + " write instead:\n"
         + "".join(f"# {line}\n" for line in (_CLASSES if numeric else _NUMBER).splitlines())
     )
     return "\n".join(parts)

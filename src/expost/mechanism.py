@@ -102,8 +102,8 @@ def perturb(
 def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
     r"""The private part of a fit, from the table and the release alone.
 
-    At an exact minimum the noise is minus the gradient, :math:`b = -\nabla J(\hat\theta; D)`, so that one pass
-    over the table finds everything that the fit knew and nothing private need ever be written down.
+    At an exact minimum the noise is minus the gradient, :math:`b = -\nabla J(\hat\theta; D)`, so that one
+    pass over the table finds everything that the fit knew and nothing private need ever be written down.
 
     Whether ``design`` and ``y`` are the table that was fitted cannot be known; :func:`plausible` finds gross
     mistakes.

@@ -41,8 +41,8 @@ def read_columns(path: Path) -> Columns:
         cells = []
     if len(cells) != len(names):
         raise FileError(
-            "the table is not valid CSV: every line must have as many cells as the line of names. Quote cells "
-            "that contain commas."
+            "the table is not valid CSV: every line must have as many cells as the line of names. "
+            "Quote cells that contain commas."
         )
     return {name: np.array(column, dtype=object) for name, column in zip(names, cells, strict=True)}
 
@@ -72,11 +72,11 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _header(lines: Any) -> list[str]:
-    names = next(lines, [])
+    names: list[str] = next(lines, [])
     if not names:
         raise FileError("the table is empty: its first line must name the columns.")
     _check_names(names)
-    return list(names)
+    return names
 
 
 def _check_names(names: list[str]) -> None:
