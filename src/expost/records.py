@@ -1,5 +1,6 @@
 """Records from a file as a fit or a publication wants them: features and outcome."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,24 @@ def split_for(publication: Publication, columns: Columns) -> tuple[Any, NDArray[
 def _labels(publication: Publication, texts: NDArray[Any]) -> NDArray[Any]:
     if publication.classes is None:
         return as_numbers(texts, "the outcome")
-    # The classes may be numbers or booleans, of which a file holds the text.
-    known = {_as_text(label): label for label in publication.classes}
-    return np.array([known.get(text) for text in as_texts(texts)], dtype=object)
+    # The classes may be numbers or booleans, of which a file holds the text, and 1 may be written 1.0.
+    found = as_texts(texts)
+    by_text = dict(zip(_as_texts(publication), publication.classes, strict=True))
+    by_number = {float(label): label for label in publication.classes if not isinstance(label, str | bool)}
+    labels = [by_text.get(text, by_number.get(_as_number(text))) for text in found]
+    return np.array(labels, dtype=object)
 
 
-def _as_text(label: Any) -> str:
-    return str(as_texts(np.array([label], dtype=object))[0])
+def _as_texts(publication: Publication) -> list[str]:
+    labels: list[str] = as_texts(np.array(publication.classes, dtype=object)).tolist()
+    return labels
+
+
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan  # equal to no class
 
 
 def _column(columns: Columns, name: str, role: str) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from expost.exceptions import ExpostError
 app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="What did this model cost me? Private models, and the privacy loss of every person.",
     epilog="Status 0: done. 1: refused, with one sentence that says why. 2: wrong usage.",

@@ -9,7 +9,7 @@ import typer
 
 from expost._typing import FloatArray
 from expost._validation import check_positive, refuse
-from expost.cli.base import app, console, errors, print_json, refusing, warn
+from expost.cli.base import console, errors, print_json, refusing, warn
 from expost.cli.display import show_bounds
 from expost.cli.options import AsJson
 from expost.publication import Publication
@@ -29,11 +29,10 @@ class Member(StrEnum):
 _MEMBER = {Member.YES: True, Member.NO: False, Member.UNKNOWN: None}
 
 
-@app.command()
 @refusing
 def bounds(
     publications: Annotated[
-        list[Path], typer.Argument(metavar="PUBLICATION.json...", help="One or several publications.")
+        list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
     ],
     records: Annotated[
         Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from expost import figures
 from expost._files import written_whole
-from expost.cli.base import app, console, errors, refusing
+from expost.cli.base import console, errors, refusing
 from expost.cli.display import show_losses
 from expost.cli.page import write_page
 from expost.demo import Demonstration, demonstrate, domain_file, write_table
@@ -18,7 +18,6 @@ from expost.private_files import write_losses
 CONFIDENCE = 0.95
 
 
-@app.command()
 @refusing
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from expost._files import check_writable
 from expost._typing import FloatArray
-from expost.cli.base import app, errors, print_json, refusing, speaker
+from expost.cli.base import errors, print_json, refusing, speaker
 from expost.cli.options import (
     L2,
     AsJson,
@@ -39,7 +39,6 @@ from expost.tables import open_table
 from expost.tables.files import read_columns
 
 
-@app.command()
 @refusing
 def fit(
     domain: DomainFile,

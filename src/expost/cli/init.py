@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from expost.cli.base import app, errors, refusing
+from expost.cli.base import errors, refusing
 from expost.domain_files import skeleton
 from expost.tables.files import read_kinds
 
 
-@app.command()
 @refusing
 def init(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],

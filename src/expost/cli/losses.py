@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from expost._typing import FloatArray
-from expost.cli.base import app, console, errors, print_json, refusing, warn
+from expost.cli.base import console, errors, print_json, refusing, warn
 from expost.cli.display import quantiles, show_losses
 from expost.cli.options import AsJson
 from expost.design import Design
@@ -21,7 +21,6 @@ from expost.tables import open_table
 from expost.tables.files import read_columns
 
 
-@app.command()
 @refusing
 def losses(
     publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="What was published.")],

@@ -7,16 +7,15 @@ import typer
 from rich.markup import escape
 
 from expost._files import written_whole
-from expost.cli.base import app, console, errors, refusing
+from expost.cli.base import console, errors, refusing
 from expost.exceptions import FileError
 from expost.publication import Publication
 
 
-@app.command()
 @refusing
 def page(
     publications: Annotated[
-        list[Path], typer.Argument(metavar="PUBLICATION.json...", help="One or several publications.")
+        list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
 ) -> None:

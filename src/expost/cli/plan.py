@@ -1,6 +1,6 @@
 """``expost plan``: what would be spent, before any data."""
 
-from expost.cli.base import app, console, print_json, refusing
+from expost.cli.base import console, print_json, refusing
 from expost.cli.options import (
     L2,
     AsJson,
@@ -17,7 +17,6 @@ from expost.cli.options import (
 )
 
 
-@app.command()
 @refusing
 def plan(
     domain: DomainFile,

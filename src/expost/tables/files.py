@@ -13,6 +13,7 @@ from expost.exceptions import FileError
 Columns = Mapping[str, NDArray[Any]]
 
 PARQUET = (".parquet", ".pq")
+_NOT_CSV = "the table is not valid CSV in UTF-8; save it anew as CSV or Parquet."
 
 
 def read_columns(path: Path) -> Columns:
@@ -34,16 +35,14 @@ def read_columns(path: Path) -> Columns:
             lines = csv.reader(file, strict=True)
             names = _header(lines)
             rows = [line for line in lines if line]
-        cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     except (UnicodeDecodeError, csv.Error):
-        raise FileError("the table is not valid CSV in UTF-8; save it anew as CSV or Parquet.") from None
-    except ValueError:
-        cells = []
-    if len(cells) != len(names):
+        raise FileError(_NOT_CSV) from None
+    if any(len(row) != len(names) for row in rows):
         raise FileError(
             "the table is not valid CSV: every line must have as many cells as the line of names. "
             "Quote cells that contain commas."
         )
+    cells = zip(*rows, strict=True) if rows else [()] * len(names)
     return {name: np.array(column, dtype=object) for name, column in zip(names, cells, strict=True)}
 
 
@@ -57,10 +56,13 @@ def read_kinds(path: Path) -> dict[str, str | None]:
         _check_names(schema.names)
         return {field.name: _kind(field.type) for field in schema}
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return dict.fromkeys(_header(csv.reader(file, strict=True)))
-    except (UnicodeDecodeError, csv.Error):
-        raise FileError("the table is not valid CSV in UTF-8; save it anew as CSV or Parquet.") from None
+        # What follows the first line is read ahead, and must not matter.
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            names = _header(csv.reader(file, strict=True))
+        "".join(names).encode()
+        return dict.fromkeys(names)
+    except (UnicodeError, csv.Error):
+        raise FileError(_NOT_CSV) from None
 
 
 def _is_parquet(path: Path) -> bool:
