@@ -1,5 +1,7 @@
 """Files appear whole or not at all, with and without files that have no name."""
 
+import os
+import stat
 from contextlib import suppress
 
 import pytest
@@ -11,7 +13,7 @@ from expost._files import bytes_written_whole, check_writable, written_whole
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
 def folder(request, tmp_path, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(_files, "_nameless", lambda folder: None)
+        monkeypatch.setattr(_files, "_nameless", lambda folder, mode: None)
     return tmp_path / "new" / "folder"
 
 
@@ -26,6 +28,17 @@ def test_a_file_appears_at_the_end_and_replaces_the_old(folder):
         file.write(b"\x00\xff")
     assert path.read_bytes() == b"\x00\xff"
     assert list(folder.iterdir()) == [path]
+
+
+def test_a_private_file_is_for_its_owner_only(folder):
+    for private, mode in ((True, 0o600), (False, 0o644)):
+        before = os.umask(0o022)
+        try:
+            with written_whole(folder / "file.txt", private=private) as file:
+                file.write("text")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((folder / "file.txt").stat().st_mode) == mode
 
 
 def test_trouble_leaves_the_old_file_and_nothing_else(folder):

@@ -10,15 +10,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+# A file that is not there yet; the last flag exists on Windows only.
+_NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[TextIO]:
+def written_whole(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """Open a text file that appears at ``path`` only once it is complete.
 
     Whatever interrupts the writing, a full disk or Ctrl-C, leaves the old file as it was and no part of the
     new one. Where the system knows files without a name, not even a killed process leaves a part behind.
+    A private file is for its owner's eyes only.
     """
-    with bytes_written_whole(path) as raw:
+    with bytes_written_whole(path, private=private) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
         yield file
         file.flush()
@@ -26,23 +30,23 @@ def written_whole(path: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def bytes_written_whole(path: Path) -> Iterator[BinaryIO]:
+def bytes_written_whole(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """The same for a file of bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    nameless = _nameless(path.parent)
-    handle, name = (
-        tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-") if nameless is None else nameless
-    )
+    name = path.parent / f".expost-{secrets.token_hex(8)}"
+    mode = 0o600 if private else 0o666
+    nameless = _nameless(path.parent, mode)
+    handle = os.open(name, _NEW, mode) if nameless is None else nameless
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if nameless is not None:
-                _give_name(handle, name, path.parent)
+                _give_name(handle, name)
         os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
 
 
@@ -55,20 +59,18 @@ def check_writable(path: Path) -> None:
         pass
 
 
-def _nameless(folder: Path) -> tuple[int, str] | None:
-    """An open file that vanishes with its process, and the name it may get; None where there are none."""
-    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
-        return None
-    with suppress(OSError):
-        handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
-        return handle, str(folder / f".expost-{secrets.token_hex(8)}")
+def _nameless(folder: Path, mode: int) -> int | None:
+    """An open file that vanishes with its process unless it gets a name; None where there are none."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, mode)
     return None
 
 
-def _give_name(handle: int, name: str, folder: Path) -> None:
-    directory = os.open(folder, os.O_RDONLY)
+def _give_name(handle: int, name: Path) -> None:
+    folder = os.open(name.parent, os.O_RDONLY)
     try:
         # A folder's handle makes the call follow the link in /proc to the file itself.
-        os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=directory, follow_symlinks=True)
+        os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=folder, follow_symlinks=True)
     finally:
-        os.close(directory)
+        os.close(folder)

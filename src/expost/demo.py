@@ -93,7 +93,7 @@ def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
 
 def write_table(path: Path, shown: Demonstration) -> None:
     """Write the table as the CSV file that the other commands read."""
-    with written_whole(path) as file:
+    with written_whole(path, private=True) as file:
         writer = csv.writer(file)
         writer.writerow([*shown.table, _LABEL])
         writer.writerows(

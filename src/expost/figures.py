@@ -67,5 +67,5 @@ def _empty() -> "Figure":
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    with bytes_written_whole(path) as file:
+    with bytes_written_whole(path, private=True) as file:
         figure.savefig(file, format="png", dpi=150)

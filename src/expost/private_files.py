@@ -40,7 +40,7 @@ def write_losses(path: Path, losses: Sequence[float]) -> None:
     if path.suffix.lower() in PARQUET:
         _write_parquet(path, losses)
         return
-    with written_whole(path) as file:
+    with written_whole(path, private=True) as file:
         file.write(f"# {MARK}\n")
         writer = csv.writer(file)
         writer.writerow(["row", COLUMN])
@@ -52,5 +52,5 @@ def _write_parquet(path: Path, losses: Sequence[float]) -> None:
 
     columns = {"row": range(len(losses)), COLUMN: losses}
     table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
-    with bytes_written_whole(path) as file:
+    with bytes_written_whole(path, private=True) as file:
         pyarrow_parquet().write_table(table.replace_schema_metadata({"PRIVATE": MARK}), file)

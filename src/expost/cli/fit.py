@@ -83,6 +83,7 @@ def fit(
     if dry_run:
         speak.print("Dry run: everything fits, and nothing was spent or written.")
     elif confirm and not typer.confirm("Spend it?", err=as_json):
+        errors.print("Nothing was spent or written.")
         raise typer.Exit(1)
     else:
         with errors.status("Drawing the noise and fitting"):
