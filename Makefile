@@ -9,7 +9,7 @@ test check-slow: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test check-slow bench figures format clean
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo
 
 test: $(VENV)/.installed-dev

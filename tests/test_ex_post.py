@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from problems import CASES, rows_in_ball, with_intercept
 
+import expost
 from expost import LogisticLoss, SmoothedL1, calibrate
 from expost.design import Design
 from expost.ex_post import ex_post_terms
-from expost.mechanism import perturb
+from expost.exceptions import DomainError
+from expost.mechanism import perturb, plausible, recover
 from expost.noise import SeededNoise
 from expost.tables import open_table
 
@@ -109,3 +111,44 @@ def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
         one = Design(open_table(X[i : i + 1]), norm=1.0, fit_intercept=True)
         alone = ex_post_terms(private, one, y[i : i + 1], LogisticLoss(), member=True).loss
         assert losses[i] == pytest.approx(alone[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+@pytest.mark.parametrize("regularizer", [None, SmoothedL1(0.3, 0.1)])
+def test_losses_recovered_from_table_and_publication_are_those_of_the_fit(report, regularizer):
+    rng = np.random.default_rng(4)
+    X, y = rows_in_ball(rng, 400, 5), rng.integers(0, 2, 400)
+    model = expost.LogisticRegression(
+        classes=[0, 1], report=report, regularizer=regularizer, random_state=1
+    ).fit(X, y)
+    release = expost.Publication.from_json(model.publication_.to_json()).release
+    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    private = recover(release, design, y.astype(float))
+    assert plausible(private)
+    for member in (True, False):
+        terms = ex_post_terms(private, design, y.astype(float), release.plan.loss, member=member)
+        expected = model.ex_post_losses(X, y, member=member)
+        np.testing.assert_allclose(terms.loss, expected, rtol=1e-8, atol=1e-11)
+
+
+def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused():
+    rng = np.random.default_rng(4)
+    X, y = rows_in_ball(rng, 400, 5), rng.integers(0, 2, 400)
+    release = expost.LogisticRegression(classes=[0, 1], random_state=1).fit(X, y).publication_.release
+    other = Design(open_table(np.full((5000, 5), 0.4)), norm=1.0, fit_intercept=True)
+    assert not plausible(recover(release, other, np.ones(5000)))
+    with pytest.raises(DomainError, match="features of the publication"):
+        recover(release, Design(open_table(X[:, :4]), norm=1.0, fit_intercept=True), y.astype(float))
+
+
+def test_the_fitted_table_is_hardly_ever_called_implausible():
+    """200 fits at a level of 1e-3, two-sided: more than 6 alarms happen with probability below 1e-7."""
+    rng = np.random.default_rng(8)
+    X, y = rows_in_ball(rng, 30, 2), rng.integers(0, 2, 30)
+    plan = calibrate(l2=1.0, sigma=3.0, fit_intercept=True)
+    alarms = 0
+    for seed in range(200):
+        design = Design(open_table(X), norm=1.0, fit_intercept=True)
+        release, _ = perturb(plan, design, y.astype(float), plan.loss, noise=SeededNoise(seed))
+        alarms += not plausible(recover(release, design, y.astype(float)), level=1e-3)
+    assert alarms <= 6

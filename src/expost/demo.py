@@ -1,15 +1,19 @@
 """The whole story on data that ships with scikit-learn, with bounds written down by hand."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
 from expost._files import written_whole
 from expost._typing import FloatArray
+from expost.domain import ClassLabel, Domain, Number
+from expost.domain_files import to_toml
 from expost.estimators import LogisticRegression
 
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
@@ -28,12 +32,39 @@ BOUNDS = {
 }
 
 
+# How the table calls the three figures that it has of each measurement.
+_FIGURES = ("mean {}", "{} error", "worst {}")
+_LABEL = "diagnosis"
+_CLASSES = ("malignant", "benign")
+
+
 @dataclass(frozen=True)
 class Demonstration:
-    """A fitted model with the exact losses of everyone in its table; the losses are private."""
+    """A fitted model with its table and the exact losses of everyone in it; all but the model is private."""
 
     model: LogisticRegression
+    table: Mapping[str, FloatArray]
+    labels: NDArray[Any]
     losses: FloatArray
+
+
+def bundled_domain() -> Domain:
+    """What is publicly known about a record of the breast-cancer data."""
+    features = tuple(
+        Number(name=figure.format(name), low=0.0, high=bounds[kind])
+        for kind, figure in enumerate(_FIGURES)
+        for name, bounds in BOUNDS.items()
+    )
+    return Domain(features=features, label=ClassLabel(name=_LABEL, classes=_CLASSES))
+
+
+def domain_file() -> str:
+    """The domain as a file, the one in ``examples/breast_cancer``."""
+    return (
+        "# What is publicly known about a record of scikit-learn's breast-cancer data: ten measurements\n"
+        "# of a cell nucleus, each as mean, standard error and worst value. The bounds are round numbers\n"
+        "# from what the quantities are; none was computed from the table.\n\n" + to_toml(bundled_domain())
+    )
 
 
 def scale_by_bounds(X: FloatArray) -> FloatArray:
@@ -49,18 +80,22 @@ def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
 
     Privacy
     -------
-    Spends the budget once. ``model`` may be published, ``losses`` may not.
+    Spends the budget once. ``model`` may be published, the rest may not.
     """
-    X, y = load_breast_cancer(return_X_y=True)
-    rows = scale_by_bounds(X)
-    model = LogisticRegression(epsilon=epsilon, delta=delta, norm=1.0, classes=[0, 1]).fit(rows, y)
-    return Demonstration(model, model.ex_post_losses(rows, y))
+    data = load_breast_cancer()
+    domain = bundled_domain()
+    table = {feature.name: data.data[:, place] for place, feature in enumerate(domain.features)}
+    labels = np.array(_CLASSES, dtype=object)[data.target]
+    model = LogisticRegression(epsilon=epsilon, delta=delta, report="leverage", domain=domain)
+    model.fit(table, labels)
+    return Demonstration(model, table, labels, model.ex_post_losses(table, labels))
 
 
-def write_losses(path: Path, losses: Iterable[float]) -> None:
-    """Write a file of exact losses, marked PRIVATE, whole or not at all."""
-    with written_whole(path) as file:
-        file.write("# PRIVATE: exact privacy losses, computed from everyone's records. Never publish.\n")
+def write_table(path: Path, shown: Demonstration) -> None:
+    """Write the table as the CSV file that the other commands read."""
+    with written_whole(path, private=True) as file:
         writer = csv.writer(file)
-        writer.writerow(["row", "ex_post_loss"])
-        writer.writerows(enumerate(losses))
+        writer.writerow([*shown.table, _LABEL])
+        writer.writerows(
+            zip(*(column.tolist() for column in shown.table.values()), shown.labels, strict=True)
+        )

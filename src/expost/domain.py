@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from expost._typing import FloatArray
 from expost.exceptions import DomainError
 
+# What a skeleton of a domain file holds in place of everything that must be declared and not learnt.
+PLACEHOLDER = "FILL IN"
+
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -44,7 +47,7 @@ class Number(_Part):
 
     def encode(self, values: NDArray[Any], out: FloatArray) -> None:
         """Write the column of ``values`` into ``out``, one column wide."""
-        numbers = _numbers(values, self.name)
+        numbers = as_numbers(values, self.name)
         gone = np.isnan(numbers)
         if gone.any():
             numbers = np.where(gone, _default(self.name, self.missing), numbers)
@@ -244,7 +247,9 @@ class Domain(_Part):
     def from_toml(cls, text: str) -> Self:
         """Read a domain file, or refuse it in one sentence."""
         try:
-            return cls.model_validate(tomllib.loads(text))
+            content = tomllib.loads(text)
+            _check_filled(content)
+            return cls.model_validate(content)
         except tomllib.TOMLDecodeError as error:
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
@@ -254,7 +259,19 @@ class Domain(_Part):
             raise DomainError(f"the domain file is not valid at {place}: {message}.") from None
 
 
-def _numbers(values: NDArray[Any], name: str) -> FloatArray:
+def _check_filled(content: Mapping[str, Any]) -> None:
+    """Refuse a skeleton in which something is still to be declared."""
+    features = content.get("features")
+    for part in [*(features if isinstance(features, list) else []), content.get("label")]:
+        for key, value in part.items() if isinstance(part, Mapping) else ():
+            if PLACEHOLDER in (value if isinstance(value, list) else [value]):
+                raise DomainError(
+                    f"the domain file still says {PLACEHOLDER!r} for `{key}` of {part.get('name')!r}. Write "
+                    "what is known about it without looking at the table."
+                )
+
+
+def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
     """Numbers, with NaN for what is missing: an empty cell, or null."""
     if values.dtype.kind in "fiub":
         numbers = values.astype(np.float64)

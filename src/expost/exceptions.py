@@ -56,6 +56,12 @@ class PublicationError(ExpostError, ValueError):
     slug = "publication"
 
 
+class FileError(ExpostError, ValueError):
+    """A file cannot be read as what it should be, or must not be written under that name."""
+
+    slug = "file"
+
+
 class ExpostWarning(UserWarning):
     """Base of every warning that this library gives."""
 

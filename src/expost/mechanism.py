@@ -6,6 +6,7 @@ from typing import NoReturn, overload
 
 import numpy as np
 from scipy.linalg import eigvalsh
+from scipy.stats import chi2
 
 from expost._typing import FloatArray
 from expost.design import Design
@@ -96,6 +97,44 @@ def perturb(
         )
     private = _keep(plan, solution, objective)
     return _publish(plan, private, regularizer, noise), private
+
+
+def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
+    r"""The private part of a fit, from the table and the release alone.
+
+    At an exact minimum the noise is minus the gradient, :math:`b = -\nabla J(\hat\theta; D)`, so that one
+    pass over the table finds everything that the fit knew and nothing private need ever be written down.
+
+    Whether ``design`` and ``y`` are the table that was fitted cannot be known; :func:`plausible` finds gross
+    mistakes.
+
+    Privacy
+    -------
+    Spends nothing. The result is private.
+    """
+    if len(release.coefficients) != design.dimension:
+        raise DomainError("the table must have the features of the publication.")
+    plan = release.plan
+    objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=release.regularizer)
+    here = objective.evaluate(release.coefficients, hessian=np.float64)
+    assert here.hessian is not None
+    # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
+    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan.sigma, 0.0, here.floor)
+
+
+def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
+    r"""Whether noise as long as the table implies could have been drawn, at all but odds of ``level``.
+
+    For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is a chi-square draw with one degree of
+    freedom per coefficient. For another table it is not, and is usually enormous.
+
+    Privacy
+    -------
+    The answer is private: it depends on the table.
+    """
+    length = float(fit.gradient @ fit.gradient) / fit.sigma**2
+    law = chi2(len(fit.gradient))
+    return bool(2.0 * min(law.sf(length), law.cdf(length)) >= level)
 
 
 def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:

@@ -1,0 +1,42 @@
+"""Write ``docs/commands.md``: the help text of every command, as on a plain terminal of 80 columns."""
+
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner
+
+from expost.cli import app
+
+PAGE = Path(__file__).with_name("commands.md")
+OPENING = """\
+# Commands
+
+The help text of every command; `python docs/commands.py` writes this page and a test keeps it up to date.
+Exit status 0 is fine, 1 is a refusal with one sentence on standard error, 2 is wrong usage. `--json` prints
+one document on standard output, and everything meant for people then goes to standard error.
+
+A table is a `.csv` file (UTF-8, a line of names first; cells are read as text and the domain decides what is
+a number) or a `.parquet` file (`pip install 'expost[parquet]'`). `expost --install-completion` sets up
+completion for your shell.
+"""
+
+
+def help_text(*command: str) -> str:
+    """What ``expost COMMAND --help`` prints without colours and boxes."""
+    plain = typer.Typer(rich_markup_mode=None, add_completion=False, help=app.info.help, no_args_is_help=True)
+    plain.registered_commands = app.registered_commands
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(plain, [*command, "--help"], prog_name="expost")
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
+
+
+def page() -> str:
+    """The whole page."""
+    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
+    sections = [f"## expost\n\n```text\n{help_text()}\n```\n"]
+    sections += [f"## expost {name}\n\n```text\n{help_text(name)}\n```\n" for name in names]
+    return "\n".join([OPENING, *sections])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,14 @@
+"""The command line, one module for each command."""
+
+from expost.cli.base import app as app
+from expost.cli.bounds import bounds as _bounds
+from expost.cli.demo import demo as _demo
+from expost.cli.fit import fit as _fit
+from expost.cli.init import init as _init
+from expost.cli.losses import losses as _losses
+from expost.cli.page import page as _page
+from expost.cli.plan import plan as _plan
+
+# In the order in which they are needed.
+for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page):
+    app.command()(_command)

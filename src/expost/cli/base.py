@@ -1,0 +1,86 @@
+"""What all commands share: the application, its consoles, and how a refusal sounds."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from expost.exceptions import ExpostError
+
+app = typer.Typer(
+    add_completion=True,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="What did this model cost me? Private models, and the privacy loss of every person.",
+    epilog="Status 0: done. 1: refused, with one sentence that says why. 2: wrong usage.",
+)
+console = Console()
+errors = Console(stderr=True)
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def refusing(command: Command) -> Command:
+    """Turn what can go wrong into one sentence on standard error and exit status 1."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except ExpostError as error:
+            sentence = str(error)
+        except OSError as error:
+            sentence = _about_file(error)
+        except MemoryError:
+            sentence = "there is not enough memory for this table; nothing half-written was left behind."
+        except KeyboardInterrupt:
+            sentence = "stopped before the end; nothing half-written was left behind."
+        else:
+            return
+        errors.print(f"[bold red]expost:[/bold red] {escape(sentence)}", highlight=False, soft_wrap=True)
+        raise typer.Exit(1)
+
+    return cast(Command, run)
+
+
+def _about_file(error: OSError) -> str:
+    where = f" {error.filename}" if error.filename else ""
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file{where}. Check the name and the folder."
+    if isinstance(error, IsADirectoryError):
+        return f"cannot use{where}: it is a folder. Name a file."
+    return f"cannot use{where}: {error.strerror or error}. Choose another place, or make room there."
+
+
+def warn(sentence: str) -> None:
+    """Say something on standard error that does not stop the command."""
+    errors.print(
+        f"[bold yellow]expost, warning:[/bold yellow] {escape(sentence)}", highlight=False, soft_wrap=True
+    )
+
+
+def speaker(as_json: bool) -> Console:
+    """Where people are spoken to: standard output belongs to the machine that asked for JSON."""
+    return errors if as_json else console
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output; what is not finite is null."""
+    typer.echo(json.dumps(_finite(content), allow_nan=False, ensure_ascii=False, indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,125 @@
+"""``expost bounds``: what one or several publications cost each record."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from expost._typing import FloatArray
+from expost._validation import check_positive, refuse
+from expost.cli.base import console, errors, print_json, refusing, warn
+from expost.cli.display import show_bounds
+from expost.cli.options import AsJson
+from expost.publication import Publication
+from expost.records import split_for
+from expost.reports import Bounds
+from expost.tables.files import read_columns
+
+
+class Member(StrEnum):
+    """Whether the records were in the table, as far as the reader knows."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+_MEMBER = {Member.YES: True, Member.NO: False, Member.UNKNOWN: None}
+
+
+@refusing
+def bounds(
+    publications: Annotated[
+        list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
+    ],
+    records: Annotated[
+        Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")
+    ],
+    confidence: Annotated[float, typer.Option(help="How sure the bounds are to be.")] = 0.95,
+    member: Annotated[
+        Member, typer.Option(help="Whether the records were in the table that was fitted.")
+    ] = Member.UNKNOWN,
+    simultaneous: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|N",
+            help="Bounds that hold together: for N records fixed in advance, or for all there could be, one "
+            "chosen after seeing the publication included.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bound what publications cost each record, from the publication and the record alone.
+
+    Nothing is sent anywhere and nothing about anyone else is revealed. Several publications: the totals add
+    up, and the confidence is shared among them so that it holds for the sum.
+
+    Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
+    """
+    failure = 1.0 - check_positive("confidence", confidence, below=1.0)
+    scope = _scope(simultaneous)
+    read = [Publication.load(path) for path in publications]
+    columns = read_columns(records)
+    every: list[Bounds] = []
+    with errors.status("Reading the publications for each record"):
+        for publication in read:
+            X, y = split_for(publication, columns)
+            # Each may fail with its share, so that together they fail with no more than was asked for.
+            level = 1.0 - failure / len(read)
+            every.append(
+                publication.bounds(X, y, confidence=level, member=_MEMBER[member], simultaneous=scope)
+            )
+    for path, publication in zip(publications, read, strict=True):
+        if publication.insecure:
+            warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
+    total: FloatArray = np.sum([one.total for one in every], axis=0)
+    promised = float(sum(_promise(publication) for publication in read))
+    if as_json:
+        print_json(
+            {
+                "confidence": confidence,
+                "member": member.value,
+                "simultaneous": scope,
+                "promised": promised,
+                "publications": [_fields(*one) for one in zip(publications, read, every, strict=True)],
+                "total": total.tolist(),
+            }
+        )
+    else:
+        console.print(show_bounds(publications, every, total, promised))
+        console.print(f"Each line holds with confidence {confidence:g} {_words(scope)}.", highlight=False)
+
+
+def _words(scope: int | str | None) -> str:
+    if scope is None:
+        return "for a record fixed before the publication"
+    return "for every record there could be at once" if scope == "all" else f"for {scope} records at once"
+
+
+def _scope(simultaneous: str | None) -> int | str | None:
+    if simultaneous is None or simultaneous == "all":
+        return simultaneous
+    try:
+        return int(simultaneous)
+    except ValueError:
+        raise refuse("simultaneous", "a number of records or 'all'", simultaneous) from None
+
+
+def _promise(publication: Publication) -> float:
+    return float("inf") if publication.plan.epsilon is None else publication.plan.epsilon
+
+
+def _fields(path: Path, publication: Publication, bounds: Bounds) -> dict[str, object]:
+    return {
+        "publication": path,
+        "sha256": publication.sha256,
+        "insecure": publication.insecure is not None,
+        "epsilon": publication.plan.epsilon,
+        "delta": publication.plan.delta,
+        "lower": bounds.lower.tolist(),
+        "upper": bounds.upper.tolist(),
+        "report_cost": bounds.report_cost.tolist(),
+        "total": bounds.total.tolist(),
+    }

@@ -1,0 +1,86 @@
+"""``expost demo``: the whole story on bundled data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from expost import figures
+from expost._files import written_whole
+from expost.cli.base import console, errors, refusing
+from expost.cli.display import show_losses
+from expost.cli.page import write_page
+from expost.demo import Demonstration, demonstrate, domain_file, write_table
+from expost.exceptions import FileError
+from expost.private_files import write_losses
+
+CONFIDENCE = 0.95
+
+
+@refusing
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
+    epsilon: Annotated[float, typer.Option(help="Budget: the guarantee's epsilon.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Budget: the guarantee's delta.")] = 1e-6,
+) -> None:
+    """Fit a private model on bundled data, publish it, and show what it cost each person.
+
+    Example: expost demo --out demo
+    """
+    with errors.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
+        shown = demonstrate(epsilon=epsilon, delta=delta)
+    console.print(shown.model.plan_)
+    console.print()
+    written = _publish(out, shown)
+    console.print(show_losses(shown.losses, shown.model.plan_.epsilon))
+    console.print()
+    written.update(_keep(out / "private", shown))
+    console.print("[bold]What to open[/bold]")
+    width = max(len(str(path)) for path in written)
+    for path, words in written.items():
+        console.print(f"  {escape(str(path).ljust(width))}  {words}", highlight=False, soft_wrap=True)
+
+
+def _publish(out: Path, shown: Demonstration) -> dict[Path, str]:
+    """Write what is public, and say what each file is."""
+    with written_whole(out / "domain.toml") as file:
+        file.write(domain_file())
+    shown.model.publication_.save(out / "publication.json")
+    written = {
+        out / "domain.toml": "what was declared before the fit (public)",
+        out / "publication.json": "the model, its promise and its report (public)",
+    }
+    try:
+        write_page(out / "report.html", [shown.model.publication_])
+    except FileError as error:
+        errors.print(f"No report.html: {escape(str(error))}", highlight=False, soft_wrap=True)
+    else:
+        written[out / "report.html"] = "the page for every person: open it in a browser (public)"
+    return written
+
+
+def _keep(folder: Path, shown: Demonstration) -> dict[Path, str]:
+    """Write what the curator keeps, and say what each file is."""
+    write_table(folder / "table.csv", shown)
+    write_losses(folder / "losses.csv", shown.losses.tolist())
+    written = {
+        folder / "table.csv": "the table, to try the other commands on (private)",
+        folder / "losses.csv": "the exact loss of every person (PRIVATE)",
+    }
+    if not figures.available():
+        errors.print(
+            "No figures: they need matplotlib. Get it with: pip install 'expost\\[figures]'",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return written
+    with errors.status("Drawing the figures"):
+        bounds = shown.model.publication_.bounds(
+            shown.table, shown.labels, confidence=CONFIDENCE, member=True
+        )
+        figures.draw_losses(folder / "losses.png", shown.losses, shown.model.plan_.epsilon)
+        figures.draw_intervals(folder / "intervals.png", shown.losses, bounds, CONFIDENCE)
+    written[folder / "losses.png"] = "the losses against the worst case (PRIVATE)"
+    written[folder / "intervals.png"] = "the losses against the published intervals (PRIVATE)"
+    return written

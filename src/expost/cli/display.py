@@ -1,0 +1,84 @@
+"""Figures as tables and bars for a terminal."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from rich.bar import Bar
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+
+from expost._typing import FloatArray
+from expost.reports import Bounds
+
+# The most exposed people, as shares of everyone in the table.
+QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
+# More records than this fill a screen and tell nobody anything.
+MOST_RECORDS = 40
+
+
+def show_losses(losses: FloatArray, worst: float) -> Group:
+    """The exact losses as bars, and the most exposed beside the worst case; private."""
+    return Group(histogram(losses), "", exposure(losses, worst))
+
+
+def histogram(losses: FloatArray, bins: int = 12) -> Table:
+    """How many people lost how much; private."""
+    counts, edges = np.histogram(losses, bins=bins, range=(0.0, float(np.max(losses)) or 1.0))
+    table = Table(
+        title="Exact privacy losses of the people in the data (private)", title_justify="left", box=None
+    )
+    table.add_column("loss", justify="right")
+    table.add_column("people", justify="right")
+    table.add_column("")
+    for (low, high), count in zip(pairwise(edges), counts, strict=True):
+        bar = Bar(size=float(counts.max()), begin=0.0, end=float(count), width=36, color="cyan")
+        table.add_row(f"{low:.4f} to {high:.4f}", f"{count:,}", bar)
+    return table
+
+
+def exposure(losses: FloatArray, worst: float) -> Table:
+    """What the most exposed lost, by quantiles; private."""
+    table = Table(title="The most exposed (private)", title_justify="left", box=None)
+    table.add_column("people")
+    table.add_column("lost at most", justify="right")
+    table.add_column("of the promise", justify="right")
+    for share, loss in zip(QUANTILES, np.quantile(losses, QUANTILES, method="higher"), strict=True):
+        who = {0.5: "half of them (median)", 1.0: "everyone"}.get(share, f"{share:.0%} of them")
+        part = f"{loss / worst:.1%}" if np.isfinite(worst) else "no promise"
+        table.add_row(who, f"{loss:.4f}", part)
+    return table
+
+
+def quantiles(losses: FloatArray) -> dict[str, float]:
+    """The same for machines; private."""
+    found = np.quantile(losses, QUANTILES, method="higher")
+    return {f"{share:g}": float(loss) for share, loss in zip(QUANTILES, found, strict=True)}
+
+
+def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArray, promise: float) -> Table:
+    """Each record's interval, report cost and total, and the sum where there are several publications."""
+    several = len(paths) > 1
+    table = Table(title="What was released about each record", title_justify="left")
+    table.add_column("record", justify="right")
+    if several:
+        table.add_column("publication", overflow="fold")
+    for heading in ("model, at least", "model, at most", "report, at most", "total, at most"):
+        table.add_column(heading, justify="right")
+    for record in range(min(len(total), MOST_RECORDS)):
+        for path, bounds in zip(paths, every, strict=True):
+            figures = (bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
+            where = [escape(str(path))] if several else []
+            table.add_row(str(record + 1), *where, *(f"{figure[record]:.4f}" for figure in figures))
+        if several:
+            table.add_row(
+                str(record + 1), "[bold]all[/bold]", "", "", "", f"[bold]{total[record]:.4f}[/bold]"
+            )
+            table.add_section()
+    left = len(total) - MOST_RECORDS
+    more = f"\n{left:,} more records: use --json to see them all" if left > 0 else ""
+    table.caption = f"for comparison, the worst case promised to everyone: {promise:.4g}{more}"
+    table.caption_justify = "left"
+    return table

@@ -1,0 +1,110 @@
+"""The options that several commands take, and the plan that they describe."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from expost._validation import refuse
+from expost.calibration import calibrate
+from expost.domain import ClassLabel, Domain
+from expost.plan import Plan
+
+# Whether a constant is appended to every record: always, as the estimators do by default.
+INTERCEPT = True
+
+
+class LossName(StrEnum):
+    """The losses that have a worst case, so that a budget can be met."""
+
+    LOGISTIC = "logistic"
+    SMOOTHED_HINGE = "smoothed_hinge"
+    PSEUDO_HUBER = "pseudo_huber"
+
+
+class Report(StrEnum):
+    """What is published beside the model."""
+
+    INDEPENDENT = "independent"
+    LEVERAGE = "leverage"
+    DEPENDENT = "dependent"
+    ADAPTIVE = "adaptive"
+
+
+DomainFile = Annotated[
+    Path, typer.Argument(metavar="DOMAIN.toml", help="What is publicly known; see expost init.")
+]
+Epsilon = Annotated[float, typer.Option(help="Budget: the guarantee's epsilon, for everything published.")]
+Delta = Annotated[float, typer.Option(help="Budget: the guarantee's delta.")]
+ReportOption = Annotated[
+    Report,
+    typer.Option(
+        help="What is published beside the model so that people's bounds are tighter: nothing, a noisy "
+        "Hessian, a noisy gradient too, its smallest eigenvalue too."
+    ),
+]
+L2 = Annotated[float | None, typer.Option(help="Regularisation of the sum; by default from public values.")]
+Split = Annotated[
+    float | None, typer.Option(help="The model's share of the budget's precision, between 0 and 1.")
+]
+LossOption = Annotated[
+    LossName | None,
+    typer.Option(help="By default logistic for two classes, pseudo_huber for a numeric outcome."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
+
+
+def read_domain(path: Path) -> Domain:
+    """Read a domain file, or refuse it in one sentence."""
+    # A byte that is no text becomes a sign that TOML refuses in its own words.
+    return Domain.from_toml(path.read_text(encoding="utf-8-sig", errors="replace"))
+
+
+def make_plan(
+    domain: Domain,
+    *,
+    epsilon: float,
+    delta: float,
+    report: Report,
+    l2: float | None,
+    split: float | None,
+    loss: LossName | None,
+) -> Plan:
+    """The plan for a domain: public, and the same before the fit as in it."""
+    classes = isinstance(domain.label, ClassLabel)
+    if loss is None:
+        loss = LossName.LOGISTIC if classes else LossName.PSEUDO_HUBER
+    if (loss is LossName.PSEUDO_HUBER) == classes:
+        suitable = (
+            "'logistic' or 'smoothed_hinge' for two classes" if classes else "'pseudo_huber' for a number"
+        )
+        raise refuse("loss", suitable, loss.value, "The domain says which the outcome is.")
+    return calibrate(
+        loss=loss.value,
+        norm=domain.row_norm,
+        epsilon=epsilon,
+        delta=delta,
+        l2=l2,
+        report=report.value,
+        split=split,
+        fit_intercept=INTERCEPT,
+    )
+
+
+def plan_fields(plan: Plan) -> dict[str, Any]:
+    """A plan for machines, in the names that a publication uses."""
+    return {
+        "epsilon": plan.epsilon,
+        "delta": plan.delta,
+        "loss": plan.loss.name,
+        "norm": plan.norm,
+        "fit_intercept": plan.fit_intercept,
+        "report": plan.report,
+        "calibration": plan.calibration,
+        "l2": plan.l2,
+        "sigma": plan.sigma,
+        "sigma_gradient": plan.sigma_gradient,
+        "sigma_hessian": plan.sigma_hessian,
+        "sigma_eigenvalue": plan.sigma_eigenvalue,
+    }

@@ -1,0 +1,41 @@
+"""``expost plan``: what would be spent, before any data."""
+
+from expost.cli.base import console, print_json, refusing
+from expost.cli.options import (
+    L2,
+    AsJson,
+    Delta,
+    DomainFile,
+    Epsilon,
+    LossOption,
+    Report,
+    ReportOption,
+    Split,
+    make_plan,
+    plan_fields,
+    read_domain,
+)
+
+
+@refusing
+def plan(
+    domain: DomainFile,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    report: ReportOption = Report.INDEPENDENT,
+    l2: L2 = None,
+    split: Split = None,
+    loss: LossOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a fit would spend and what noise it would add. No data is needed and none is read.
+
+    Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
+    """
+    planned = make_plan(
+        read_domain(domain), epsilon=epsilon, delta=delta, report=report, l2=l2, split=split, loss=loss
+    )
+    if as_json:
+        print_json(plan_fields(planned))
+    else:
+        console.print(planned)

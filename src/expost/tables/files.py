@@ -1,0 +1,115 @@
+"""Tables in files: CSV with what comes with Python, Parquet where pyarrow is installed."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost.exceptions import FileError
+
+Columns = Mapping[str, NDArray[Any]]
+
+PARQUET = (".parquet", ".pq")
+_NOT_CSV = "the table is not valid CSV in UTF-8; save it anew as CSV or Parquet."
+
+
+def read_columns(path: Path) -> Columns:
+    """Read a table by its suffix: CSV as texts, Parquet with the types of its schema.
+
+    A CSV file has a line of names first, is in UTF-8 and has as many cells in every line. Its cells stay
+    texts; the domain says which of them are numbers, so that no type is ever guessed from values.
+
+    Privacy
+    -------
+    The result is private. A refusal names neither row nor value nor count.
+    """
+    if _is_parquet(path):
+        table = _read_parquet("table", path)
+        _check_names(table.column_names)
+        return {name: table[name].to_numpy() for name in table.column_names}
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = csv.reader(file, strict=True)
+            names = _header(lines)
+            rows = [line for line in lines if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise FileError(_NOT_CSV) from None
+    if any(len(row) != len(names) for row in rows):
+        raise FileError(
+            "the table is not valid CSV: every line must have as many cells as the line of names. "
+            "Quote cells that contain commas."
+        )
+    cells = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: np.array(column, dtype=object) for name, column in zip(names, cells, strict=True)}
+
+
+def read_kinds(path: Path) -> dict[str, str | None]:
+    """The columns of a table and the kind of each, as far as the names' line or the schema tells; public.
+
+    A CSV file has no schema, so its kinds are None. No value is read.
+    """
+    if _is_parquet(path):
+        schema = _read_parquet("schema", path)
+        _check_names(schema.names)
+        return {field.name: _kind(field.type) for field in schema}
+    try:
+        # What follows the first line is read ahead, and must not matter.
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            names = _header(csv.reader(file, strict=True))
+        "".join(names).encode()
+        return dict.fromkeys(names)
+    except (UnicodeError, csv.Error):
+        raise FileError(_NOT_CSV) from None
+
+
+def _is_parquet(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", *PARQUET):
+        raise FileError(f"a table must be a .csv or .parquet file; got {path.name!r}.")
+    with open(path, "rb"):  # a missing file or a folder is refused in the system's words, not a library's
+        return suffix in PARQUET
+
+
+def _header(lines: Any) -> list[str]:
+    names: list[str] = next(lines, [])
+    if not names:
+        raise FileError("the table is empty: its first line must name the columns.")
+    _check_names(names)
+    return names
+
+
+def _check_names(names: list[str]) -> None:
+    if len(set(names)) < len(names) or not all(names):
+        raise FileError("the columns of the table must have different names, none of them empty.")
+
+
+def _read_parquet(what: str, path: Path) -> Any:
+    """The table or the schema of a Parquet file; a refusal quotes nothing of the file."""
+    parquet = pyarrow_parquet()
+    try:
+        return getattr(parquet, f"read_{what}")(path)
+    except (ValueError, OSError):
+        raise FileError("the table is not valid Parquet; save it anew as Parquet or CSV.") from None
+
+
+def pyarrow_parquet() -> Any:
+    """The module that reads and writes Parquet, or the sentence that says how to get it."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise FileError(
+            "Parquet needs pyarrow, which is not installed: pip install 'expost[parquet]', or use CSV."
+        ) from None
+    return parquet
+
+
+def _kind(kind: Any) -> str:
+    from pyarrow import types
+
+    if types.is_boolean(kind):
+        return "yes_no"
+    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return "number" if numeric else "category"

@@ -1,0 +1,204 @@
+"""What the curator does: init, plan, fit, losses."""
+
+import builtins
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
+
+import expost
+from expost.exceptions import DomainError
+
+
+def test_init_names_the_columns_and_learns_no_value(tmp_path):
+    one, other = patients(3), [[999, "west", "maybe", "perhaps"]]
+    texts = []
+    for rows in (one, other, []):
+        result = run("init", write_csv(tmp_path / "table.csv", rows))
+        assert result.exit_code == 0
+        texts.append(result.stdout)
+    assert texts[0] == texts[1] == texts[2]
+    assert all(f'name = "{name}"' in texts[0] for name in NAMES)
+    assert texts[0].count("[[features]]") == 3
+    assert 'name = "ill"\nkind = "classes"' in texts[0]
+    with pytest.raises(DomainError, match="still says 'FILL IN' for `low` of 'age'"):
+        expost.Domain.from_toml(texts[0])
+
+
+def test_init_takes_kinds_from_parquets_schema_and_the_outcome_from_the_option(tmp_path):
+    frame = pd.DataFrame({"paid": [1.5], "city": ["x"], "old": [True], "rooms": [3]})
+    frame.to_parquet(tmp_path / "table.parquet")
+    text = run("init", tmp_path / "table.parquet", "--label", "paid").stdout
+    kinds = dict(re.findall(r'name = "(\w+)"\nkind = "(\w+)"', text))
+    assert kinds == {"city": "category", "old": "yes_no", "rooms": "number", "paid": "number"}
+    assert refused(run("init", tmp_path / "table.parquet", "--label", "nope"), "no column 'nope'")
+
+
+def test_a_skeleton_is_refused_by_every_command_until_it_is_filled(tmp_path):
+    _, table = ward(tmp_path)
+    (tmp_path / "domain.toml").write_text(run("init", table).stdout)
+    for command in (["plan"], ["fit"]):
+        extra = [table] if command == ["fit"] else []
+        assert refused(run(*command, tmp_path / "domain.toml", *extra), "FILL IN")
+
+
+def test_plan_needs_no_data_and_tells_machines_the_same(tmp_path):
+    domain, table = ward(tmp_path)
+    table.unlink()
+    shown = run("plan", domain, "--epsilon", 2, "--report", "leverage")
+    assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
+    plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
+    expected = expost.calibrate(norm=np.sqrt(3), epsilon=2.0, report="leverage", fit_intercept=True)
+    assert plan["sigma"] == expected.sigma
+    assert plan["sigma_hessian"] == expected.sigma_hessian
+    assert plan["sigma_gradient"] is None
+
+
+def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
+    domain, _ = ward(tmp_path)
+    for loss in ("logistic", "smoothed_hinge"):
+        assert json.loads(run("plan", domain, "--loss", loss, "--json").stdout)["loss"] == loss
+    assert refused(run("plan", domain, "--loss", "pseudo_huber"), "`loss` must be")
+    number = DOMAIN.replace(
+        'kind = "classes"\nclasses = ["no", "yes"]', 'kind = "number"\nlow = 0.0\nhigh = 1.0'
+    )
+    domain.write_text(number)
+    assert json.loads(run("plan", domain, "--json").stdout)["loss"] == "pseudo_huber"
+    assert refused(run("plan", domain, "--loss", "logistic"), "`loss` must be")
+    assert run("plan", domain, "--loss", "squared").exit_code == 2
+
+
+def test_fit_says_what_it_spends_and_writes_before_it_does(tmp_path, monkeypatch):
+    domain, table = ward(tmp_path)
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("expost.cli.fit.perturb", stopped)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.csv")
+    assert result.exit_code == 1
+    assert "Will spend   epsilon 1 at delta 1e-06" in result.stdout
+    assert str(tmp_path / "p.json") in result.stdout
+    assert f"{tmp_path / 'private.csv'}  (PRIVATE" in result.stdout
+    assert "stopped before the end" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["domain.toml", "table.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_fit_and_losses_agree_from_csv_and_parquet(suffix, tmp_path):
+    domain, table = ward(tmp_path)
+    if suffix == "parquet":
+        pd.read_csv(table).astype({"ward": "category"}).to_parquet(tmp_path / "table.parquet")
+    source, kept = tmp_path / f"table.{suffix}", tmp_path / f"private-losses.{suffix}"
+    result = run("fit", domain, source, "-o", tmp_path / "p.json", "--losses", kept, "--report", "adaptive")
+    assert result.exit_code == 0, result.output
+    assert f"Published: {tmp_path / 'p.json'}" in result.stdout
+    again = tmp_path / f"private-again.{suffix}"
+    shown = run("losses", tmp_path / "p.json", source, "-o", again)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stderr == ""
+    assert "The most exposed (private)" in shown.stdout
+    if suffix == "csv":
+        first, second = (pd.read_csv(path, comment="#") for path in (kept, again))
+        assert again.read_text().startswith("# PRIVATE")
+    else:
+        import pyarrow.parquet
+
+        first, second = (pd.read_parquet(path) for path in (kept, again))
+        assert b"Never publish" in pyarrow.parquet.read_schema(again).metadata[b"PRIVATE"]
+    assert len(first) == 200
+    np.testing.assert_allclose(first["ex_post_loss"], second["ex_post_loss"], rtol=1e-7, atol=1e-12)
+
+
+def test_fit_speaks_json_on_standard_output_only(tmp_path):
+    domain, table = ward(tmp_path)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", "--json")
+    told = json.loads(result.stdout)
+    publication = expost.Publication.load(tmp_path / "p.json")
+    assert told["sha256"] == publication.sha256
+    assert told["plan"]["sigma"] == publication.plan.sigma
+    assert told["spent"] is True
+    assert told["private_losses"] is None
+    assert "Will spend" in result.stderr
+
+
+def test_a_dry_run_checks_everything_and_spends_nothing(tmp_path):
+    domain, table = ward(tmp_path)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", "--dry-run", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["spent"] is False
+    assert not (tmp_path / "p.json").exists()
+    ward(tmp_path, [[1, "west", "no", "no"]])
+    assert "never declared" in run("fit", domain, table, "-o", tmp_path / "p.json", "--dry-run").stderr
+
+
+def test_fit_asks_where_it_is_told_to(tmp_path):
+    domain, table = ward(tmp_path)
+    arguments = ("fit", domain, table, "-o", tmp_path / "p.json", "--confirm")
+    assert run(*arguments, input="n\n").exit_code == 1
+    assert not (tmp_path / "p.json").exists()
+    assert run(*arguments, input="y\n").exit_code == 0
+    assert (tmp_path / "p.json").exists()
+
+
+def test_a_publication_is_not_overwritten_without_force(tmp_path):
+    domain, table = ward(tmp_path)
+    arguments = ("fit", domain, table, "-o", tmp_path / "p.json")
+    assert run(*arguments).exit_code == 0
+    first = (tmp_path / "p.json").read_text()
+    assert refused(run(*arguments), "a budget was spent on it")
+    assert (tmp_path / "p.json").read_text() == first
+    assert run(*arguments, "--force").exit_code == 0
+    assert (tmp_path / "p.json").read_text() != first
+
+
+@pytest.mark.parametrize("name", ["losses.csv", "private.txt"])
+def test_a_file_of_losses_says_that_it_is_private(name, tmp_path):
+    domain, table = ward(tmp_path)
+    publication = tmp_path / "p.json"
+    result = run("fit", domain, table, "-o", publication, "--losses", tmp_path / name)
+    assert refused(result, "a file of exact losses must")
+    assert not publication.exists()
+    assert run("fit", domain, table, "-o", publication).exit_code == 0
+    assert refused(run("losses", publication, table, "-o", tmp_path / name), "a file of exact losses must")
+
+
+def test_another_table_is_noticed_where_chance_cannot_explain_it(tmp_path):
+    domain, table = ward(tmp_path)
+    assert run("fit", domain, table, "-o", tmp_path / "p.json").exit_code == 0
+    other = write_csv(tmp_path / "other.csv", [[90, "south", "yes", "yes"]] * 2000)
+    result = run("losses", tmp_path / "p.json", other, "--json")
+    assert result.exit_code == 0
+    assert "could not have been drawn" in result.stderr
+    assert json.loads(result.stdout)["plausible"] is False
+
+
+def test_a_numeric_outcome_is_fitted_too(tmp_path):
+    domain = tmp_path / "domain.toml"
+    domain.write_text(
+        "[[features]]\nname='x'\nkind='number'\nlow=0.0\nhigh=1.0\n[label]\nname='y'\nkind='number'\nlow=0.0\nhigh=9.0"
+    )
+    table = write_csv(tmp_path / "table.csv", [[k / 50, k % 10] for k in range(50)], ["x", "y"])
+    assert run("fit", domain, table, "-o", tmp_path / "p.json", "--report", "leverage").exit_code == 0
+    assert run("losses", tmp_path / "p.json", table).exit_code == 0
+    assert run("bounds", tmp_path / "p.json", table).exit_code == 0
+
+
+def test_parquet_without_pyarrow_is_one_sentence(tmp_path, monkeypatch):
+    domain, table = ward(tmp_path)
+    (tmp_path / "table.parquet").write_bytes(b"PAR1")
+    real = builtins.__import__
+
+    def without(name, *rest, **options):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert refused(run("init", tmp_path / "table.parquet"), "pip install 'expost[parquet]'")
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.parquet")
+    assert refused(result, "pip install 'expost[parquet]'")
+    assert not (tmp_path / "p.json").exists()

@@ -1,0 +1,34 @@
+"""Every help text has an example and is in the documents."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from ward import run
+
+from expost.cli import app
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+NAMES = [command.callback.__name__ for command in app.registered_commands]
+
+
+def test_the_commands_are_those_of_the_product_in_the_order_of_the_work():
+    assert NAMES == ["demo", "init", "plan", "fit", "bounds", "losses", "page"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_an_example(name):
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert f"Example: expost {name}" in result.output
+
+
+def test_the_page_of_commands_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("commands", DOCS / "commands.py")
+    commands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(commands)
+    assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), "run python docs/commands.py"
+
+
+def test_completion_is_on():
+    assert "--install-completion" in run("--help").output

@@ -1,0 +1,49 @@
+"""The path of someone who has a table and has never seen the source: six commands to an open page."""
+
+import importlib.util
+import re
+import sys
+import types
+
+from ward import patients, run, write_csv
+
+# What she knows about her columns, in the words of the file's own comments.
+KNOWN = {
+    "age": 'kind = "number"\nlow = 0.0\nhigh = 100.0',
+    "ward": 'kind = "category"\ncategories = ["north", "south"]',
+    "smoker": 'kind = "yes_no"',
+    "ill": 'kind = "classes"\nclasses = ["no", "yes"]',
+}
+
+
+def filled(text):
+    """Edit the skeleton as its comments say."""
+    for name, words in KNOWN.items():
+        text = re.sub(rf'(name = "{name}"\n)(?:(?:kind|low|high|classes) = .*\n)+', rf"\1{words}\n", text)
+    return text
+
+
+def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch):
+    if importlib.util.find_spec("expost.page") is None:  # where the page is not installed, a stand-in
+        module = types.ModuleType("expost.page")
+        module.render = lambda publications: "<!doctype html>"
+        monkeypatch.setitem(sys.modules, "expost.page", module)
+    monkeypatch.chdir(tmp_path)
+    write_csv("table.csv", patients())
+    write_csv("me.csv", patients(1))
+    skeleton = run("init", "table.csv")  # > domain.toml
+    assert skeleton.exit_code == 0
+    assert "expost plan domain.toml" in skeleton.stderr
+    (tmp_path / "domain.toml").write_text(filled(skeleton.stdout))
+    commands = [
+        "plan domain.toml --epsilon 1 --delta 1e-6 --report leverage",
+        "fit domain.toml table.csv -o publication.json --report leverage",
+        "bounds publication.json me.csv --member yes",
+        "losses publication.json table.csv -o private-losses.csv",
+        "page publication.json -o report.html",
+    ]
+    for command in commands:
+        result = run(*command.split())
+        assert result.exit_code == 0, result.output
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"publication.json", "private-losses.csv", "report.html"} <= names

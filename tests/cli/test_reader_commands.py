@@ -1,0 +1,122 @@
+"""What the person does: bounds, and the page."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from publications import X, Y, published
+from ward import refused, run, ward, write_csv
+
+import expost
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Two publications of one table, and a file of three records."""
+    tmp_path = tmp_path_factory.mktemp("files")
+    domain, table = ward(tmp_path)
+    places = [tmp_path / "first.json", tmp_path / "second.json"]
+    for place, report in zip(places, ("leverage", "dependent"), strict=True):
+        assert run("fit", domain, table, "-o", place, "--report", report).exit_code == 0
+    rows = [[40, "north", "no", "yes"], [140, "south", "yes", "no"], [0, "south", "no", "no"]]
+    return [*places, write_csv(tmp_path / "records.csv", rows)]
+
+
+def expected(place, records, **options):
+    frame = pd.read_csv(records)
+    return expost.Publication.load(place).bounds(frame, frame["ill"], **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {"member": None, "simultaneous": None, "confidence": 0.95}),
+        (["--member", "yes", "--confidence", "0.99"], {"member": True, "confidence": 0.99}),
+        (["--member", "no", "--simultaneous", "all"], {"member": False, "simultaneous": "all"}),
+        (["--simultaneous", "3"], {"simultaneous": 3}),
+    ],
+)
+def test_bounds_are_those_of_the_library(files, arguments, options):
+    first, _, records = files
+    told = json.loads(run("bounds", first, records, "--json", *arguments).stdout)
+    bounds = expected(first, records, **options)
+    for name in ("lower", "upper", "report_cost", "total"):
+        np.testing.assert_allclose(told["publications"][0][name], getattr(bounds, name), rtol=1e-12)
+    np.testing.assert_allclose(told["total"], bounds.total, rtol=1e-12)
+    shown = run("bounds", first, records, *arguments)
+    assert shown.exit_code == 0
+    assert f"{bounds.total[1]:.4f}" in shown.stdout
+
+
+def test_several_publications_add_up_and_share_the_confidence(files):
+    first, second, records = files
+    told = json.loads(run("bounds", first, second, records, "--json", "--confidence", "0.9").stdout)
+    parts = [expected(place, records, confidence=0.95) for place in (first, second)]
+    np.testing.assert_allclose(told["total"], parts[0].total + parts[1].total, rtol=1e-9)
+    assert told["promised"] == 2.0
+    shown = run("bounds", first, second, records, "--confidence", "0.9")
+    assert "all" in shown.stdout
+    assert f"{told['total'][0]:.4f}" in shown.stdout
+
+
+def test_columns_may_come_in_any_order_among_others(files, tmp_path):
+    first, _, records = files
+    frame = pd.read_csv(records)
+    shuffled = frame[frame.columns[::-1]].assign(extra="x")
+    shuffled.to_csv(tmp_path / "shuffled.csv", index=False)
+    one, other = (
+        run("bounds", first, place, "--json").stdout for place in (records, tmp_path / "shuffled.csv")
+    )
+    assert json.loads(one)["total"] == json.loads(other)["total"]
+
+
+def test_a_publication_without_a_domain_takes_the_columns_in_order(tmp_path):
+    published("leverage").save(tmp_path / "p.json")
+    table = write_csv(tmp_path / "t.csv", np.column_stack([X, Y]).tolist(), ["a", "b", "y"])
+    result = run("bounds", tmp_path / "p.json", table, "--json")
+    np.testing.assert_allclose(json.loads(result.stdout)["total"], published("leverage").bounds(X, Y).total)
+    assert "seeded noise" in result.stderr
+    model = expost.LogisticRegression(classes=[0, 1], random_state=5, report="leverage").fit(X, Y)
+    told = json.loads(run("losses", tmp_path / "p.json", table, "--json").stdout)
+    np.testing.assert_allclose(told["losses"], model.ex_post_losses(X, Y), rtol=1e-7, atol=1e-12)
+    wrong = write_csv(tmp_path / "wrong.csv", [[1, 2, "maybe"]], ["a", "b", "y"])
+    assert refused(run("bounds", tmp_path / "p.json", wrong), "outside the declared classes")
+
+
+def test_many_records_are_cut_for_people_and_whole_for_machines(files, tmp_path):
+    many = write_csv(tmp_path / "many.csv", [[40, "north", "no", "yes"]] * 60)
+    assert "20 more records" in run("bounds", files[0], many).stdout
+    assert len(json.loads(run("bounds", files[0], many, "--json").stdout)["total"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--confidence", "1"], "`confidence` must be"),
+        (["--confidence", "0"], "`confidence` must be"),
+        (["--simultaneous", "0"], "`simultaneous` must be"),
+        (["--simultaneous", "some"], "`simultaneous` must be"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(files, arguments, words):
+    assert refused(run("bounds", files[0], files[2], *arguments), words)
+
+
+def test_the_page_holds_every_publication(files, tmp_path, monkeypatch):
+    module = types.ModuleType("expost.page")
+    module.render = lambda publications: " ".join(one.sha256 for one in publications)
+    monkeypatch.setitem(sys.modules, "expost.page", module)
+    result = run("page", files[0], files[1], "-o", tmp_path / "report.html")
+    assert result.exit_code == 0, result.output
+    hashes = [expost.Publication.load(place).sha256 for place in files[:2]]
+    assert (tmp_path / "report.html").read_text() == " ".join(hashes)
+    assert str(tmp_path / "report.html") in result.stdout
+
+
+def test_an_installation_without_the_page_says_so(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "expost.page", None)
+    assert refused(run("page", files[0], "-o", tmp_path / "report.html"), "cannot make pages")
+    assert not (tmp_path / "report.html").exists()

@@ -1,0 +1,202 @@
+"""Whatever goes wrong is one sentence without a word about the table, and nothing half-written stays."""
+
+import json
+import os
+
+import pandas as pd
+import pytest
+from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
+
+SECRET = "hush17"
+
+
+def changed(column, value):
+    rows = patients(5)
+    rows[3][NAMES.index(column)] = value
+    return rows
+
+
+BAD_TABLES = {
+    "no rows": (NAMES, [], "at least one row"),
+    "a column is missing": (NAMES[1:], [row[1:] for row in patients(5)], "lacks the column 'age'"),
+    "the outcome is missing": (NAMES[:-1], [row[:-1] for row in patients(5)], "lacks the column 'ill'"),
+    "text for a number": (NAMES, changed("age", SECRET), "`age` must be a number in every record"),
+    "NaN": (NAMES, changed("age", "nan"), "`age` is missing in a record"),
+    "an empty cell": (NAMES, changed("age", ""), "`age` is missing in a record"),
+    "infinity": (NAMES, changed("age", "-inf"), "`age` must be finite"),
+    "an unknown category": (NAMES, changed("ward", SECRET), "`ward` has a category that was never declared"),
+    "neither yes nor no": (NAMES, changed("smoker", SECRET), "`smoker` must be yes or no"),
+    "an unknown class": (NAMES, changed("ill", SECRET), "outside the declared classes {'no', 'yes'}"),
+    "an empty label": (NAMES, changed("ill", ""), "outside the declared classes {'no', 'yes'}"),
+    "a short line": (NAMES, [*patients(5), [SECRET]], "as many cells"),
+    "a long line": (NAMES, [*patients(5), [SECRET] * 5], "as many cells"),
+    "only long lines": (NAMES, [[SECRET] * 5] * 3, "as many cells"),
+    "a name twice": (["age", "age", "smoker", "ill"], patients(5), "different names"),
+    "a nameless column": (["age", "", "smoker", "ill"], patients(5), "none of them empty"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+@pytest.mark.parametrize("command", ["fit", "losses", "bounds"])
+def test_a_bad_table_is_refused_and_nothing_of_it_is_told(kind, command, tmp_path):
+    domain, table = ward(tmp_path)
+    publication = tmp_path / "p.json"
+    if command != "fit":
+        assert run("fit", domain, table, "-o", publication).exit_code == 0
+    before = sorted(tmp_path.iterdir())
+    names, rows, words = BAD_TABLES[kind]
+    write_csv(table, rows, names)
+    arguments = {
+        "fit": ("fit", domain, table, "-o", publication, "--losses", tmp_path / "private.csv"),
+        "losses": ("losses", publication, table, "-o", tmp_path / "private.csv"),
+        "bounds": ("bounds", publication, table),
+    }
+    result = run(*arguments[command])
+    assert refused(result, words)
+    assert SECRET not in result.output
+    assert not any(figure in result.stderr for figure in ("3", "4", "5", "6"))  # no row, no count
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "first line must name the columns"),
+        (b"age,ward\n\xff\xfe,1\n", "not valid CSV in UTF-8"),
+        (b'age,ward\n"' + SECRET.encode() + b'" x,1\n', "not valid CSV"),
+    ],
+)
+def test_what_is_no_table_is_refused(content, words, tmp_path):
+    domain, table = ward(tmp_path)
+    table.write_bytes(content)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json")
+    assert refused(result, words)
+    assert SECRET not in result.output
+    (tmp_path / "table.parquet").write_bytes(content)
+    assert refused(run("init", tmp_path / "table.parquet"), "not valid Parquet")
+    assert refused(run("init", domain), "must be a .csv or .parquet file")
+
+
+@pytest.mark.parametrize("kind", ["one row", "reordered and among others"])
+def test_unusual_tables_are_fitted(kind, tmp_path):
+    domain, table = ward(tmp_path, patients(1) if kind == "one row" else None)
+    if kind != "one row":
+        pd.read_csv(table)[NAMES[::-1]].assign(extra=SECRET).to_csv(table, index=False)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json")
+    assert result.exit_code == 0, result.output
+    assert SECRET not in (tmp_path / "p.json").read_text()
+    assert run("losses", tmp_path / "p.json", table).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epsilon", "0"], "`epsilon` must be"),
+        (["--epsilon", "-1"], "`epsilon` must be"),
+        (["--epsilon", "inf"], "`epsilon` must be"),
+        (["--delta", "1"], "`delta` must be"),
+        (["--delta", "0"], "`delta` must be"),
+        (["--l2", "0"], "`l2` must be"),
+        (["--l2", "-3"], "`l2` must be"),
+        (["--l2", "1e-9"], "no noise scale meets"),
+        (["--split", "0.5"], "`split` must be"),
+        (["--split", "2", "--report", "leverage"], "`split` must be"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "fit"])
+def test_a_budget_that_cannot_be_met_is_refused(command, arguments, words, tmp_path):
+    domain, table = ward(tmp_path)
+    places = [] if command == "plan" else [table, "-o", tmp_path / "p.json"]
+    assert refused(run(command, domain, *places, *arguments), words)
+    assert not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (DOMAIN[:40], "not valid TOML"),
+        (DOMAIN.replace("high = 100.0", "high = -1.0"), "low < high"),
+        (DOMAIN.replace("high = 100.0\n", ""), "high"),
+        ("\ufffd", "not valid TOML"),
+    ],
+)
+def test_a_bad_domain_file_is_refused(text, words, tmp_path):
+    domain, table = ward(tmp_path)
+    domain.write_text(text, encoding="utf-8")
+    assert refused(run("plan", domain), words)
+    assert refused(run("fit", domain, table, "-o", tmp_path / "p.json"), words)
+
+
+@pytest.mark.parametrize("kind", ["truncated", "tampered", "newer", "not JSON"])
+@pytest.mark.parametrize("command", ["bounds", "losses", "page"])
+def test_a_publication_that_cannot_be_trusted_is_refused(kind, command, tmp_path):
+    domain, table = ward(tmp_path)
+    publication = tmp_path / "p.json"
+    assert run("fit", domain, table, "-o", publication).exit_code == 0
+    text = publication.read_text()
+    fields = json.loads(text)
+    spoilt = {
+        "truncated": text[: len(text) // 2],
+        "tampered": json.dumps(fields | {"coefficients": [0.0] * len(fields["coefficients"])}),
+        "newer": json.dumps(fields | {"format": "expost-publication/2"}),
+        "not JSON": "hello",
+    }
+    publication.write_text(spoilt[kind])
+    more = ["-o", tmp_path / "report.html"] if command == "page" else [table]
+    assert refused(run(command, publication, *more), "")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_what_is_not_there_or_is_a_folder_is_refused(tmp_path):
+    domain, table = ward(tmp_path)
+    nowhere, folder = tmp_path / "nowhere.csv", tmp_path / "folder.csv"
+    folder.mkdir()
+    for place, words in ((nowhere, "there is no file"), (folder, "it is a folder")):
+        assert refused(run("init", place), words)
+        assert refused(run("plan", place), words)
+        assert "expost: " in run("fit", domain, place, "-o", tmp_path / "p.json").stderr
+    assert refused(run("bounds", tmp_path / "nowhere.json", table), "there is no file")
+    assert refused(run("bounds", folder, table), "must be a regular file")
+    assert refused(run("fit", domain, table, "-o", folder), "it is a folder")
+    assert refused(run("page", nowhere), "there is no file")
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(tmp_path, monkeypatch):
+    domain, table = ward(tmp_path)
+
+    def spent(*_, **__):
+        raise AssertionError("the budget was spent")
+
+    monkeypatch.setattr("expost.cli.fit.perturb", spent)
+    (tmp_path / "file").write_text("in the way")
+    assert refused(run("fit", domain, table, "-o", tmp_path / "file" / "p.json"), "Choose another place")
+    both = tmp_path / "private.csv"
+    assert refused(run("fit", domain, table, "-o", both, "--losses", both), "another file")
+
+
+@pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("command", ["fit", "losses"])
+def test_a_full_disk_or_ctrl_c_leaves_nothing_half_written(command, trouble, tmp_path, monkeypatch):
+    domain, table = ward(tmp_path)
+    publication = tmp_path / "p.json"
+    if command == "losses":
+        assert run("fit", domain, table, "-o", publication).exit_code == 0
+    before = sorted(tmp_path.iterdir())
+
+    def fail(_):
+        raise trouble
+
+    monkeypatch.setattr(os, "fsync", fail)
+    places = [domain, table, "-o", publication] if command == "fit" else [publication, table]
+    more = [] if command == "fit" else ["-o", tmp_path / "private.parquet"]
+    words = "No space left" if isinstance(trouble, OSError) else "stopped before the end"
+    assert refused(run(command, *places, *more), words)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_wrong_usage_is_status_two(tmp_path):
+    domain, _ = ward(tmp_path)
+    for arguments in (["fit", "--nope"], ["unknown"], ["plan"], ["plan", domain, "--epsilon", "one"]):
+        assert run(*arguments).exit_code == 2
+    assert run("plan", domain, "--report", "everything").exit_code == 2
+    assert run("bounds", "only-one.json").exit_code == 2

@@ -1,0 +1,60 @@
+"""Files appear whole or not at all, with and without files that have no name."""
+
+import os
+import stat
+from contextlib import suppress
+
+import pytest
+
+from expost import _files
+from expost._files import bytes_written_whole, check_writable, written_whole
+
+
+@pytest.fixture(params=[True, False], ids=["nameless", "named"])
+def folder(request, tmp_path, monkeypatch):
+    if not request.param:
+        monkeypatch.setattr(_files, "_nameless", lambda folder, mode: None)
+    return tmp_path / "new" / "folder"
+
+
+def test_a_file_appears_at_the_end_and_replaces_the_old(folder):
+    path = folder / "file.txt"
+    for text in ("one\né\r\n", "two"):
+        with written_whole(path) as file:
+            file.write(text)
+            assert not path.exists() or path.read_bytes() == "one\né\r\n".encode()
+        assert path.read_bytes() == text.encode()
+    with bytes_written_whole(path) as file:
+        file.write(b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_private_file_is_for_its_owner_only(folder):
+    for private, mode in ((True, 0o600), (False, 0o644)):
+        before = os.umask(0o022)
+        try:
+            with written_whole(folder / "file.txt", private=private) as file:
+                file.write("text")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((folder / "file.txt").stat().st_mode) == mode
+
+
+def test_trouble_leaves_the_old_file_and_nothing_else(folder):
+    path = folder / "file.txt"
+    with written_whole(path) as file:
+        file.write("old")
+    with suppress(KeyboardInterrupt), written_whole(path) as file:
+        file.write("new" * 10_000)
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_folder_in_the_way_is_found_beforehand(folder):
+    folder.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        check_writable(folder)
+    check_writable(folder / "file.txt")
+    assert not list(folder.iterdir())
