@@ -39,6 +39,7 @@ from expost.examination import check_claims, check_classes, check_domain, check_
 from expost.exceptions import PublicationError
 from expost.labels import encode_labels
 from expost.losses import LogisticLoss
+from expost.page import render
 from expost.prediction import encoded, linear_predictor, probabilities
 from expost.release import Release
 from expost.reports import Bounds, evaluate
@@ -149,6 +150,16 @@ class Publication(Part):
         """Write the file whole or not at all."""
         with written_whole(Path(path)) as file:
             file.write(self.to_json())
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page on which a person reads what this cost her, whole or not at all.
+
+        Privacy
+        -------
+        Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
+        """
+        with written_whole(Path(path)) as file:
+            file.write(render([self]))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
