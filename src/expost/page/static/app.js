@@ -11,10 +11,10 @@ const $ = (id) => document.getElementById(id);
 
 function introduce({ fields, publications }) {
   $("released").append(
-    ...publications.map((publication) => {
-      const released = `Released: ${title(fields, publication)}. ${beside(publication)} `;
-      return element("p", {}, released, promise(publication.plan, publication.insecure !== null));
-    }),
+    ...publications.flatMap((publication) => [
+      element("p", { className: "lead", textContent: `Released: ${title(fields, publication)}. ${beside(publication)}` }),
+      element("p", { textContent: promise(publication.plan, publication.insecure !== null) }),
+    ]),
   );
 }
 
