@@ -25,7 +25,9 @@ VIEWS = {
 def published() -> tuple[expost.Publication, list[str]]:
     """A model of the breast-cancer data's ten means, a noisy Hessian beside it, and one woman's answers."""
     domain = Domain(
-        features=tuple(Number(name=f"mean {name}", low=0.0, high=high) for name, (high, *_) in BOUNDS.items()),
+        features=tuple(
+            Number(name=f"mean {name}", low=0.0, high=high) for name, (high, *_) in BOUNDS.items()
+        ),
         label=ClassLabel(name="diagnosis", classes=("malignant", "benign")),
     )
     X, y = load_breast_cancer(return_X_y=True)
@@ -50,7 +52,9 @@ def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dic
     page = context.new_page()
     answered(page, path, answers)
     if name == "page-desktop":
-        page.screenshot(path=HERE / f"{name}.png", full_page=True)
+        height = page.locator("#what-if").evaluate("section => section.getBoundingClientRect().bottom")
+        clip = {"x": 0, "y": 0, "width": view["viewport"]["width"], "height": height + 24}
+        page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)
     else:
         page.locator(".result").evaluate("section => section.scrollIntoView()")
         page.screenshot(path=HERE / f"{name}.png")

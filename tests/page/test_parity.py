@@ -61,7 +61,9 @@ def test_several_publications_share_the_confidence():
 TEXTS = st.one_of(
     st.floats(-1e6, 1e6).map(repr),
     st.integers(-200, 200).map(str),
-    st.sampled_from(["", "yes", "no", "TRUE", "f", "1.0", "north", "south, old", "1e3", ".5", "5.", "x", "0x10"]),
+    st.sampled_from(
+        ["", "yes", "no", "TRUE", "f", "1.0", "north", "south, old", "1e3", ".5", "5.", "x", "0x10"]
+    ),
 )
 
 

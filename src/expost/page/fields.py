@@ -71,17 +71,21 @@ def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[
 def _features(publication: Published) -> list[dict[str, Any]]:
     if publication.domain is not None:
         return [feature.model_dump(mode="json") for feature in publication.domain.features]
-    plan = publication.release.plan
-    count = len(publication.release.coefficients) - plan.fit_intercept
-    names = publication.feature_names or [f"feature {number}" for number in range(1, count + 1)]
-    return [_unbounded(name) for name in names]
+    return [_unbounded(name) for name in column_names(publication)]
+
+
+def column_names(publication: Published) -> list[str]:
+    """The names of the encoded columns, numbered where they have none."""
+    release = publication.release
+    count = len(release.coefficients) - release.plan.fit_intercept
+    return list(publication.feature_names or (f"feature {number}" for number in range(1, count + 1)))
 
 
 def _outcome(publication: Published) -> dict[str, Any]:
     domain, labels = publication.domain, publication.release.plan.loss.labels
     name = "outcome" if domain is None else domain.label.name
     if publication.classes is not None:
-        return {"name": name, "kind": "classes", "classes": _texts(publication.classes)}
+        return {"name": name, "kind": "classes", "classes": [_text(label) for label in publication.classes]}
     declared = _unbounded(name) if domain is None else domain.label.model_dump(mode="json")
     return declared | {"least": _finite(labels.low), "most": _finite(labels.high)}
 
@@ -90,10 +94,11 @@ def _unbounded(name: str) -> dict[str, Any]:
     return {"name": name, "kind": "number", "low": None, "high": None, "missing": None}
 
 
-def _texts(classes: Sequence[Any]) -> list[str]:
-    """Labels as a person would type them; quoted where 1 and "1" are two classes."""
-    texts = [label if isinstance(label, str) else json.dumps(label) for label in classes]
-    return texts if len(set(texts)) == len(texts) else [json.dumps(label) for label in classes]
+def _text(label: str | bool | int | float) -> str:
+    """A label as a person would type it."""
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return label if isinstance(label, str) else json.dumps(label)
 
 
 def _finite(bound: float) -> float | None:

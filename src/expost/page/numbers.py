@@ -7,7 +7,7 @@ from typing import Any
 from expost._typing import FloatArray
 from expost.documents import describe
 from expost.page.base import Published
-from expost.page.fields import Form
+from expost.page.fields import Form, column_names
 from expost.release import Release
 from expost.reports.base import Scope
 from expost.reports.determinant import Pencil
@@ -91,8 +91,6 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     plan, loss = release.plan, release.plan.loss
     bases: list[FloatArray] = []
     levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
-    count = len(release.coefficients) - plan.fit_intercept
-    names = publication.feature_names or [f"feature {number}" for number in range(1, count + 1)]
     return {
         "insecure": publication.insecure,
         "sha256": publication.sha256,
@@ -101,7 +99,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "labels": loss.labels.values,
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
-        "columns": [*names, *["intercept"] * plan.fit_intercept],
+        "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
         "coefficients": release.coefficients.tolist(),
         "gradient": None if release.gradient is None else release.gradient.tolist(),
         "plan": {

@@ -62,7 +62,7 @@ export function scaleChart({ lower, upper, total, worst }, width, description) {
 // A figure along one feature. `points` are {x, y}; `here` is the person's own point.
 export function curveChart(points, here, width, description, name) {
   const height = 230;
-  const box = { left: 52, right: width - 14, top: 14, bottom: height - 44 };
+  const box = { left: 52, right: width - 14, top: 30, bottom: height - 44 };
   const most = 1.12 * Math.max(...points.map((point) => point.y), 1e-9);
   const [first, last] = [points[0].x, points[points.length - 1].x];
   const x = (value) => box.left + ((box.right - box.left) * (value - first)) / (last - first);
@@ -79,6 +79,7 @@ export function curveChart(points, here, width, description, name) {
   }
   drawing.append(
     svg("text", { x: (box.left + box.right) / 2, y: height - 6, class: "label", "text-anchor": "middle" }, name),
+    svg("text", { x: 4, y: 14, class: "label" }, "total, at most"),
     svg("path", { d: points.map((point, i) => `${i ? "L" : "M"}${x(point.x)} ${y(point.y)}`).join(""), class: "curve" }),
   );
   if (here) drawing.append(svg("circle", { cx: x(here.x), cy: y(here.y), r: 6, class: "here" }));

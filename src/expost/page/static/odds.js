@@ -83,7 +83,7 @@ export function promise({ epsilon, delta }, insecure) {
   }
   const words =
     `someone who thought it 50:50 that you were in the data can be at most ${percent(sureness(epsilon))} sure ` +
-    `after seeing everything that was released (ε = ${rounded(epsilon)}), apart from an allowance for rare ` +
-    `events of about ${chance(delta)} (δ = ${delta}).`;
+    `after seeing everything that was released (ε\u00a0=\u00a0${rounded(epsilon)}), apart from an allowance for rare ` +
+    `events of about ${chance(delta)} (δ\u00a0=\u00a0${delta}).`;
   return insecure ? `With secret noise the promise would be: ${words}` : `The promise to everyone: ${words}`;
 }

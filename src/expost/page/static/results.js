@@ -90,7 +90,7 @@ export function showReadings(place, fields, publications, readings) {
 
 // The sum of the totals with one answer replaced.
 function totalWith(fields, publications, answers, options, place, text) {
-  const changed = answers.with ? answers.with(place, text) : Object.assign([...answers], { [place]: text });
+  const changed = Object.assign([...answers], { [place]: text });
   return sum(publications.map((publication) => read(fields, publication, changed, options).total));
 }
 
