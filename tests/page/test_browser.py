@@ -54,7 +54,7 @@ def test_figures_by_label_and_in_batches_are_the_librarys(open_page, loss, kind)
     publication = pages.published(loss, kind)
     visit = open_page(publication)
     rng = np.random.default_rng(5)
-    answers, asked = plain_people(rng, 120, publication), pages.questions(rng, 120)
+    answers, asked = plain_people(rng, 2000, publication), pages.questions(rng, 2000)
     theirs = pages.by_python(publication, answers, asked)
     ours = visit.page.evaluate(
         """pairs => pairs.map(([answers, options]) => {

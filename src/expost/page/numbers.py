@@ -67,8 +67,8 @@ class Quantiles:
 def payload(publications: Sequence[Published]) -> dict[str, Any]:
     """Everything that the page knows, as JSON's types.
 
-    Several publications share the failure probability: each is read at an equal part of it, so that all
-    figures on the page hold together at the confidence that was chosen.
+    Several publications share the failure probability: each is read at an equal part of it, so that their
+    totals hold together, and add up, at the confidence that was chosen.
 
     Privacy
     -------

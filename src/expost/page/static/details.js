@@ -1,7 +1,7 @@
 // The details: every number that was published, as a table.
 
 import { element } from "./form.js";
-import { title } from "./odds.js";
+import { capital, title } from "./odds.js";
 
 const SCALES = {
   sigma: "noise of the model",
@@ -34,7 +34,9 @@ export function showDetails(place, fields, publications) {
   place.append(
     ...publications.flatMap((publication) => {
       const { plan, columns, coefficients } = publication;
-      const scales = Object.entries(SCALES).filter(([key]) => plan[key] !== null);
+      const scales = Object.entries(SCALES).filter(
+        ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
+      );
       const facts = [
         ["loss", parameters(publication.loss)],
         ["largest length of a record", publication.norm],
@@ -43,7 +45,7 @@ export function showDetails(place, fields, publications) {
         ["fingerprint of the file (SHA-256)", publication.sha256],
       ];
       return [
-        ...(publications.length > 1 ? [element("h3", { textContent: title(fields, publication) })] : []),
+        ...(publications.length > 1 ? [element("h3", { textContent: capital(title(fields, publication)) })] : []),
         table("Scales and promise", facts),
         table("Coefficients of the model", columns.map((name, i) => [name, coefficients[i]])),
       ];

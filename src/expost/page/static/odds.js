@@ -62,6 +62,8 @@ export function title(fields, publication) {
   }`;
 }
 
+export const capital = (sentence) => sentence[0].toUpperCase() + sentence.slice(1);
+
 const BESIDE = {
   independent: "Nothing was released but the model.",
   leverage: "Noisy numbers on how records spread (a Hessian) were released beside it.",

@@ -3,7 +3,7 @@
 import { read } from "./bounds.js";
 import { barChart, curveChart, scaleChart } from "./chart.js";
 import { element } from "./form.js";
-import { comparison, factor, rounded, title } from "./odds.js";
+import { capital, comparison, factor, rounded, title } from "./odds.js";
 
 const STEPS = 80;
 
@@ -36,19 +36,22 @@ function legend(items) {
   );
 }
 
+function marks(total, worst) {
+  const promised = worst === null ? [] : [["worst", `worst case promised to everyone: ${rounded(worst)}`]];
+  return [["total", `the total: at most ${rounded(total)}`], ...promised];
+}
+
 function card(heading, reading, publication, width) {
   const worst = publication.plan.epsilon;
   const range = `${rounded(reading.lower, false)} to ${rounded(reading.upper)}`;
-  const worstText = worst === null ? "no worst case exists" : `worst case promised to everyone: ${rounded(worst)}`;
-  const described = `The model cost you ${range}; the total is at most ${rounded(reading.total)}; ${worstText}.`;
+  const described = `The model cost you ${range}; ${marks(reading.total, worst).map(([, text]) => text).join("; ")}.`;
   const interval = element("span", {}, exact(reading.lower, false), " to ", exact(reading.upper));
-  const items = [["interval", `the model: ${range}`], ["total", `the total: at most ${rounded(reading.total)}`]];
   return element(
     "article",
     { className: "card" },
     ...(heading ? [element("h3", { textContent: heading })] : []),
     scaleChart({ ...reading, worst }, width, described),
-    legend([...items, ...(worst === null ? [] : [["worst", worstText]])]),
+    legend([["interval", `the model: ${range}`], ...marks(reading.total, worst)]),
     element(
       "dl",
       { className: "figures" },
@@ -69,7 +72,7 @@ export function showReadings(place, fields, publications, readings) {
   const width = widthOf(place) - 40;
   const several = publications.length > 1;
   const cards = readings.map((reading, i) =>
-    card(several ? `${i + 1}. ${title(fields, publications[i])}` : "", reading, publications[i], width),
+    card(several ? `${i + 1}. ${capital(title(fields, publications[i]))}` : "", reading, publications[i], width),
   );
   if (several) {
     const total = sum(readings.map((reading) => reading.total));
@@ -80,6 +83,7 @@ export function showReadings(place, fields, publications, readings) {
         { className: "card" },
         element("h3", { textContent: `All ${publications.length} publications together` }),
         scaleChart({ total, worst }, width, `The sum of your totals is at most ${rounded(total)}.`),
+        legend(marks(total, worst)),
         element("dl", { className: "figures" }, figure("The sum of your totals, at most", "sum", exact(total), times(total))),
         element("p", { className: "comparison", textContent: comparison(total, worst) }),
       ),
