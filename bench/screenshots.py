@@ -52,6 +52,7 @@ def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dic
     page = context.new_page()
     answered(page, path, answers)
     if name == "page-desktop":
+        page.evaluate("scrollTo(0, 0)")
         height = page.locator("#what-if").evaluate("section => section.getBoundingClientRect().bottom")
         clip = {"x": 0, "y": 0, "width": view["viewport"]["width"], "height": height + 24}
         page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)

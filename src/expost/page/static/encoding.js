@@ -26,6 +26,13 @@ function share(field, value) {
   return (clip(value, field.low, field.high) - field.low) / (field.high - field.low);
 }
 
+// The many spellings of yes and no as one; null for anything else.
+export function yesOrNo(text) {
+  const word = text.trim().toLowerCase();
+  if (YES.has(word)) return "yes";
+  return NO.has(word) ? "no" : null;
+}
+
 // Calls `use` with the answer, or returns the encoding of the declared default.
 function answered(field, text, use) {
   if (text !== "") return use(text);
@@ -46,9 +53,9 @@ const COLUMNS = {
     return field.categories.map((category) => (category === text ? 1 : 0));
   },
   yes_no(field, text) {
-    const word = text.trim().toLowerCase();
-    if (!YES.has(word) && !NO.has(word)) throw new Refusal(field, "Please answer yes or no.");
-    return [YES.has(word) ? 1 : 0];
+    const answer = yesOrNo(text);
+    if (answer === null) throw new Refusal(field, "Please answer yes or no.");
+    return [answer === "yes" ? 1 : 0];
   },
 };
 

@@ -1,6 +1,7 @@
 // The form: one question per field, answers as texts.
 
 import { splitLine } from "./csv.js";
+import { yesOrNo } from "./encoding.js";
 
 export function element(kind, properties = {}, ...children) {
   const made = document.createElement(kind);
@@ -83,7 +84,7 @@ export class Form {
     const unknown = [];
     cells.forEach((cell, i) => {
       const { kind } = this.fields[i];
-      const word = kind === "yes_no" ? yesOrNo(cell) : cell;
+      const word = kind === "yes_no" ? (yesOrNo(cell) ?? cell) : cell;
       this.controls[i].value = word;
       if (this.controls[i].value !== word) {
         this.controls[i].value = "";
@@ -92,10 +93,4 @@ export class Form {
     });
     return unknown.length ? `Not one of the listed values: ${unknown.join(", ")}.` : "The form is filled in.";
   }
-}
-
-function yesOrNo(cell) {
-  const word = cell.toLowerCase();
-  if (["yes", "true", "1", "1.0", "y", "t"].includes(word)) return "yes";
-  return ["no", "false", "0", "0.0", "n", "f"].includes(word) ? "no" : cell;
 }
