@@ -7,12 +7,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check-slow bench figures format clean
+.PHONY: demo test check-slow bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -26,6 +26,15 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python bench/calibration.py
 	$(BIN)/python bench/goe.py
 	$(BIN)/python bench/reports.py --table synthetic
+
+screenshots: $(VENV)/.installed-dev browser
+	$(BIN)/python bench/screenshots.py
+
+# The page is tested in Debian's Chromium where it can be had; the tests say aloud where it cannot.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } \
+	  || echo "chromium is missing: the page will not be tested in a browser"
 
 figures: $(VENV)/.installed-figures
 	$(BIN)/python bench/figures.py

@@ -9,7 +9,7 @@ from scipy.linalg import eigvalsh
 from expost._strict_json import shown, unusable
 from expost.calibration import REPORTS
 from expost.documents import Label, Statistics, describe
-from expost.domain import Domain
+from expost.domain import Domain, NumberLabel
 from expost.losses import Loss
 from expost.plan import Plan
 from expost.release import Release
@@ -63,6 +63,7 @@ def check_domain(
     domain: Domain | None,
     feature_names: Sequence[str] | None,
     *,
+    loss: Loss,
     norm: float,
     classes: Sequence[Label] | None,
 ) -> None:
@@ -76,6 +77,9 @@ def check_domain(
     ):
         if stated != declared:
             raise unusable(f"`{field}` must be what `domain` declares but is {shown(stated)}")
+    # A numeric outcome is scaled to [-1, 1], which a loss for probabilities does not accept.
+    if isinstance(domain.label, NumberLabel) and not math.isinf(loss.labels.high):
+        raise unusable(f"`domain` must not declare a numeric outcome for the loss {describe(loss)['name']}")
 
 
 def check_claims(release: Release) -> None:

@@ -59,11 +59,13 @@ def encode_labels(
             numbers = labels.astype(np.float64)
         except (TypeError, ValueError):  # the converter would quote the label
             raise DomainError("`y` must hold numbers only; got something else.") from None
+        if domain is not None:
+            numbers = domain.scale_outcome(numbers)
         if not np.all(loss.labels.contains(numbers)):
             raise DomainError(
                 f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
             )
-        return numbers if domain is None else domain.scale_outcome(numbers)
+        return numbers
     if domain is not None:
         labels = as_texts(labels)
     first, second = (labels == label for label in classes)

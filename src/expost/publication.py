@@ -39,6 +39,7 @@ from expost.examination import check_claims, check_classes, check_domain, check_
 from expost.exceptions import PublicationError
 from expost.labels import encode_labels
 from expost.losses import LogisticLoss
+from expost.page import render
 from expost.prediction import encoded, linear_predictor, probabilities
 from expost.release import Release
 from expost.reports import Bounds, evaluate
@@ -149,6 +150,16 @@ class Publication(Part):
         """Write the file whole or not at all."""
         with written_whole(Path(path)) as file:
             file.write(self.to_json())
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page on which a person reads what this cost her, whole or not at all.
+
+        Privacy
+        -------
+        Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
+        """
+        with written_whole(Path(path)) as file:
+            file.write(render([self]))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -296,7 +307,7 @@ class Publication(Part):
             feature_names=self.feature_names,
         )
         check_classes(self.loss, self.classes)
-        check_domain(self.domain, self.feature_names, norm=self.norm, classes=self.classes)
+        check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
         check_claims(self.release)
         return self
 

@@ -1,9 +1,6 @@
 """The path of someone who has a table and has never seen the source: six commands to an open page."""
 
-import importlib.util
 import re
-import sys
-import types
 
 from ward import patients, run, write_csv
 
@@ -24,10 +21,6 @@ def filled(text):
 
 
 def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch):
-    if importlib.util.find_spec("expost.page") is None:  # where the page is not installed, a stand-in
-        module = types.ModuleType("expost.page")
-        module.render = lambda publications: "<!doctype html>"
-        monkeypatch.setitem(sys.modules, "expost.page", module)
     monkeypatch.chdir(tmp_path)
     write_csv("table.csv", patients())
     write_csv("me.csv", patients(1))

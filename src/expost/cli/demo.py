@@ -12,7 +12,6 @@ from expost.cli.base import console, errors, refusing
 from expost.cli.display import show_losses
 from expost.cli.page import write_page
 from expost.demo import Demonstration, demonstrate, domain_file, write_table
-from expost.exceptions import FileError
 from expost.private_files import write_losses
 
 CONFIDENCE = 0.95
@@ -47,17 +46,12 @@ def _publish(out: Path, shown: Demonstration) -> dict[Path, str]:
     with written_whole(out / "domain.toml") as file:
         file.write(domain_file())
     shown.model.publication_.save(out / "publication.json")
-    written = {
-        out / "domain.toml": "what was declared before the fit (public)",
+    write_page(out / "report.html", [shown.model.publication_])
+    return {
+        out / "report.html": "the page for every person: open it in a browser (public)",
         out / "publication.json": "the model, its promise and its report (public)",
+        out / "domain.toml": "what was declared before the fit (public)",
     }
-    try:
-        write_page(out / "report.html", [shown.model.publication_])
-    except FileError as error:
-        errors.print(f"No report.html: {escape(str(error))}", highlight=False, soft_wrap=True)
-    else:
-        written[out / "report.html"] = "the page for every person: open it in a browser (public)"
-    return written
 
 
 def _keep(folder: Path, shown: Demonstration) -> dict[Path, str]:

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from expost._files import written_whole
 from expost.cli.base import console, errors, refusing
-from expost.exceptions import FileError
+from expost.page import render
 from expost.publication import Publication
 
 
@@ -33,11 +33,6 @@ def page(
 
 def write_page(path: Path, publications: list[Publication]) -> None:
     """Write the page of these publications, whole or not at all. Public."""
-    try:
-        # The page and its templates are only needed here, and no other command should wait for them.
-        from expost.page import render
-    except ImportError:
-        raise FileError("this installation of expost cannot make pages; install expost anew.") from None
     text = render(publications)
     with written_whole(path) as file:
         file.write(text)

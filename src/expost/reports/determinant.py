@@ -73,7 +73,7 @@ class Determinant:
             largest = np.log1p(records.curvature * records.norm**2 / self.release.plan.l2)
             nothing = np.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
-        public, adaptive = self._public, self._adaptive
+        public, adaptive = self.public, self.adaptive
         squares = public.squares(records.rows)
         excess = _smallest(kappa * (squares @ public.reciprocals), public.weights if member else 0.0)
         if self.release.regularizer is not None and self.release.hessian is not None:
@@ -83,8 +83,8 @@ class Determinant:
             excess = np.minimum(excess, other)
         largest = np.log1p(excess)
         smallest = np.zeros_like(largest)
-        if self._upper is not None:
-            bend = (kappa * (squares @ self._upper.reciprocals))[:, 0]
+        if self.upper is not None:
+            bend = (kappa * (squares @ self.upper.reciprocals))[:, 0]
             smallest = -np.log1p(-np.where(bend < 1.0, bend, 0.0)) if member else np.log1p(bend)
             smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)
@@ -112,7 +112,7 @@ class Determinant:
         return values, vectors
 
     @cached_property
-    def _public(self) -> Pencil:
+    def public(self) -> Pencil:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
         if self.release.hessian is not None and self.release.regularizer is None:
             values, vectors = self._spectrum
@@ -126,7 +126,7 @@ class Determinant:
         return _mixtures(whiten.T @ vectors, values, 1.0, 0.0)
 
     @cached_property
-    def _adaptive(self) -> Pencil | None:
+    def adaptive(self) -> Pencil | None:
         """Mixtures with the bound that the noisy smallest eigenvalue gives; no record may be added to it."""
         plan = self.release.plan
         if self.release.eigenvalue is None or plan.sigma_eigenvalue is None:
@@ -136,7 +136,7 @@ class Determinant:
         return _mixtures(vectors, values - self._margin, max(plan.l2, floor), self._margin)
 
     @cached_property
-    def _upper(self) -> Pencil | None:
+    def upper(self) -> Pencil | None:
         """The upper bound of the Hessian, where it is positive definite."""
         if self.release.hessian is None:
             return None

@@ -1,6 +1,7 @@
 """The inner-product term: what a reader can know of how a record lay to the noise."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -8,6 +9,13 @@ from scipy.special import ndtri
 from expost._typing import FloatArray
 from expost.release import Release
 from expost.reports.base import Interval, Records, Scope, Shares, chi_quantile, two_sided
+
+
+class Factors(NamedTuple):
+    """How far the noise reaches per unit of a row's Euclidean norm and, where given, of its entries' sum."""
+
+    norm: float
+    norm1: float | None
 
 
 def reach(records: Records, scope: Scope, failure: float, dimension: int) -> FloatArray:
@@ -20,13 +28,21 @@ def reach(records: Records, scope: Scope, failure: float, dimension: int) -> Flo
 
     Tighter than the Theorem on the third term in [RW21]_ by the exact quantiles in place of tail bounds.
     """
-    if not scope.every:
-        return two_sided(scope.each(failure)) * records.norm
+    factors = reach_factors(scope, failure, dimension)
+    straight = records.norm * factors.norm
+    if factors.norm1 is None:
+        return straight
     assert records.norm1 is not None
+    return np.minimum(straight, records.norm1 * factors.norm1)
+
+
+def reach_factors(scope: Scope, failure: float, dimension: int) -> Factors:
+    """What :func:`reach` multiplies the norms of a record with; public, and the same for every record."""
+    if not scope.every:
+        return Factors(two_sided(scope.each(failure)), None)
     # (1 + p^(1/d))/2 is one minus this; computed so that it keeps its digits.
     tail = -0.5 * math.expm1(math.log1p(-0.5 * failure) / dimension)
-    dual: FloatArray = records.norm1 * -ndtri(tail)
-    return np.minimum(records.norm * chi_quantile(dimension, 0.5 * failure), dual)
+    return Factors(chi_quantile(dimension, 0.5 * failure), float(-ndtri(tail)))
 
 
 def inner_product(

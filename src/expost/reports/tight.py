@@ -51,23 +51,24 @@ class TightReport:
     def __init__(self, release: Release, failure: float, scope: Scope) -> None:
         self._release = release
         self._scope = scope
-        self._shares = Shares.of(release.plan.report, failure)
+        self.shares = Shares.of(release.plan.report, failure)
         # For the total: a quarter of the terms' part each to the interval and to the report's cost, and
         # half of it to the bound for the whole.
-        self._terms = self._shares.gradient + self._shares.noise
-        self._quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
-        self._determinant = Determinant(release, self._shares)
+        terms = self.shares.gradient + self.shares.noise
+        self.quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
+        self.cost_share, self.whole_share = 0.25 * terms, 0.5 * terms
+        self.determinant = Determinant(release, self.shares)
 
     def read(self, records: Records, *, member: bool) -> Reading:
         """The interval and the total of each record."""
-        determinant = self._determinant.bound(records, member=member)
-        interval = self._interval(records, determinant, self._shares, member=member)
+        determinant = self.determinant.bound(records, member=member)
+        interval = self._interval(records, determinant, self.shares, member=member)
         if not self._release.plan.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
-        model = self._interval(records, determinant, self._quarter, member=member).high
-        apart = model + report_cost(self._release, records, self._scope, 0.25 * self._terms)
+        model = self._interval(records, determinant, self.quarter, member=member).high
+        apart = model + report_cost(self._release, records, self._scope, self.cost_share)
         size = np.maximum(np.abs(determinant.low), np.abs(determinant.high))
-        whole = whole_cost(self._release, records, size, self._scope, 0.5 * self._terms)
+        whole = whole_cost(self._release, records, size, self._scope, self.whole_share)
         return Reading(interval.low, interval.high, np.minimum(apart, whole))
 
     def _interval(self, records: Records, determinant: Interval, shares: Shares, *, member: bool) -> Interval:

@@ -36,11 +36,14 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
     shift = statistics_shift(release, records)
     if not release.plan.releases_statistics:
         return shift
+    return shift * (0.5 * shift + cost_quantile(release, scope, failure))
+
+
+def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
+    """What :func:`report_cost` allows for the statistics' noise along any record's shift, in its units."""
     if scope.every:
-        quantile = chi_quantile(statistics_dimension(release), failure)
-    else:
-        quantile = two_sided(scope.each(failure))
-    return shift * (0.5 * shift + quantile)
+        return chi_quantile(statistics_dimension(release), failure)
+    return two_sided(scope.each(failure))
 
 
 def whole_cost(
@@ -56,5 +59,10 @@ def whole_cost(
     curvature make of the first. For every record at once :math:`k` counts all the noise there is.
     """
     size = np.hypot(records.slope * records.norm / release.plan.sigma, statistics_shift(release, records))
+    return determinant + size * (0.5 * size + whole_quantile(release, scope, failure))
+
+
+def whole_quantile(release: Release, scope: Scope, failure: float) -> float:
+    """What :func:`whole_cost` allows for all the noise along any record's shift, in its units."""
     freedom = len(release.coefficients) + statistics_dimension(release) if scope.every else 2
-    return determinant + size * (0.5 * size + chi_quantile(freedom, scope.each(failure)))
+    return chi_quantile(freedom, scope.each(failure))

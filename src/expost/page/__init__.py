@@ -1,0 +1,3 @@
+"""The page: one self-contained file on which a person reads what publications cost her."""
+
+from expost.page.assembly import render as render

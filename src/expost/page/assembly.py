@@ -1,0 +1,92 @@
+"""One file out of templates, scripts, styles and numbers."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from expost.exceptions import PublicationError
+from expost.page.base import Published
+from expost.page.numbers import payload
+
+# In the order of their imports.
+MODULES = ("losses", "encoding", "csv", "bounds", "odds", "chart", "form", "results", "details", "app")
+
+
+def render(publications: Sequence[Published]) -> str:
+    """The page of one or more publications: one self-contained file that asks nobody for anything.
+
+    Parameters
+    ----------
+    publications
+        What the person may have been part of, each a :class:`expost.Publication`. Their totals are added up
+        and the confidence is shared among them.
+
+    Raises
+    ------
+    PublicationError
+        If there is none, or if two of them declare a feature of one name differently.
+
+    Privacy
+    -------
+    Public in, public out. What a person types stays on the page: it makes no request and stores nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+    >>> render([publication]).startswith("<!doctype html>")
+    True
+    """
+    if not publications:
+        raise PublicationError("a page needs at least one publication; got none.")
+    environment = Environment(
+        loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    code, style = script(), _source("style.css")
+    return environment.get_template("report.html").render(
+        policy=f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'",
+        script=Markup(code),
+        style=Markup(style),
+        data=Markup(data_block(payload(publications))),
+        insecure=next((publication.insecure for publication in publications if publication.insecure), None),
+        count=len(publications),
+    )
+
+
+def script() -> str:
+    """The modules as one script: what they import from each other is in its scope already."""
+    parts = [_source(f"{name}.js") for name in MODULES]
+    joined = "\n".join(re.sub(r"^export ", "", _without_imports(part), flags=re.MULTILINE) for part in parts)
+    return f'(() => {{\n"use strict";\n{joined}}})();\n'
+
+
+def data_block(content: Mapping[str, Any]) -> str:
+    r"""JSON that no text in it can end or turn into markup.
+
+    Examples
+    --------
+    >>> data_block({"name": "</script>"})
+    '{"name":"\\u003c/script>"}'
+    """
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _without_imports(source: str) -> str:
+    return re.sub(r"^import [^;]*;\n", "", source, flags=re.MULTILINE)
+
+
+def _source(name: str) -> str:
+    return (files("expost.page") / "static" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,35 @@
+"""What the page reads of a publication, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from expost.domain import Domain
+from expost.release import Release
+
+
+class Published(Protocol):
+    """The public side of a fit, as :class:`expost.Publication` has it."""
+
+    @property
+    def release(self) -> Release:
+        """Coefficients, statistics, scales and guarantee."""
+
+    @property
+    def domain(self) -> Domain | None:
+        """What is publicly known about a record, where it was declared."""
+
+    @property
+    def feature_names(self) -> Sequence[str] | None:
+        """The names of the encoded columns."""
+
+    @property
+    def classes(self) -> Sequence[str | bool | int | float] | None:
+        """The two labels of a classifier."""
+
+    @property
+    def insecure(self) -> str | None:
+        """The sentence that voids the guarantee, where one does."""
+
+    @property
+    def sha256(self) -> str:
+        """The fingerprint of the file."""

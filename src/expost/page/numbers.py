@@ -1,0 +1,143 @@
+"""The page's numbers: everything that reading a publication takes and no record can change."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from expost._typing import FloatArray
+from expost.documents import describe
+from expost.page.base import Published
+from expost.page.fields import Form, column_names
+from expost.release import Release
+from expost.reports.base import Scope
+from expost.reports.determinant import Pencil
+from expost.reports.gradient import Factors, reach_factors
+from expost.reports.tight import TightReport
+from expost.reports.total import cost_quantile, whole_quantile
+
+# The menu of confidence levels, as it is shown and as a number.
+CONFIDENCES = {
+    "90%": 0.9,
+    "95%": 0.95,
+    "99%": 0.99,
+    "99.9%": 0.999,
+    "99.99%": 0.9999,
+    "99.999%": 0.99999,
+    "99.9999%": 0.999999,
+}
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """How far noise reaches, at one confidence and in one scope; None for what is not released."""
+
+    noise: Factors
+    """The noise's own law, per unit of a row's Euclidean norm and of its entries' sum."""
+    gradient: Factors | None
+    """The noisy gradient."""
+    quarter_noise: Factors
+    """The same two at the smaller share that they have in the total."""
+    quarter_gradient: Factors | None
+    cost: float | None
+    """The statistics' own cost."""
+    quarter_cost: float | None
+    whole: float | None
+    """The publication as one Gaussian experiment."""
+
+    @classmethod
+    def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
+        """The quantiles that :class:`expost.reports.tight.TightReport` uses."""
+        report, dimension = TightReport(release, failure, scope), len(release.coefficients)
+        measured, beside = release.gradient is not None, release.plan.releases_statistics
+
+        def reaching(share: float) -> Factors:
+            return reach_factors(scope, share, dimension)
+
+        return cls(
+            noise=reaching(report.shares.noise),
+            gradient=reaching(report.shares.gradient) if measured else None,
+            quarter_noise=reaching(report.quarter.noise),
+            quarter_gradient=reaching(report.quarter.gradient) if measured else None,
+            cost=cost_quantile(release, scope, failure) if beside else None,
+            quarter_cost=cost_quantile(release, scope, report.cost_share) if beside else None,
+            whole=whole_quantile(release, scope, report.whole_share) if beside else None,
+        )
+
+
+def payload(publications: Sequence[Published]) -> dict[str, Any]:
+    """Everything that the page knows, as JSON's types.
+
+    Several publications share the failure probability: each is read at an equal part of it, so that their
+    totals hold together, and add up, at the confidence that was chosen.
+
+    Privacy
+    -------
+    Public in, public out.
+    """
+    form = Form.of(publications)
+    return {
+        "fields": form.fields,
+        "confidences": list(CONFIDENCES),
+        "publications": [
+            _numbers(publication, len(publications))
+            | {"features": form.features[place], "outcome": form.outcomes[place]}
+            for place, publication in enumerate(publications)
+        ],
+    }
+
+
+def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
+    release = publication.release
+    plan, loss = release.plan, release.plan.loss
+    bases: list[FloatArray] = []
+    levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
+    return {
+        "insecure": publication.insecure,
+        "sha256": publication.sha256,
+        "loss": describe(loss),
+        "regularizer": None if release.regularizer is None else describe(release.regularizer),
+        "labels": loss.labels.values,
+        "norm": plan.norm,
+        "intercept": plan.fit_intercept,
+        "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
+        "coefficients": release.coefficients.tolist(),
+        "gradient": None if release.gradient is None else release.gradient.tolist(),
+        "plan": {
+            "epsilon": plan.epsilon if plan.profile is not None else None,
+            "delta": plan.delta,
+            "sigma": plan.sigma,
+            "l2": plan.l2,
+            "sigma_gradient": plan.sigma_gradient,
+            "sigma_hessian": plan.sigma_hessian,
+            "sigma_eigenvalue": plan.sigma_eigenvalue,
+            "report": plan.report,
+        },
+        "bases": [basis.T.tolist() for basis in bases],
+        "levels": levels,
+    }
+
+
+def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
+    """One confidence level; bases that are not yet there are added to ``bases``."""
+    determinant = TightReport(release, failure, Scope(None)).determinant
+    simple = release.hessian is None and release.regularizer is None
+    return {
+        "fixed": asdict(Quantiles.of(release, failure, Scope(None))),
+        "every": asdict(Quantiles.of(release, failure, Scope("all"))),
+        "public": None if simple else _mixtures(determinant.public, bases),
+        "adaptive": _mixtures(determinant.adaptive, bases),
+        "upper": _mixtures(determinant.upper, bases),
+    }
+
+
+def _mixtures(pencil: Pencil | None, bases: list[FloatArray]) -> dict[str, Any] | None:
+    if pencil is None:
+        return None
+    place = next((i for i, basis in enumerate(bases) if (basis == pencil.basis).all()), len(bases))
+    if place == len(bases):
+        bases.append(pencil.basis)
+    return {
+        "basis": place,
+        "weights": pencil.weights.tolist(),
+        "reciprocals": pencil.reciprocals.T.tolist(),
+    }

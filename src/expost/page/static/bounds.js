@@ -1,0 +1,122 @@
+// What a publication cost a record, as in expost.reports: the same terms in the same order.
+
+import { encode } from "./encoding.js";
+import { derivatives } from "./losses.js";
+
+// Above every rounding error in adding up the terms, so that intervals err on the wide side.
+const SLACK = 1e-12;
+
+const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+
+// What the bounds need to know of a record.
+export function factsOf(fields, publication, answers) {
+  const { row, label } = encode(fields, publication, answers);
+  const [slope, curvature] = derivatives(publication.loss, dot(row, publication.coefficients), label);
+  return {
+    row,
+    slope,
+    curvature,
+    norm: Math.sqrt(dot(row, row)),
+    norm1: row.reduce((sum, x) => sum + Math.abs(x), 0),
+    along: publication.gradient === null ? null : dot(row, publication.gradient),
+    squares: publication.bases.map((basis) => basis.map((direction) => dot(row, direction) ** 2)),
+  };
+}
+
+function bends(facts, mixtures) {
+  const squares = facts.squares[mixtures.basis];
+  return mixtures.reciprocals.map((reciprocals) => facts.curvature * dot(squares, reciprocals));
+}
+
+// The smallest a / (1 - wa), over the weights with wa < 1.
+function smallest(values, weights) {
+  return values.reduce((least, a, i) => {
+    const below = 1 - weights[i] * a;
+    return below > 0 ? Math.min(least, a / below) : least;
+  }, Infinity);
+}
+
+// The determinant term: what is known of the record's leverage.
+function determinant(publication, level, facts, member) {
+  const sided = (small, large) => (member ? [small, large] : [-large, -small]);
+  if (level.public === null) {
+    return sided(0, Math.log1p((facts.curvature * facts.norm ** 2) / publication.plan.l2));
+  }
+  const weigh = (mixtures, weight) => smallest(bends(facts, mixtures), mixtures.weights.map(weight));
+  let excess = weigh(level.public, (weight) => (member ? weight : 0));
+  if (level.adaptive !== null) excess = Math.min(excess, weigh(level.adaptive, () => (member ? 1 : 0)));
+  const large = Math.log1p(excess);
+  if (level.upper === null) return sided(0, large);
+  const [bend] = bends(facts, level.upper);
+  const small = member ? -Math.log1p(-(bend < 1 ? bend : 0)) : Math.log1p(bend);
+  return sided(Math.min(small, large), large);
+}
+
+const reach = (facts, [norm, norm1]) =>
+  norm1 === null ? facts.norm * norm : Math.min(facts.norm * norm, facts.norm1 * norm1);
+
+// The inner-product term: what is known of how the record lay to the noise.
+function innerProduct({ plan }, facts, noise, gradient, member) {
+  const steepness = Math.abs(facts.slope);
+  const width = (steepness * reach(facts, noise)) / plan.sigma;
+  if (gradient === null) return [-width, width];
+  const together = Math.hypot(plan.sigma, plan.sigma_gradient);
+  const centre = ((member ? -1 : 1) * facts.slope * facts.along) / together ** 2;
+  const narrow = steepness * reach(facts, gradient) * (plan.sigma_gradient / (plan.sigma * together));
+  const low = Math.max(centre - narrow, -width);
+  const high = Math.min(centre + narrow, width);
+  if (low <= high) return [low, high];
+  // Only off the good event can the two intervals miss each other; then say the wider thing.
+  return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
+}
+
+function interval({ plan }, facts, [t1Low, t1High], [t3Low, t3High]) {
+  const t2 = 0.5 * ((facts.slope * facts.norm) / plan.sigma) ** 2;
+  const slack = SLACK * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
+  const low = t1Low + t2 + t3Low - slack;
+  const high = t1High + t2 + t3High + slack;
+  return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
+}
+
+// How far the record moves the statistics, in units of their noise.
+function shiftOf({ plan }, facts) {
+  const bend = facts.curvature * facts.norm ** 2;
+  const parts = [
+    plan.sigma_gradient === null ? 0 : (facts.slope * facts.norm) / plan.sigma_gradient,
+    plan.sigma_hessian === null ? 0 : (Math.SQRT1_2 * bend) / plan.sigma_hessian,
+    plan.sigma_eigenvalue === null ? 0 : bend / plan.sigma_eigenvalue,
+  ];
+  return Math.hypot(...parts);
+}
+
+function oneSide(publication, level, quantiles, facts, member) {
+  const t1 = determinant(publication, level, facts, member);
+  const t3 = innerProduct(publication, facts, quantiles.noise, quantiles.gradient, member);
+  const { lower, upper } = interval(publication, facts, t1, t3);
+  if (quantiles.whole === null) return { lower, upper, total: upper };
+  const { quarter_noise: noise, quarter_gradient: gradient } = quantiles;
+  const model = interval(publication, facts, t1, innerProduct(publication, facts, noise, gradient, member));
+  const shift = shiftOf(publication, facts);
+  const size = Math.hypot((facts.slope * facts.norm) / publication.plan.sigma, shift);
+  const apart = model.upper + shift * (0.5 * shift + quantiles.quarter_cost);
+  const whole = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) + size * (0.5 * size + quantiles.whole);
+  return { lower, upper, total: Math.min(apart, whole) };
+}
+
+// The interval for the model, the report's cost and the total. `member` is null where it is not known;
+// `every` makes the figures hold for every record at once, one chosen after seeing the page included.
+export function read(fields, publication, answers, { confidence, member, every }) {
+  const facts = factsOf(fields, publication, answers);
+  const level = publication.levels[confidence];
+  const quantiles = every ? level.every : level.fixed;
+  const sides = (member === null ? [true, false] : [member]).map((side) =>
+    oneSide(publication, level, quantiles, facts, side),
+  );
+  const shift = shiftOf(publication, facts);
+  return {
+    lower: Math.min(...sides.map((side) => side.lower)),
+    upper: Math.max(...sides.map((side) => side.upper)),
+    reportCost: quantiles.cost === null ? 0 : shift * (0.5 * shift + quantiles.cost),
+    total: Math.max(...sides.map((side) => side.total)),
+  };
+}

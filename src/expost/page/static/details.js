@@ -1,0 +1,54 @@
+// The details: every number that was published, as a table.
+
+import { element } from "./form.js";
+import { capital, title } from "./odds.js";
+
+const SCALES = {
+  sigma: "noise of the model",
+  sigma_gradient: "noise of the gradient",
+  sigma_hessian: "noise of the Hessian",
+  sigma_eigenvalue: "noise of the smallest eigenvalue",
+  l2: "regularisation (λ)",
+  epsilon: "promise ε",
+  delta: "promise δ",
+};
+
+function table(caption, rows) {
+  return element(
+    "table",
+    {},
+    element("caption", { textContent: caption }),
+    element(
+      "tbody",
+      {},
+      ...rows.map(([name, value]) =>
+        element("tr", {}, element("th", { scope: "row", textContent: name }), element("td", { textContent: String(value) })),
+      ),
+    ),
+  );
+}
+
+const parameters = (thing) => Object.entries(thing).map(([name, value]) => (name === "name" ? value : `${name} ${value}`)).join(", ");
+
+export function showDetails(place, fields, publications) {
+  place.append(
+    ...publications.flatMap((publication) => {
+      const { plan, columns, coefficients } = publication;
+      const scales = Object.entries(SCALES).filter(
+        ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
+      );
+      const facts = [
+        ["loss", parameters(publication.loss)],
+        ["largest length of a record", publication.norm],
+        ...(publication.regularizer ? [["regulariser", parameters(publication.regularizer)]] : []),
+        ...scales.map(([key, name]) => [name, plan[key]]),
+        ["fingerprint of the file (SHA-256)", publication.sha256],
+      ];
+      return [
+        ...(publications.length > 1 ? [element("h3", { textContent: capital(title(fields, publication)) })] : []),
+        table("Scales and promise", facts),
+        table("Coefficients of the model", columns.map((name, i) => [name, coefficients[i]])),
+      ];
+    }),
+  );
+}

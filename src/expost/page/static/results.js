@@ -1,0 +1,121 @@
+// The result: odds in words, the interval on a scale, three figures; and the what-if curve.
+
+import { read } from "./bounds.js";
+import { barChart, curveChart, scaleChart } from "./chart.js";
+import { element } from "./form.js";
+import { capital, comparison, factor, rounded, title } from "./odds.js";
+
+const STEPS = 80;
+
+export const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+export const worstCase = (publications) =>
+  publications.some(({ plan }) => plan.epsilon === null) ? null : sum(publications.map(({ plan }) => plan.epsilon));
+
+export const widthOf = (place) => Math.max(280, Math.min(place.clientWidth || 640, 760));
+
+// A number that can be read exactly by machines and rounded by people.
+const exact = (value, up = true) => element("data", { value: String(value), textContent: rounded(value, up) });
+
+function figure(name, key, content, words) {
+  return element(
+    "div",
+    { className: "figure", dataset: { figure: key } },
+    element("dt", { textContent: name }),
+    element("dd", {}, content, element("span", { className: "words", textContent: words })),
+  );
+}
+
+const times = (loss) => (loss === 0 ? "no change of the odds" : `odds change by a factor of at most ${factor(loss)}`);
+
+function legend(items) {
+  return element(
+    "ul",
+    { className: "legend" },
+    ...items.map(([kind, text]) => element("li", {}, element("span", { className: `swatch ${kind}` }), text)),
+  );
+}
+
+function marks(total, worst) {
+  const promised = worst === null ? [] : [["worst", `worst case promised to everyone: ${rounded(worst)}`]];
+  return [["total", `the total: at most ${rounded(total)}`], ...promised];
+}
+
+function card(heading, reading, publication, width) {
+  const worst = publication.plan.epsilon;
+  const range = `${rounded(reading.lower, false)} to ${rounded(reading.upper)}`;
+  const described = `The model cost you ${range}; ${marks(reading.total, worst).map(([, text]) => text).join("; ")}.`;
+  const interval = element("span", {}, exact(reading.lower, false), " to ", exact(reading.upper));
+  return element(
+    "article",
+    { className: "card" },
+    ...(heading ? [element("h3", { textContent: heading })] : []),
+    scaleChart({ ...reading, worst }, width, described),
+    legend([["interval", `the model: ${range}`], ...marks(reading.total, worst)]),
+    element(
+      "dl",
+      { className: "figures" },
+      figure("What the model cost", "model", interval, times(reading.upper)),
+      figure(
+        "What the report cost",
+        "report",
+        exact(reading.reportCost),
+        reading.reportCost === 0 ? "nothing was released beside the model" : times(reading.reportCost),
+      ),
+      figure("The total, at most", "total", exact(reading.total), times(reading.total)),
+    ),
+    element("p", { className: "comparison", textContent: comparison(reading.total, worst) }),
+  );
+}
+
+export function showReadings(place, fields, publications, readings) {
+  const width = widthOf(place) - 40;
+  const several = publications.length > 1;
+  const cards = readings.map((reading, i) =>
+    card(several ? `${i + 1}. ${capital(title(fields, publications[i]))}` : "", reading, publications[i], width),
+  );
+  if (several) {
+    const total = sum(readings.map((reading) => reading.total));
+    const worst = worstCase(publications);
+    cards.unshift(
+      element(
+        "article",
+        { className: "card" },
+        element("h3", { textContent: `All ${publications.length} publications together` }),
+        scaleChart({ total, worst }, width, `The sum of your totals is at most ${rounded(total)}.`),
+        legend(marks(total, worst)),
+        element("dl", { className: "figures" }, figure("The sum of your totals, at most", "sum", exact(total), times(total))),
+        element("p", { className: "comparison", textContent: comparison(total, worst) }),
+      ),
+    );
+  }
+  place.replaceChildren(...cards);
+}
+
+// The sum of the totals with one answer replaced.
+function totalWith(fields, publications, answers, options, place, text) {
+  const changed = Object.assign([...answers], { [place]: text });
+  return sum(publications.map((publication) => read(fields, publication, changed, options).total));
+}
+
+export function showWhatIf(place, fields, publications, answers, options, chosen) {
+  const field = fields[chosen];
+  const width = widthOf(place);
+  const at = (text) => totalWith(fields, publications, answers, options, chosen, text);
+  const described = `How your total would change with ${field.name}.`;
+  if (field.kind === "number") {
+    const own = Number(answers[chosen] === "" ? field.missing : answers[chosen]);
+    const reach = Math.max(1, 2 * Math.abs(own), ...publications.map(({ norm }) => norm));
+    const [low, high] = [field.low ?? field.least ?? -reach, field.high ?? field.most ?? reach];
+    const points = Array.from({ length: STEPS + 1 }, (_, i) => low + ((high - low) * i) / STEPS).map((x) => ({
+      x,
+      y: at(String(x)),
+    }));
+    const here = { x: Math.min(Math.max(own, low), high), y: at(String(own)) };
+    place.replaceChildren(curveChart(points, here, width, described, field.name));
+    return;
+  }
+  const values = field.categories ?? field.classes ?? ["yes", "no"];
+  const bars = values.map((name) => ({ name, y: at(name), text: rounded(at(name)) }));
+  place.replaceChildren(barChart(bars, answers[chosen], width, described));
+}

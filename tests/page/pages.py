@@ -1,0 +1,166 @@
+"""Publications of every loss and report kind for the page's tests, and random people to read them."""
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from expost import (
+    LogisticLoss,
+    PseudoHuber,
+    Publication,
+    SmoothedHinge,
+    SmoothedL1,
+    SquaredLoss,
+    calibrate,
+)
+from expost.design import Design
+from expost.domain import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
+from expost.labels import encode_labels
+from expost.mechanism import perturb
+from expost.noise import SeededNoise
+from expost.page.numbers import CONFIDENCES
+from expost.tables import open_table
+
+HERE = Path(__file__).parent
+NODE = shutil.which("node")
+LOSSES = {
+    "logistic": LogisticLoss(),
+    "soft": LogisticLoss(soft=True),
+    "hinge": SmoothedHinge(0.3),
+    "huber": PseudoHuber(0.7),
+    "squared": SquaredLoss(),
+}
+KINDS = ("independent", "leverage", "dependent", "adaptive")
+FEATURES = (
+    Number(name="age", low=0.0, high=100.0, missing=50.0),
+    Number(name="income", low=-1000.0, high=90000.0, scale="unit"),
+    Category(name="ward", categories=("north", "south, old", 'the "east"'), missing="north"),
+    YesNo(name="smoker", missing=False),
+    YesNo(name="insured"),
+)
+SCALES = {"sigma_gradient": 3.0, "sigma_hessian": 0.4, "sigma_eigenvalue": 0.5}
+WITH = {"independent": 0, "leverage": 1, "dependent": 2, "adaptive": 3}
+
+
+def domain_for(loss):
+    """No domain for soft labels: a domain has none to declare for them."""
+    if loss.labels.values is not None:
+        return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=("no", "yes")), norm=1.6)
+    if isinstance(loss, LogisticLoss):
+        return None
+    return Domain(features=FEATURES, label=NumberLabel(name="score", low=-5.0, high=20.0))
+
+
+def people(rng, count, domain, loss):
+    """Answers as texts, some missing where that is allowed, some beyond their bounds; the outcome last."""
+    if domain is None:
+        rows = rng.normal(size=(count, 4)) * rng.choice([0.1, 1.0, 30.0], size=(count, 1))
+        return [[repr(float(x)) for x in row] + [repr(float(rng.random()))] for row in rows]
+    columns = [
+        [str(x) if x < 130 else "" for x in rng.uniform(-20, 140, count).round(3).tolist()],
+        [repr(x) for x in rng.normal(30000, 40000, count).tolist()],
+        rng.choice(["north", "south, old", 'the "east"', ""], count).tolist(),
+        rng.choice(["yes", "No", "TRUE", "0", ""], count).tolist(),
+        rng.choice(["yes", "no", " y", "f"], count).tolist(),
+    ]
+    if loss.labels.values is None:
+        columns.append([repr(x) for x in rng.uniform(-9, 25, count).tolist()])
+    else:
+        columns.append(rng.choice(["no", "yes"], count).tolist())
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def as_table(answers, domain):
+    """The same answers as the library takes them."""
+    if domain is None:
+        rows = np.array([[float(text) for text in row] for row in answers])
+        return rows[:, :-1], rows[:, -1]
+    names = [feature.name for feature in domain.features]
+    frame = pd.DataFrame([row[:-1] for row in answers], columns=names, dtype=object)
+    labels = [row[-1] for row in answers]
+    return frame, labels if isinstance(domain.label, ClassLabel) else np.array(labels, dtype=float)
+
+
+@cache
+def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, seed=3):
+    loss = LOSSES[name]
+    domain = domain_for(loss)
+    norm = 1.3 if domain is None else domain.row_norm
+    order = ("sigma_hessian", "sigma_gradient", "sigma_eigenvalue")[: WITH[kind]]
+    plan = calibrate(
+        loss=loss,
+        norm=norm,
+        report=kind,
+        fit_intercept=fit_intercept,
+        l2=2.0,
+        sigma=4.0,
+        **{scale: SCALES[scale] for scale in order},
+    )
+    X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
+    design = Design(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
+    classes = getattr(domain and domain.label, "classes", None)
+    labels = encode_labels(y, loss=loss, classes=classes, rows=design.n_rows, domain=domain)
+    regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
+    release, _ = perturb(plan, design, labels, loss, noise=SeededNoise(seed), regularizer=regularizer)
+    names = None if domain is None else domain.column_names
+    return Publication.from_release(release, classes=classes, feature_names=names, domain=domain)
+
+
+def questions(rng, count):
+    """How to read each record: the place of a confidence, the membership, and for how many records."""
+    return [
+        {
+            "confidence": int(rng.integers(len(CONFIDENCES))),
+            "member": [True, False, None][rng.integers(3)],
+            "every": bool(rng.integers(2)),
+        }
+        for _ in range(count)
+    ]
+
+
+def by_python(publication, answers, asked, *, sharing=1):
+    """The library's figures: lower, upper, report's cost and total of each record."""
+    figures = np.empty((len(answers), 4))
+    groups: dict[tuple, list[int]] = {}
+    for place, options in enumerate(asked):
+        groups.setdefault(tuple(options.values()), []).append(place)
+    levels = list(CONFIDENCES.values())
+    for (confidence, member, every), places in groups.items():
+        X, y = as_table([answers[place] for place in places], publication.domain)
+        bounds = publication.bounds(
+            X,
+            y,
+            confidence=1.0 - (1.0 - levels[confidence]) / sharing,
+            member=member,
+            simultaneous="all" if every else None,
+        )
+        figures[places] = np.column_stack([bounds.lower, bounds.upper, bounds.report_cost, bounds.total])
+    return figures
+
+
+def by_node(numbers, asked):
+    """The page's figures, from its own modules: ``asked`` holds publication, answers and options."""
+    answer = subprocess.run(
+        [NODE, str(HERE / "js" / "batch.mjs")],
+        input=json.dumps({"numbers": numbers, "asked": asked}),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return np.array(json.loads(answer.stdout))
+
+
+def discrepancy(ours, theirs):
+    """The largest relative difference of upper end, report's cost and total, and of the lower end.
+
+    The lower end is a difference of the terms, which may cancel, so it is measured against the upper end.
+    """
+    scale = np.abs(theirs)
+    scale[:, 0] = theirs[:, 1]
+    return float(np.max(np.abs(ours - theirs) / np.where(scale > 0.0, scale, 1.0)))

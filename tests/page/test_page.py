@@ -1,0 +1,163 @@
+"""The page as a file: self-contained, small, and closed to markup from outside."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pages
+import pytest
+
+import expost
+from expost.domain import Domain
+from expost.exceptions import PublicationError
+from expost.page import render
+from expost.page.assembly import MODULES, script
+from expost.page.numbers import CONFIDENCES, payload
+
+STATIC = files("expost.page") / "static"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def numbers_on(page):
+    return json.loads(
+        re.search(r'<script type="application/json" id="numbers">(.*?)</script>', page, re.DOTALL)[1]
+    )
+
+
+def hashed(text):
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_it_is_one_file_that_names_no_address():
+    page = render([pages.published("logistic", "adaptive")])
+    assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket|import\(""", page)
+    # The only address is the name of SVG's vocabulary, which nothing fetches.
+    assert set(re.findall(r"https?://[^\"\s<]+", page)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_the_policy_names_exactly_the_script_and_the_style():
+    page = render([pages.published("logistic", "independent")])
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].replace(
+        "&#39;", "'"
+    )
+    code = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    assert policy.startswith("default-src 'none'; ")
+    assert f"script-src 'sha256-{hashed(code)}'; style-src 'sha256-{hashed(style)}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_it_is_made_the_same_way_every_time():
+    publications = [pages.published("hinge", "leverage"), pages.published("logistic", "leverage")]
+    assert render(publications) == render(publications)
+
+
+@pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=1.0, scale=0.1)])
+def test_thirty_features_fit_in_half_a_megabyte(regularizer):
+    X = np.random.default_rng(0).normal(size=(300, 30)) / 8
+    model = expost.LogisticRegression(
+        classes=[0, 1], report="adaptive", fit_intercept=True, regularizer=regularizer, random_state=1
+    )
+    publication = model.fit(X, (X[:, 0] > 0).astype(int)).publication_
+    assert len(render([publication]).encode()) < 500_000
+
+
+def test_names_cannot_end_the_data():
+    release = pages.published("soft", "independent").release
+    publication = expost.Publication.from_release(release, feature_names=[HOSTILE, "<!--", "b", "c"])
+    page = render([publication])
+    assert "<img" not in page
+    assert "<!--" not in page
+    assert numbers_on(page)["fields"][0]["name"] == HOSTILE
+
+
+def test_numbers_survive_bit_for_bit():
+    publication = pages.published("logistic", "dependent")
+    numbers = numbers_on(render([publication]))["publications"][0]
+    assert numbers["coefficients"] == list(publication.coefficients)
+    assert numbers["gradient"] == list(publication.statistics.gradient)
+    assert len(numbers["levels"]) == len(CONFIDENCES)
+
+
+def test_an_insecure_publication_is_loud_and_a_secure_one_is_not():
+    assert "<strong>INSECURE" in render([pages.published("logistic", "independent")])
+    X = np.random.default_rng(0).normal(size=(60, 2)) / 3
+    secure = expost.LogisticRegression(classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_
+    assert "<strong>INSECURE" not in render([secure])
+
+
+def test_the_form_asks_once_for_what_several_publications_share():
+    first, second = pages.published("logistic", "independent"), pages.published("huber", "leverage")
+    numbers = payload([first, second])
+    names = [field["name"] for field in numbers["fields"]]
+    assert names == [*(feature.name for feature in pages.FEATURES), "ill", "score"]
+    assert [one["outcome"] for one in numbers["publications"]] == [5, 6]
+
+
+def test_two_meanings_of_one_name_are_refused():
+    publication = pages.published("huber", "independent")
+    age = pages.FEATURES[0].model_copy(update={"high": 120.0})
+    domain = Domain(features=(age, *pages.FEATURES[1:]), label=publication.domain.label)
+    other = expost.Publication.from_release(
+        publication.release, feature_names=domain.column_names, domain=domain
+    )
+    with pytest.raises(PublicationError, match=r"declare 'age' differently.*make a page for each"):
+        render([publication, other])
+    with pytest.raises(PublicationError, match="at least one publication"):
+        render([])
+
+
+@pytest.mark.parametrize(
+    ("classes", "texts"),
+    [([False, True], ["false", "true"]), ([0.0, 1.5], ["0", "1.5"]), (["no", "yes"], ["no", "yes"])],
+)
+def test_labels_are_shown_as_a_person_types_them(classes, texts):
+    X = np.random.default_rng(0).normal(size=(60, 2)) / 3
+    model = expost.LogisticRegression(classes=[0, 1], random_state=1).fit(X, np.arange(60) % 2)
+    publication = expost.Publication.from_release(model.publication_.release, classes=classes)
+    assert payload([publication])["fields"][-1]["classes"] == texts
+
+
+def test_to_html_writes_the_page_whole(tmp_path):
+    publication = pages.published("logistic", "independent")
+    publication.to_html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render([publication])
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_every_script_is_bundled_in_the_order_of_its_imports():
+    names = {path.name.removesuffix(".js") for path in STATIC.iterdir() if path.name.endswith(".js")}
+    assert names == set(MODULES)
+    for place, name in enumerate(MODULES):
+        for needed in re.findall(r'from "\./(\w+)\.js"', (STATIC / f"{name}.js").read_text(encoding="utf-8")):
+            assert needed in MODULES[:place], f"{name} imports {needed}, which comes later"
+    bundle = script()
+    assert not re.search(r"^(import|export) ", bundle, re.MULTILINE)
+    assert "</" not in bundle
+
+
+def test_no_script_makes_markup():
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", script()
+    )
+
+
+def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
+    root = Path(__file__).parent.parent.parent
+    pytest.importorskip("hatchling", reason="THE WHEEL IS NOT CHECKED: hatchling is missing")
+    builder = "import sys; from hatchling.builders.wheel import WheelBuilder as B; " + (
+        "print(next(iter(B(sys.argv[1]).build(directory=sys.argv[2], versions=['standard']))))"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", builder, str(root), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    held = set(zipfile.ZipFile(made.stdout.strip().splitlines()[-1]).namelist())
+    wanted = {f"expost/page/static/{name}.js" for name in MODULES}
+    assert wanted | {"expost/page/static/style.css", "expost/page/templates/report.html"} <= held
