@@ -1,11 +1,18 @@
 """Draw the page's pictures in docs with Debian's Chromium: `make screenshots`."""
 
+import io
+import os
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pandas as pd
 from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.text import Text
 from sklearn.datasets import load_breast_cancer
 
 import expost
@@ -62,7 +69,24 @@ def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dic
     context.close()
 
 
+def terminal() -> None:
+    """What ``expost demo`` prints, as a picture of a terminal."""
+    environment = os.environ | {"FORCE_COLOR": "1", "COLUMNS": "92", "TERM": "xterm-256color"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "expost", "demo", "--out", "demo"]
+        run = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, check=True, encoding="utf-8"
+        )
+    console = Console(record=True, width=92, file=io.StringIO())
+    console.print(Text.from_ansi("$ expost demo\n" + run.stdout))
+    picture = console.export_svg(title="expost demo")
+    # Fonts from elsewhere would be fetched by whoever opens the picture; the reader's own will do.
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+    (HERE / "terminal.svg").write_text(picture, encoding="utf-8")
+
+
 def main() -> None:
+    terminal()
     publication, answers = published()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"

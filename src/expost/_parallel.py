@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 _BLOCK_NUMBERS = 262_144
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
+# From this dimension on a factorisation takes long enough to be worth several threads.
+_SMALL_DIMENSION = 500
 
 
 def map_spans(n_rows: int, n_columns: int, work: Callable[[list[slice]], Result]) -> list[Result]:
@@ -32,6 +34,15 @@ def map_spans(n_rows: int, n_columns: int, work: Callable[[list[slice]], Result]
     spans = [_blocks(start, stop, n_columns) for start, stop in pairwise(edges)]
     with _single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, spans))
+
+
+def small_algebra(dimension: int) -> AbstractContextManager[None]:
+    """Keep the algebra of small matrices between passes in the caller's thread.
+
+    The threads that BLAS would wake for it do not sleep again at once: they spin, on the cores that the next
+    pass over the rows needs.
+    """
+    return _single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
 
 
 def _blocks(start: int, stop: int, n_columns: int) -> list[slice]:

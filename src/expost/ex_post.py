@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from expost._parallel import map_spans
+from expost._parallel import map_spans, small_algebra
 from expost._typing import FloatArray
 from expost.design import Design
 from expost.exceptions import SolverError
@@ -70,15 +70,16 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     ----------
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
+    # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     try:
-        factor = cholesky(fit.hessian, lower=True)
+        with small_algebra(design.dimension):
+            factor = cholesky(fit.hessian, lower=True)
+            whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
     except LinAlgError:
         raise SolverError(
             "the Hessian at the released coefficients is not positive definite in double precision; "
             "raise `l2`."
         ) from None
-    # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
-    whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
     half = design.dimension // 2  # the triangle's empty quarter is not multiplied
     upper_left, right = np.ascontiguousarray(whiten[:half, :half]), np.ascontiguousarray(whiten[:, half:])
     directions = np.column_stack([fit.coefficients, fit.gradient])
@@ -87,10 +88,14 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     determinant, quadratic, inner_product = (np.empty(design.n_rows) for _ in range(3))
 
     def work(slices: list[slice]) -> None:
+        # Buffers for all blocks: fresh arrays of this size would come from the system each time.
+        longest = max(block.stop - block.start for block in slices)
+        lefts, rests = np.empty((longest, half)), np.empty((longest, design.dimension - half))
         for block, rows in design.blocks(slices):
             predictor, along = (rows @ directions).T
             slope, curvature = loss.derivatives(predictor, y[block])
-            left, rest = rows[:, :half] @ upper_left, rows @ right
+            left = np.matmul(rows[:, :half], upper_left, out=lefts[: len(rows)])
+            rest = np.matmul(rows, right, out=rests[: len(rows)])
             leverage = curvature * (np.vecdot(left, left) + np.vecdot(rest, rest))
             with np.errstate(divide="ignore"):
                 determinant[block] = -np.log1p(sign * np.minimum(leverage, 1.0) if member else leverage)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from expost._parallel import small_algebra
 from expost._typing import FloatArray
 from expost.objective import Objective
 from expost.solvers.base import Solution, backtrack
@@ -67,7 +68,8 @@ def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | Non
     """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
     assert hessian is not None
     try:
-        step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
+        with small_algebra(len(gradient)):
+            step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
     except LinAlgError:
         return None
     return step
