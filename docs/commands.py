@@ -18,6 +18,8 @@ one document on standard output, and everything meant for people then goes to st
 A table is a `.csv` file (UTF-8, a line of names first; cells are read as text and the domain decides what is
 a number) or a `.parquet` file (`pip install 'expost[parquet]'`). `expost --install-completion` sets up
 completion for your shell.
+
+![expost demo in a terminal](figures/terminal.svg)
 """
 
 
