@@ -113,6 +113,6 @@ def integrate(
         if settled.all():
             break
         again = np.tile(~settled, 2)
-        column, low, high = (part[again] for part in halves)
+        column, low, high = halves[0][again], halves[1][again], halves[2][again]
         coarse = parts[again]
     return value, error
