@@ -73,8 +73,18 @@ def _keep(folder: Path, shown: Demonstration) -> dict[Path, str]:
         bounds = shown.model.publication_.bounds(
             shown.table, shown.labels, confidence=CONFIDENCE, member=True
         )
-        figures.draw_losses(folder / "losses.png", shown.losses, shown.model.plan_.epsilon)
-        figures.draw_intervals(folder / "intervals.png", shown.losses, bounds, CONFIDENCE)
+        worst = shown.model.plan_.epsilon
+        figures.draw_losses(
+            folder / "losses.png", shown.losses, worst, title="PRIVATE: what the model cost each person"
+        )
+        figures.draw_intervals(
+            folder / "intervals.png",
+            shown.losses,
+            bounds,
+            worst,
+            CONFIDENCE,
+            title="PRIVATE: what each person lost, and what she can know",
+        )
     written[folder / "losses.png"] = "the losses against the worst case (PRIVATE)"
     written[folder / "intervals.png"] = "the losses against the published intervals (PRIVATE)"
     return written
