@@ -103,7 +103,7 @@ def test_an_impossible_member_costs_infinitely_much():
 def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
     rng = np.random.default_rng(10)
     X, y = rows_in_ball(rng, 50_000, 12), rng.integers(0, 2, 50_000).astype(float)
-    plan = calibrate(loss="logistic", sigma=2.0, l2=1.0)
+    plan = calibrate(loss="logistic", sigma=2.0, l2=1.0, fit_intercept=True)
     design = Design(open_table(X), norm=1.0, fit_intercept=True)
     _, private = perturb(plan, design, y, LogisticLoss(), noise=SeededNoise(1))
     losses = ex_post_terms(private, design, y, LogisticLoss(), member=True).loss

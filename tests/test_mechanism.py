@@ -85,7 +85,7 @@ def test_a_solver_that_misses_releases_nothing_and_never_redraws(small, monkeypa
     solve = mechanism.minimize
     monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
     noise = CountingNoise()
-    plan = calibrate(loss="logistic")
+    plan = calibrate(loss="logistic", fit_intercept=True)
     with pytest.raises(SolverError, match="nothing is released"):
         perturb(plan, design, y, LogisticLoss(), noise=noise)
     assert noise.calls == 1
@@ -95,13 +95,15 @@ def test_bad_labels_are_refused_before_anything_is_drawn(small):
     design, y = small
     noise = CountingNoise()
     with pytest.raises(DomainError, match=r"labels outside \{0, 1\}"):
-        perturb(calibrate(loss="logistic"), design, y + 0.5, LogisticLoss(), noise=noise)
+        perturb(calibrate(loss="logistic", fit_intercept=True), design, y + 0.5, LogisticLoss(), noise=noise)
     assert noise.calls == 0
 
 
 def test_the_private_part_shows_nothing_and_goes_nowhere(small):
     design, y = small
-    _, private = perturb(calibrate(loss="logistic"), design, y, LogisticLoss(), noise=CountingNoise())
+    _, private = perturb(
+        calibrate(loss="logistic", fit_intercept=True), design, y, LogisticLoss(), noise=CountingNoise()
+    )
     assert repr(private) == "PrivateFit(withheld)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(PrivateStateError, match="never leaves memory"):
@@ -110,6 +112,8 @@ def test_the_private_part_shows_nothing_and_goes_nowhere(small):
 
 def test_the_released_coefficients_cannot_be_changed(small):
     design, y = small
-    release, _ = perturb(calibrate(loss="logistic"), design, y, LogisticLoss(), noise=CountingNoise())
+    release, _ = perturb(
+        calibrate(loss="logistic", fit_intercept=True), design, y, LogisticLoss(), noise=CountingNoise()
+    )
     with pytest.raises(ValueError, match="read-only"):
         release.coefficients[0] = 0.0

@@ -28,7 +28,10 @@ def check_positive(
     expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
     """
     accepted = not isinstance(value, bool) and isinstance(value, Real)
-    number = float(value) if accepted else math.nan
+    try:
+        number = float(value) if accepted else math.nan
+    except OverflowError:
+        number = math.nan
     if infinite and number == math.inf:
         return number
     if not 0.0 < number < below:  # NaN fails here too

@@ -11,7 +11,15 @@ from expost import gaussian
 from expost._validation import check_choice, check_positive, refuse
 from expost.accounting import PrivacyProfile
 from expost.exceptions import CalibrationError
-from expost.losses import DerivativeCurve, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses import (
+    DerivativeCurve,
+    LogisticLoss,
+    Loss,
+    PseudoHuber,
+    SmoothedHinge,
+    SquaredLoss,
+    check_loss,
+)
 from expost.plan import Plan
 
 LOSSES: dict[str, type[Loss]] = {
@@ -107,6 +115,8 @@ def calibrate(
     """
     loss = _as_loss(loss)
     norm = check_positive("norm", norm)
+    if not 1e-30 <= norm <= 1e30:
+        raise refuse("norm", "between 1e-30 and 1e30", norm, "Scale the data by a constant.")
     check_choice("report", report, REPORTS)
     check_choice("calibration", calibration, CALIBRATIONS)
     if l2 is not None:
@@ -226,7 +236,8 @@ def _tight(budget: _Budget, l2: float | None, split: Any) -> Scales:
             raise refuse("split", "None where nothing but the model is published", split)
     else:
         share = check_positive("split", share, below=1.0)
-    floor = budget.curvature / math.expm1(budget.epsilon / budget.curve.rank)
+    each = budget.epsilon / budget.curve.rank
+    floor = budget.curvature * math.exp(-each) / -math.expm1(-each)  # β/(e^ε − 1), at any ε
     if l2 is not None and l2 <= floor:
         # Six digits, rounded up: what is suggested works as it is printed.
         enough = (1.0 + 1e-5) * budget.curve.rank * math.log1p(budget.curvature / l2)
@@ -336,6 +347,8 @@ def _explicit(budget: _Budget, l2: float | None, scales: Scales) -> tuple[float,
 
 def _as_loss(loss: Any) -> Loss:
     if isinstance(loss, Loss):
+        if type(loss) not in LOSSES.values():
+            check_loss(loss)  # the certificate is only as true as the curve that the loss declares
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()

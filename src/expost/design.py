@@ -35,31 +35,32 @@ class Design:
         self.n_rows = table.n_rows
         self.dimension = table.n_features + fit_intercept
         self.radius = math.sqrt(norm**2 + fit_intercept)
+        self.norm = norm
+        self.intercept = fit_intercept
         self._table = table
-        self._norm = norm
-        self._intercept = fit_intercept
-        self._scales: FloatArray | None = None
 
     def scan(self) -> None:
-        """Look at every row once: refuse NaN and infinity, and remember the scales for the passes to come.
+        """Look at every row once, to refuse NaN and infinity before anything is done with the table."""
 
-        Without it, each block is checked and scaled as it is read, which is what a single pass wants.
-        """
+        def work(slices: list[slice]) -> None:
+            for block in slices:
+                _lengths(self._table.rows(block.start, block.stop))
 
-        def work(slices: list[slice]) -> FloatArray:
-            return np.concatenate([self._scales_of(self._table.rows(s.start, s.stop)) for s in slices])
-
-        self._scales = np.concatenate(map_spans(self.n_rows, self._table.n_features, work))
+        map_spans(self.n_rows, self._table.n_features, work)
 
     def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
-        """Encoded rows, block by block, in a buffer that the next block overwrites."""
+        """Encoded rows, block by block, in a buffer that the next block overwrites.
+
+        Every pass checks and scales what it reads: the table is the caller's memory, and rows that changed
+        since the last pass must not leave the ball.
+        """
         longest = max((block.stop - block.start for block in slices), default=0)
         buffer = np.ones((longest, self.dimension))
         for block in slices:
             raw = self._table.rows(block.start, block.stop)
-            scales = self._scales_of(raw) if self._scales is None else self._scales[block]
+            scales = self._scales_of(raw)
             rows = buffer[: len(raw)]
-            features = rows[:, :-1] if self._intercept else rows
+            features = rows[:, :-1] if self.intercept else rows
             if np.all(scales == 1.0):
                 np.copyto(features, raw)
             else:
@@ -70,7 +71,7 @@ class Design:
         # Above every rounding error of the norm and of the product, so that scaled rows stay inside the ball.
         margin = 1.0 + (self.dimension + 8) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
-            ratios: FloatArray = self._norm / (_lengths(raw) * margin)
+            ratios: FloatArray = self.norm / (_lengths(raw) * margin)
         # A ratio this small has lost digits to underflow; the row goes to the centre of the ball.
         ratios[ratios < 1e-290] = 0.0
         return np.minimum(1.0, ratios)

@@ -3,6 +3,7 @@
 import math
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -203,6 +204,8 @@ class Domain(_Part):
         names = [feature.name for feature in self.features] + [self.label.name]
         if len(set(names)) < len(names):
             raise ValueError("features and label must have different names")
+        if len(set(self.column_names)) < len(self.column_names):
+            raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
         return self
 
     @property
@@ -250,6 +253,8 @@ class Domain(_Part):
             content = tomllib.loads(text)
             _check_filled(content)
             return cls.model_validate(content)
+        except RecursionError:
+            raise DomainError("the domain file is nested too deeply to be one.") from None
         except tomllib.TOMLDecodeError as error:
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
@@ -273,13 +278,14 @@ def _check_filled(content: Mapping[str, Any]) -> None:
 
 def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
     """Numbers, with NaN for what is missing: an empty cell, or null."""
+    numbers: FloatArray | None = None
     if values.dtype.kind in "fiub":
         numbers = values.astype(np.float64)
-    else:
-        try:
+    elif values.dtype.kind in "OUS":
+        with suppress(TypeError, ValueError, OverflowError):
             numbers = np.array([math.nan if _missing(value) else float(value) for value in values])
-        except (TypeError, ValueError):
-            raise DomainError(f"`{name}` must be a number in every record; got something else.") from None
+    if numbers is None:  # raised here, where no other error that quotes the cell hangs on to it
+        raise DomainError(f"`{name}` must be a number in every record; got something else.")
     if np.isinf(numbers).any():
         raise DomainError(f"`{name}` must be finite in every record.")
     return numbers
@@ -304,7 +310,12 @@ def _text(value: Any) -> str:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value == ""
+    if isinstance(value, str):
+        return value == ""
+    # pandas' own marker compares to nothing, not even to itself.
+    return (
+        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _default(name: str, missing: Any) -> Any:

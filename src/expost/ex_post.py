@@ -7,6 +7,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from expost._parallel import map_spans, small_algebra
 from expost._typing import FloatArray
+from expost._validation import refuse
 from expost.design import Design
 from expost.exceptions import SolverError
 from expost.losses import Loss
@@ -70,6 +71,8 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     ----------
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
+    if not isinstance(member, bool | np.bool_):
+        raise refuse("member", "True or False", member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     try:
         with small_algebra(design.dimension):

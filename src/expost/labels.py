@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,12 @@ def encode_labels(
             "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
         )
     if classes is None:
-        try:
-            numbers = labels.astype(np.float64)
-        except (TypeError, ValueError):  # the converter would quote the label
-            raise DomainError("`y` must hold numbers only; got something else.") from None
+        numbers: FloatArray | None = None
+        if labels.dtype.kind in "fiubOUS":
+            with suppress(TypeError, ValueError, OverflowError):  # their messages quote the label
+                numbers = labels.astype(np.float64)
+        if numbers is None:
+            raise DomainError("`y` must hold numbers only; got something else.")
         if domain is not None:
             numbers = domain.scale_outcome(numbers)
         if not np.all(loss.labels.contains(numbers)):

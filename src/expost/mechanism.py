@@ -9,6 +9,7 @@ from scipy.linalg import eigvalsh
 from scipy.stats import chi2
 
 from expost._typing import FloatArray
+from expost._validation import refuse
 from expost.design import Design
 from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.losses import Loss
@@ -81,6 +82,8 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
+    if loss != plan.loss or design.intercept != plan.fit_intercept or design.norm > plan.norm:
+        raise refuse("plan", "made for this loss, norm and intercept", type(plan.loss).__name__)
     if not np.all(loss.labels.contains(y)):
         raise DomainError(
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."

@@ -218,7 +218,7 @@ def test_text_labels_in_regression_are_not_quoted():
     with pytest.raises(DomainError, match="numbers only") as caught:
         expost.LinearRegression().fit(X, ["secret"] * 123)
     assert "secret" not in str(caught.value)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 def test_squared_loss_has_no_guarantee_and_says_so():

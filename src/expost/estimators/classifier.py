@@ -53,17 +53,29 @@ class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
 
 def _declared(classes: Sequence[Any]) -> NDArray[Any]:
-    unique = np.unique(np.asarray(classes))
-    if unique.ndim != 1 or len(unique) != 2:
+    try:
+        unique = np.unique(np.asarray(classes))
+    except (TypeError, ValueError):
+        unique = np.empty(0)
+    if len(unique) != 2:
         raise refuse("classes", "two different labels", classes)
     return unique
+
+
+def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """What kind of target the labels are, and which there are; the checker's own errors would quote them."""
+    try:
+        return type_of_target(labels, input_name="y"), np.unique(labels)
+    except (TypeError, ValueError):
+        return "unknown", labels[:0]
 
 
 def _inferred(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise DomainError("`y` must be finite; it contains NaN or infinity.")
-    kind = type_of_target(labels, input_name="y", raise_unknown=True)
-    classes = np.unique(labels)
+    kind, classes = _kind(labels)
+    if kind == "unknown":
+        raise DomainError("Unknown label type: `y` must hold texts or numbers of one kind.")
     if kind != "binary":
         raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
     if len(classes) < 2:

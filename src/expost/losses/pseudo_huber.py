@@ -51,5 +51,7 @@ class PseudoHuber(Loss):
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the clipped-looking residual and how much of it is still linear."""
         residual = eta - y
-        stretch = np.hypot(1.0, residual / self.threshold)
-        return residual / stretch, stretch**-3.0
+        with np.errstate(over="ignore"):  # a residual beyond double precision has the limiting slope
+            stretch = np.hypot(1.0, residual / self.threshold)
+            slope = np.where(np.isinf(stretch), np.copysign(self.threshold, residual), residual / stretch)
+        return slope, stretch**-3.0

@@ -53,7 +53,11 @@ class Scope:
             return cls(simultaneous)
         if isinstance(simultaneous, str):
             raise refuse("simultaneous", "None, a number of records or 'all'", simultaneous)
-        return cls(check_count("simultaneous", simultaneous, way_out="'all' covers every record at once."))
+        way_out = "'all' covers every record at once."
+        count = check_count("simultaneous", simultaneous, way_out=way_out)
+        if count > 10**12:
+            raise refuse("simultaneous", "at most 1e12", simultaneous, way_out)
+        return cls(count)
 
     @property
     def every(self) -> bool:

@@ -33,6 +33,9 @@ class EncodedTable(Table):
                 f"`X` lacks the column {missing[0]!r} that the domain declares. Add or rename it."
             )
         self._columns = {feature.name: columns[feature.name] for feature in domain.features}
+        for name, column in self._columns.items():
+            if np.ndim(column) != 1:
+                raise DomainError(f"`{name}` must be one column with one value per record.")
         lengths = {len(column) for column in self._columns.values()}
         if len(lengths) > 1:
             raise DomainError("the columns of `X` must have one length.")

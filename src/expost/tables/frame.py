@@ -1,8 +1,10 @@
 """A table over a pandas, polars or pyarrow data frame."""
 
+from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v1 as nw
+import numpy as np
 from numpy.typing import NDArray
 
 from expost.exceptions import DomainError
@@ -27,5 +29,12 @@ class FrameTable(Table):
 
     def rows(self, start: int, stop: int) -> NDArray[Any]:
         """The rows of the block, brought together from the columns."""
-        block: NDArray[Any] = self._frame[start:stop].to_numpy()
+        block: NDArray[Any] | None = None
+        with suppress(Exception):  # each library has its own errors, and some quote cells
+            cells: NDArray[Any] = self._frame[start:stop].to_numpy()
+            block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
+        if block is None:
+            raise DomainError(
+                "`X` must hold numbers only; convert its columns to floats, missing cells filled."
+            )
         return block

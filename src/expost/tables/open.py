@@ -38,13 +38,19 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
 
 
 def _as_matrix(X: Any) -> np.ndarray[Any, Any]:
+    if isinstance(X, np.ma.MaskedArray):
+        raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
+    matrix: np.ndarray[Any, Any] | None = None
+    reason = ""
     try:
-        matrix: np.ndarray[Any, Any] = check_array(
+        matrix = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
         )
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         # The checker quotes cells, whole arrays and their shapes: private values must not reach a log.
-        raise DomainError(_public_reason(str(error))) from None
+        reason = _public_reason(str(error))
+    if matrix is None:  # raised here, so that the checker's error does not hang on to ours
+        raise DomainError(reason)
     if matrix.dtype.kind not in "fiub":
         raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
     return matrix
