@@ -1,0 +1,1 @@
+"""The experiments of the papers that this library builds on, run again."""

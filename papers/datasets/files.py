@@ -1,0 +1,172 @@
+"""Where the data sets' files lie, and how they get there: checked, whole, or not at all."""
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from expost._files import bytes_written_whole
+from papers.datasets.base import DataUnavailable
+from papers.datasets.parsing import (
+    Texts,
+    digest_of_bytes,
+    digest_of_content,
+    parse_adult,
+    parse_credit,
+    parse_kidney,
+    parse_wine,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+UCI = "https://archive.ics.uci.edu"
+TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of the UCI repository.
+
+    UCI has served some tables in several formats; for those the digest is that of the content.
+    """
+
+    file: str
+    path: str
+    page: str
+    parse: Callable[[bytes], Texts]
+    sha256: str
+    of_content: bool = False
+
+    def read(self, raw: bytes) -> Texts | None:
+        """The columns of the published file, or nothing where ``raw`` is not that file."""
+        try:
+            if self.of_content:
+                columns = self.parse(raw)
+                return columns if digest_of_content(columns) == self.sha256 else None
+            return self.parse(raw) if digest_of_bytes(raw) == self.sha256 else None
+        except ValueError:
+            return None
+
+
+SOURCES = {
+    "credit": Source(
+        "credit_default.csv",
+        "static/public/350/data.csv",
+        "dataset/350",
+        parse_credit,
+        "dd282931577bb10acbd5dfa3333e3df3f62331a2659c0af67b8354f0f33e22bd",
+        of_content=True,
+    ),
+    "kidney": Source(
+        "chronic_kidney_disease.csv",
+        "static/public/336/data.csv",
+        "dataset/336",
+        parse_kidney,
+        "43dad9af16bc28263096fdc157c58073d0c0b8b4446497751390a4ea275e82a3",
+        of_content=True,
+    ),
+    "wine, red": Source(
+        "winequality-red.csv",
+        "ml/machine-learning-databases/wine-quality/winequality-red.csv",
+        "dataset/186",
+        parse_wine,
+        "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e",
+    ),
+    "wine, white": Source(
+        "winequality-white.csv",
+        "ml/machine-learning-databases/wine-quality/winequality-white.csv",
+        "dataset/186",
+        parse_wine,
+        "76c3f809815c17c07212622f776311faeb31e87610d52c26d87d6e361b169836",
+    ),
+    "adult, train": Source(
+        "adult.data",
+        "ml/machine-learning-databases/adult/adult.data",
+        "dataset/2",
+        parse_adult,
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    "adult, test": Source(
+        "adult.test",
+        "ml/machine-learning-databases/adult/adult.test",
+        "dataset/2",
+        parse_adult,
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    ),
+}
+
+
+def available(*names: str) -> bool:
+    """Whether all files of the named data sets are at hand, so that no network is needed for them."""
+    sources = [source for key, source in SOURCES.items() if key.partition(",")[0] in names]
+    return all(any((place / source.file).is_file() for place in _places()) for source in sources)
+
+
+def fetch(key: str) -> Texts:
+    """The columns of a data set: from the folder, else from the cache, else from UCI into the cache."""
+    source = SOURCES[key]
+    for place in _places():
+        path = place / source.file
+        if path.is_file():
+            columns = source.read(path.read_bytes())
+            if columns is not None:
+                return columns
+            raise DataUnavailable(
+                f"{path} is damaged or not the file that UCI published: its SHA-256 is not the expected one. "
+                f"Remove it to have it downloaded, or put there the one from {UCI}/{source.page}."
+            )
+    return _download(source)
+
+
+def _folder() -> Path:
+    """The folder that holds data sets: the one that ``EXPOST_DATA`` names, or one beside the checkout."""
+    return Path(os.environ.get("EXPOST_DATA") or ROOT.parent / "shared" / "data")
+
+
+def _cache() -> Path:
+    """Where downloads are kept, which is the user's and not the checkout's."""
+    return Path(_pooch().os_cache("expost"))
+
+
+def _places() -> list[Path]:
+    """Where a file may lie already; what was never installed has downloaded nothing."""
+    return [_folder(), _cache()] if find_spec("pooch") else [_folder()]
+
+
+def _download(source: Source) -> Texts:
+    """Fetch a file, look at it, and only then keep it."""
+    address = f"{UCI}/{source.path}"
+    received = io.BytesIO()
+    way_out = f"Set EXPOST_DATA to a folder that holds it; it can be had from {UCI}/{source.page}."
+    try:
+        _pooch().HTTPDownloader(progressbar=find_spec("tqdm") is not None, timeout=TIMEOUT)(
+            address, received, None
+        )
+    except OSError as error:  # whatever the network does, down to a certificate
+        raise DataUnavailable(
+            f"{source.file} is neither in {_folder()} nor in {_cache()}, and downloading {address} failed "
+            f"({type(error).__name__}). {way_out}"
+        ) from None
+    columns = source.read(received.getvalue())
+    if columns is None:
+        raise DataUnavailable(
+            f"{source.file} is neither in {_folder()} nor in {_cache()}, and what {address} sent has not the "
+            f"expected SHA-256 and was not kept. {way_out}"
+        )
+    with bytes_written_whole(_cache() / source.file) as file:
+        file.write(received.getvalue())
+    return columns
+
+
+def _pooch() -> Any:
+    """The library that downloads, or the sentence that says how to get it."""
+    try:
+        import pooch
+    except ImportError:
+        raise DataUnavailable(
+            "downloading a data set needs pooch, which is not installed: pip install 'expost[paper]', "
+            "or set EXPOST_DATA to a folder that holds it."
+        ) from None
+    return pooch

@@ -1,0 +1,41 @@
+"""The data sets by name."""
+
+import numpy as np
+
+from expost._validation import check_choice
+from expost.domain import Domain, NumberLabel, as_numbers
+from expost.records import split_by_domain
+from papers.datasets.base import DataSet
+from papers.datasets.files import ROOT, fetch
+
+
+def credit() -> DataSet:
+    """Default of credit card clients: 30,000 clients of a bank in Taiwan, who of them failed to pay."""
+    return _load("credit", "credit", "credit")
+
+
+def kidney() -> DataSet:
+    """Chronic kidney disease: 400 patients of a hospital in India, who of them have it."""
+    return _load("kidney", "kidney", "kidney")
+
+
+def wine(part: str) -> DataSet:
+    """Wine quality: the grade that tasters gave 1,599 red or 4,898 white wines of the Vinho Verde."""
+    check_choice("part", part, ("red", "white"))
+    return _load(f"wine, {part}", f"wine, {part}", "wine")
+
+
+def adult(part: str) -> DataSet:
+    """Adult: people in a census of the United States, whose income exceeds 50,000 dollars; two parts."""
+    check_choice("part", part, ("train", "test"))
+    return _load("adult", f"adult, {part}", "adult")
+
+
+def _load(name: str, key: str, example: str) -> DataSet:
+    path = ROOT / "examples" / example / "domain.toml"
+    domain = Domain.from_toml(path.read_text(encoding="utf-8"))
+    texts = {column: np.array(cells, dtype=object) for column, cells in fetch(key).items()}
+    columns, outcome = split_by_domain(texts, domain)
+    if isinstance(domain.label, NumberLabel):
+        outcome = as_numbers(outcome, domain.label.name)
+    return DataSet(name=name, domain=domain, columns=columns, outcome=outcome)
