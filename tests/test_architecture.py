@@ -63,7 +63,7 @@ def test_everything_public_has_a_docstring():
 
 
 def test_documents_link_only_to_what_exists():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -3,12 +3,14 @@
 import io
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from expost._files import bytes_written_whole
+from expost._validation import check_choice
 from papers.datasets.base import DataUnavailable
 from papers.datasets.parsing import (
     Texts,
@@ -29,12 +31,11 @@ TIMEOUT = 30.0
 class Source:
     """A file of the UCI repository.
 
-    UCI has served some tables in several formats; for those the digest is that of the content.
+    Two of the tables go about in several formats; for those the digest is that of the content.
     """
 
     file: str
     path: str
-    page: str
     parse: Callable[[bytes], Texts]
     sha256: str
     of_content: bool = False
@@ -54,7 +55,6 @@ SOURCES = {
     "credit": Source(
         "credit_default.csv",
         "static/public/350/data.csv",
-        "dataset/350",
         parse_credit,
         "dd282931577bb10acbd5dfa3333e3df3f62331a2659c0af67b8354f0f33e22bd",
         of_content=True,
@@ -62,7 +62,6 @@ SOURCES = {
     "kidney": Source(
         "chronic_kidney_disease.csv",
         "static/public/336/data.csv",
-        "dataset/336",
         parse_kidney,
         "43dad9af16bc28263096fdc157c58073d0c0b8b4446497751390a4ea275e82a3",
         of_content=True,
@@ -70,28 +69,24 @@ SOURCES = {
     "wine, red": Source(
         "winequality-red.csv",
         "ml/machine-learning-databases/wine-quality/winequality-red.csv",
-        "dataset/186",
         parse_wine,
         "4a402cf041b025d4566d954c3b9ba8635a3a8a01e039005d97d6a710278cf05e",
     ),
     "wine, white": Source(
         "winequality-white.csv",
         "ml/machine-learning-databases/wine-quality/winequality-white.csv",
-        "dataset/186",
         parse_wine,
         "76c3f809815c17c07212622f776311faeb31e87610d52c26d87d6e361b169836",
     ),
     "adult, train": Source(
         "adult.data",
         "ml/machine-learning-databases/adult/adult.data",
-        "dataset/2",
         parse_adult,
         "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
     ),
     "adult, test": Source(
         "adult.test",
         "ml/machine-learning-databases/adult/adult.test",
-        "dataset/2",
         parse_adult,
         "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
     ),
@@ -100,6 +95,8 @@ SOURCES = {
 
 def available(*names: str) -> bool:
     """Whether all files of the named data sets are at hand, so that no network is needed for them."""
+    for name in names:
+        check_choice("name", name, ("credit", "kidney", "wine", "adult"))
     sources = [source for key, source in SOURCES.items() if key.partition(",")[0] in names]
     return all(any((place / source.file).is_file() for place in _places()) for source in sources)
 
@@ -115,7 +112,7 @@ def fetch(key: str) -> Texts:
                 return columns
             raise DataUnavailable(
                 f"{path} is damaged or not the file that UCI published: its SHA-256 is not the expected one. "
-                f"Remove it to have it downloaded, or put there the one from {UCI}/{source.page}."
+                f"Remove it to have it downloaded, or save {UCI}/{source.path} in its place."
             )
     return _download(source)
 
@@ -138,26 +135,40 @@ def _places() -> list[Path]:
 def _download(source: Source) -> Texts:
     """Fetch a file, look at it, and only then keep it."""
     address = f"{UCI}/{source.path}"
-    received = io.BytesIO()
-    way_out = f"Set EXPOST_DATA to a folder that holds it; it can be had from {UCI}/{source.page}."
+    missing = f"{source.file} is neither in {_folder()} nor in {_cache()}"
+    way_out = f"Save that address as {source.file} in a folder, and set EXPOST_DATA to the folder."
     try:
-        _pooch().HTTPDownloader(progressbar=find_spec("tqdm") is not None, timeout=TIMEOUT)(
-            address, received, None
-        )
+        raw = _receive(address)
     except OSError as error:  # whatever the network does, down to a certificate
         raise DataUnavailable(
-            f"{source.file} is neither in {_folder()} nor in {_cache()}, and downloading {address} failed "
-            f"({type(error).__name__}). {way_out}"
+            f"{missing}, and downloading {address} failed ({type(error).__name__}). {way_out}"
         ) from None
-    columns = source.read(received.getvalue())
+    columns = source.read(raw)
     if columns is None:
         raise DataUnavailable(
-            f"{source.file} is neither in {_folder()} nor in {_cache()}, and what {address} sent has not the "
-            f"expected SHA-256 and was not kept. {way_out}"
+            f"{missing}, and what {address} sent has not the expected SHA-256 and was not kept. {way_out}"
         )
-    with bytes_written_whole(_cache() / source.file) as file:
-        file.write(received.getvalue())
+    # A full disk costs the next download, not this one.
+    with suppress(OSError), bytes_written_whole(_cache() / source.file) as file:
+        file.write(raw)
     return columns
+
+
+def _receive(address: str) -> bytes:
+    """What a server sends, with a bar of progress where there is something to draw it."""
+    received = io.BytesIO()
+    responses: list[Any] = []  # pooch leaves them open where something fails
+    downloader = _pooch().HTTPDownloader(
+        progressbar=find_spec("tqdm") is not None,
+        timeout=TIMEOUT,
+        hooks={"response": lambda response, **_: responses.append(response)},
+    )
+    try:
+        downloader(address, received, None)
+    finally:
+        for response in responses:
+            response.close()
+    return received.getvalue()
 
 
 def _pooch() -> Any:
