@@ -22,12 +22,12 @@ check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python bench/fit.py
-	$(BIN)/python bench/calibration.py
-	$(BIN)/python bench/reports.py --table synthetic
+	$(BIN)/python -m bench.fit
+	$(BIN)/python -m bench.calibration
+	$(BIN)/python -m bench.reports --table synthetic
 
 screenshots: $(VENV)/.installed-dev browser
-	$(BIN)/python bench/screenshots.py
+	$(BIN)/python -m bench.screenshots
 
 # The page is tested in Debian's Chromium where it can be had; the tests say aloud where it cannot.
 browser:
@@ -36,8 +36,8 @@ browser:
 	  || echo "chromium is missing: the page will not be tested in a browser"
 
 figures: $(VENV)/.installed-figures
-	$(BIN)/python bench/figures.py
-	$(BIN)/python bench/goe.py --out docs/figures/goe.png
+	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.goe --out docs/figures/goe.png
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

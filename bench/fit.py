@@ -1,6 +1,6 @@
 """Speed and memory of a fit and of the exact-loss pass, as ratios against named peers in one run.
 
-    python bench/fit.py [--rows 1000000] [--features 50] [--repeats 3] [--json FILE] [--skip-growth]
+    python -m bench.fit [--rows 1000000] [--features 50] [--repeats 3] [--json FILE] [--skip-growth]
 
 Every peer solves the same problem; the final gradient norm of each is printed beside its time, because a
 solver that stops early is fast. Times are the smallest of several interleaved repeats.

@@ -1,6 +1,6 @@
 """Time the law of the largest eigenvalue, and draw it beside simulated matrices and the Tracy-Widom law.
 
-Run as ``python bench/goe.py --out goe.png``.
+Run as ``python -m bench.goe --out goe.png``.
 """
 
 import argparse

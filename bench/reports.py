@@ -1,6 +1,6 @@
 """What each kind of report says, what it costs, and how fast it is read.
 
-    python bench/reports.py [--draws 10] [--json FILE] [--table credit|adult|synthetic] [--skip-speed]
+    python -m bench.reports [--draws 10] [--json FILE] [--table credit|adult|synthetic] [--skip-speed]
 
 First table: every kind of report at its default split and the same total budget, our reading and the paper's
 on the same publication, and the paper's whole recipe at that budget. Second: how the model and the bound move
@@ -12,13 +12,14 @@ import json
 import time
 
 import numpy as np
-from data import adult, credit, folder, synthetic
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
 import expost
+from bench.tables import adult, credit, synthetic
+from papers.datasets import DataUnavailable
 
 EPSILON, DELTA, CONFIDENCE = 1.0, 1e-6, 0.95
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -113,11 +114,11 @@ def main():
     parser.add_argument("--skip-speed", action="store_true")
     options = parser.parse_args()
     console = Console(width=120)
-    if options.table != "synthetic" and folder() is None:
-        Console(stderr=True).print("the data sets are not here: set EXPOST_DATA, or use --table synthetic")
-        raise SystemExit(1)
     tables = {"credit": credit, "adult": adult, "synthetic": lambda: synthetic(20_000, 50)}
-    split = tables[options.table]()
+    try:
+        split = tables[options.table]()
+    except DataUnavailable as error:
+        raise SystemExit(f"{error} Or use --table synthetic.") from None
     budget = f"{split.name}, total ε = {EPSILON:g}, δ = {DELTA:g}, confidence {CONFIDENCE:.0%}"
 
     kinds = {}

@@ -1,6 +1,6 @@
 """What a budget buys: test AUC of the untuned default against tuning that costs nothing.
 
-    python bench/utility.py [--draws 20] [--json FILE]
+    python -m bench.utility [--draws 20] [--json FILE]
 
 For every table and epsilon: the model without privacy, ours with the default regularisation, the best over a
 grid of regularisations chosen by looking at the test set (which nobody may do), the classical calibration,
@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-from data import adult, breast_cancer, credit, folder, synthetic
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -20,6 +19,8 @@ from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.metrics import roc_auc_score
 
 import expost
+from bench.tables import adult, breast_cancer, credit, synthetic
+from papers.datasets import DataUnavailable
 
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0)
@@ -45,13 +46,11 @@ def auc(split, draws, **parameters):
 
 
 def tables():
-    if folder() is None:
-        Console(stderr=True).print(
-            "credit and adult are left out: set EXPOST_DATA to the folder that holds them"
-        )
-    else:
-        yield credit()
-        yield adult()
+    for load in (credit, adult):
+        try:
+            yield load()
+        except DataUnavailable as error:
+            Console(stderr=True).print(f"{load.__name__} is left out: {error}", markup=False)
     yield breast_cancer()
     yield synthetic(1_000, 20)
     yield synthetic(20_000, 50)

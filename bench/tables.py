@@ -1,0 +1,65 @@
+"""The benchmarks' tables: every row, its constant column for the intercept included, in the unit ball."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+from expost.demo import scale_by_bounds
+from papers import datasets
+
+
+@dataclass(frozen=True)
+class Split:
+    """A table for fitting and one for judging."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def _encoded(fit, judge):
+    return Split(
+        fit.name,
+        fit.rows(intercept=True),
+        fit.labels().astype(int),
+        judge.rows(intercept=True),
+        judge.labels().astype(int),
+    )
+
+
+def credit():
+    """Default of credit card clients, four fifths of them for fitting."""
+    return _encoded(*datasets.credit().split(0.8, seed=0))
+
+
+def adult():
+    """Census income, with the parts for training and testing as published."""
+    return _encoded(datasets.adult("train"), datasets.adult("test"))
+
+
+def breast_cancer():
+    """The Wisconsin breast-cancer data that scikit-learn ships."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = _with_constant(scale_by_bounds(X) * np.sqrt(30.0), 30.0)
+    order = np.random.default_rng(0).permutation(len(y))
+    fit, judge = np.split(order, [int(0.7 * len(y))])
+    return Split("breast cancer", X[fit], y[fit], X[judge], y[judge])
+
+
+def synthetic(n=5000, d=50, seed=0):
+    """Directions on the sphere with labels from a logistic model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * n, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    logit = 3.0 * np.sqrt(d) * (X @ (rng.normal(size=d) / np.sqrt(d)))
+    y = (rng.random(2 * n) < 1.0 / (1.0 + np.exp(-logit))).astype(int)
+    X = _with_constant(X, 1.0)
+    return Split(f"synthetic n={n} d={d}", X[:n], y[:n], X[n:], y[n:])
+
+
+def _with_constant(features, largest):
+    """Append the constant column and divide by the largest norm that the bounds allow."""
+    return np.column_stack([features, np.ones(len(features))]) / np.sqrt(largest + 1.0)
