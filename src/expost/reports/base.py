@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from scipy.special import ndtri
 from scipy.stats import chi
 
@@ -84,6 +85,20 @@ class Records:
     """The sum of absolute entries, where every record is covered."""
     along: FloatArray | None
     """The row's inner product with the noisy gradient, where it is released."""
+
+    @classmethod
+    def of(cls, release: Release, rows: FloatArray, y: FloatArray, scope: Scope) -> Self:
+        """What a release's report reads of encoded rows and their labels."""
+        slope, curvature = release.plan.loss.derivatives(rows @ release.coefficients, y)
+        norm: FloatArray = np.sqrt(np.vecdot(rows, rows))
+        return cls(
+            rows=rows,
+            slope=slope,
+            curvature=curvature,
+            norm=norm,
+            norm1=np.sum(np.abs(rows), axis=1) if scope.every else None,
+            along=None if release.gradient is None else rows @ release.gradient,
+        )
 
 
 @dataclass(frozen=True)

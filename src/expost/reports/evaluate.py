@@ -1,7 +1,6 @@
 """Every record's interval, cost and total, from a release and the record alone."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def evaluate(
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):
-            records = _records(release, rows, y[block], scope)
+            records = Records.of(release, rows, y[block], scope)
             readings = [reader.read(records, member=side) for side in sides]
             bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
             bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
@@ -85,16 +84,3 @@ def evaluate(
 
     map_spans(design.n_rows, design.dimension, work)
     return bounds
-
-
-def _records(release: Release, rows: FloatArray, y: Any, scope: Scope) -> Records:
-    slope, curvature = release.plan.loss.derivatives(rows @ release.coefficients, y)
-    norm: FloatArray = np.sqrt(np.vecdot(rows, rows))
-    return Records(
-        rows=rows,
-        slope=slope,
-        curvature=curvature,
-        norm=norm,
-        norm1=np.sum(np.abs(rows), axis=1) if scope.every else None,
-        along=None if release.gradient is None else rows @ release.gradient,
-    )

@@ -51,13 +51,18 @@ class PaperReport:
         # The adaptive report bounds the inner product once, the other reports as often as they have bounds.
         events = {"independent": 1, "leverage": 2, "dependent": 3, "adaptive": 3}[plan.report]
         share = failure / events
-        bend = records.curvature * self._leverage(records, share)
-        with np.errstate(divide="ignore"):
-            determinant = -np.log1p(-np.minimum(bend, 1.0))
+        determinant = self.determinant(records, share)
         gradient = np.abs(records.slope) * records.norm
         return (
             determinant + 0.5 * (gradient / plan.sigma) ** 2 + self._product(records, share) / plan.sigma**2
         )
+
+    def determinant(self, records: Records, share: float) -> FloatArray:
+        """The bound on the determinant term of each record, where ``share`` is its failure probability."""
+        bend = records.curvature * self._leverage(records, share)
+        with np.errstate(divide="ignore"):
+            largest: FloatArray = -np.log1p(-np.minimum(bend, 1.0))
+        return largest
 
     def _product(self, records: Records, share: float) -> FloatArray:
         plan = self._release.plan
