@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check-slow bench figures screenshots browser format clean
+.PHONY: demo test check-slow paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo
@@ -20,6 +20,10 @@ test: $(VENV)/.installed-dev browser
 
 check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto
+
+# The experiments of Redberg and Wang (2021), in full; `make paper ARGUMENTS=--quick` sees every verdict.
+paper: $(VENV)/.installed-paper
+	$(BIN)/python -m papers.redberg_wang_2021 $(ARGUMENTS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.fit
@@ -61,6 +65,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[figures]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-paper: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[paper]"
 	@touch $@ $(VENV)/.installed
 
 # A peer that does not install is left out here and named by the benchmark itself.

@@ -1,0 +1,1 @@
+"""The experiments of Redberg and Wang (2021), reproduced, checked and set beside ours."""

@@ -1,0 +1,143 @@
+"""Run the experiments: ``python -m papers.redberg_wang_2021``, or ``make paper``."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from expost._files import check_writable, written_whole
+from expost.exceptions import ExpostError
+from papers.datasets import DataSet, adult, credit, kidney, wine
+from papers.redberg_wang_2021 import plotting
+from papers.redberg_wang_2021.catalogue import EXPERIMENTS
+from papers.redberg_wang_2021.experiment import HERE, Effort, Experiment, load_document, save_numbers
+from papers.redberg_wang_2021.results import render
+
+LOADERS: dict[str, tuple[Callable[[], DataSet], ...]] = {
+    "credit": (credit,),
+    "adult": (lambda: adult("train"), lambda: adult("test")),
+    "kidney": (kidney,),
+    "wine": (lambda: wine("red"), lambda: wine("white")),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute, draw and write; or only draw and write."""
+    options = _parser().parse_args(arguments)
+    console = Console(stderr=True)
+    try:
+        run(options, console)
+    except (ExpostError, OSError) as error:
+        console.print(f"[bold red]error[/bold red] {error}", soft_wrap=True, highlight=False)
+        return 1
+    except KeyboardInterrupt:
+        console.print("stopped; the experiments that were done are kept", highlight=False)
+        return 1
+    return 0
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """The work of :func:`main`."""
+    chosen = [
+        experiment for experiment in EXPERIMENTS if not options.only or _chosen(experiment, options.only)
+    ]
+    if not chosen:
+        names = ", ".join(experiment.name for experiment in EXPERIMENTS)
+        raise ExpostError(
+            f"`--only` must begin the name of an experiment; got {options.only}. There are {names}."
+        )
+    out: Path = options.out
+    check_writable(out / "RESULTS.md")
+    effort = Effort(quick=options.quick)
+    if not options.redraw:
+        _load_data(chosen)
+        for experiment in chosen:
+            _compute(experiment, effort, out, console)
+    done = [
+        experiment for experiment in EXPERIMENTS if (out / "results" / f"{experiment.name}.json").is_file()
+    ]
+    documents = [load_document(experiment.name, out / "results") for experiment in done]
+    with plotting.styled():
+        for experiment, document in zip(done, documents, strict=True):
+            if experiment in chosen:
+                plotting.save(experiment.draw(document["numbers"]), out / "figures" / experiment.name)
+    with written_whole(out / "RESULTS.md") as file:
+        file.write(render(done, documents))
+    console.print(_verdicts(chosen, out))
+    console.print(f"{out / 'RESULTS.md'}: everything, with figures", highlight=False, soft_wrap=True)
+
+
+def _load_data(chosen: Sequence[Experiment]) -> None:
+    """Have every file at hand before the first experiment, and not fail at the last."""
+    for name in sorted({name for experiment in chosen for name in experiment.needs}):
+        for load in LOADERS[name]:
+            try:
+                load()
+            except ExpostError as error:
+                able = " ".join(experiment.name[:2] for experiment in EXPERIMENTS if not experiment.needs)
+                raise ExpostError(f"{error} Without data: --only {able}.") from None
+
+
+def _compute(experiment: Experiment, effort: Effort, out: Path, console: Console) -> None:
+    started = time.monotonic()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(experiment.name, total=experiment.steps(effort))
+        numbers = experiment.run(effort, lambda: progress.advance(task))
+    save_numbers(experiment, numbers, effort, out / "results")
+    console.print(f"{experiment.name}: {time.monotonic() - started:.1f} s", highlight=False)
+
+
+def _verdicts(chosen: Sequence[Experiment], out: Path) -> Table:
+    table = Table(title="Verdicts", title_justify="left")
+    for column in ("experiment", "whose", "statement", "verdict"):
+        table.add_column(column)
+    for experiment in chosen:
+        for claim in load_document(experiment.name, out / "results")["claims"]:
+            verdict = "[green]holds[/green]" if claim["holds"] else "[yellow]does not hold[/yellow]"
+            table.add_row(experiment.name, claim["whose"], claim["statement"], verdict)
+    return table
+
+
+def _chosen(experiment: Experiment, only: Sequence[str]) -> bool:
+    return any(experiment.name.startswith(start) for start in only)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m papers.redberg_wang_2021",
+        description="Repeat the experiments of Redberg and Wang (2021) and check their claims as numbers.",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few draws: enough for every verdict, about a minute"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="experiments by the start of their names"
+    )
+    parser.add_argument("--redraw", action="store_true", help="figures and page from the numbers on disk")
+    parser.add_argument(
+        "--out", type=Path, default=HERE, metavar="DIR", help="where to write (default: beside the code)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""What an experiment is: numbers, claims checked against them, a figure and a section of text."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from expost._files import written_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HERE = Path(__file__).parent
+Numbers = dict[str, Any]
+T = TypeVar("T")
+Tick = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a run may be: all of it, or enough to see every verdict."""
+
+    quick: bool
+
+    def pick(self, full: T, quick: T) -> T:
+        """The first for a full run, the second for a quick one."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, and whether the numbers bear it out."""
+
+    name: str
+    statement: str
+    holds: bool
+    measured: str
+    whose: str = "paper"
+    """``"paper"`` for what the paper says, ``"ours"`` for what we say, ``"erratum"`` for its slips."""
+
+
+class Experiment(ABC):
+    """One experiment. Figure, claims and text are functions of its numbers alone.
+
+    So they can be made again from the file of numbers, without computing anything.
+    """
+
+    name: ClassVar[str]
+    """How its files are called: a two-digit number, an underscore, a word."""
+    title: ClassVar[str]
+    caption: ClassVar[str]
+    """What to see in the figure."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """The data sets without which it cannot run."""
+
+    @abstractmethod
+    def steps(self, effort: Effort) -> int:
+        """How often :meth:`run` will tick."""
+
+    @abstractmethod
+    def run(self, effort: Effort, tick: Tick) -> Numbers:
+        """Compute everything that is shown; plain lists and numbers."""
+
+    @abstractmethod
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        """The statements that the numbers decide."""
+
+    @abstractmethod
+    def draw(self, numbers: Numbers) -> "Figure":
+        """The figure."""
+
+    @abstractmethod
+    def text(self, numbers: Numbers) -> str:
+        """What was done and what is seen, in Markdown."""
+
+
+def save_numbers(experiment: Experiment, numbers: Numbers, effort: Effort, folder: Path) -> None:
+    """Write the numbers and the verdicts they lead to."""
+    document = {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "effort": effort.pick("full", "quick"),
+        "claims": [asdict(claim) for claim in experiment.claims(numbers)],
+        "numbers": numbers,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(folder / f"{experiment.name}.json") as file:
+        file.write(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def load_document(name: str, folder: Path = HERE / "results") -> dict[str, Any]:
+    """A file that :func:`save_numbers` wrote."""
+    document: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    return document

@@ -1,0 +1,171 @@
+"""What every experiment does: the paper's plan, seeded releases, losses and bounds, bands over draws."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+import expost
+from expost._typing import FloatArray
+from expost.design import Design
+from expost.ex_post import ex_post_terms
+from expost.goe import LargestEigenvalue
+from expost.losses import Loss
+from expost.mechanism import PrivateFit, perturb
+from expost.noise import SeededNoise
+from expost.plan import Plan
+from expost.release import Release
+from expost.reports import evaluate
+from expost.tables import open_table
+
+DELTA = RHO = 1e-6
+"""The paper's failure probabilities: of the guarantee of each release, and of each bound."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A seeded release with what the curator knows of it. The tables are public, so all may be shown."""
+
+    release: Release
+    private: PrivateFit
+    design: Design
+    X: FloatArray
+    y: FloatArray
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Every member's exact loss, and what a reader can know of it."""
+
+    truth: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    cost: FloatArray
+    total: FloatArray
+
+
+def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
+    """Release a model of rows in the unit ball, with noise from a seed so that a run repeats itself."""
+    design = Design(open_table(X), norm=plan.norm, fit_intercept=plan.fit_intercept)
+    release, private = perturb(plan, design, y, plan.loss, noise=SeededNoise(seed))
+    return Fitted(release, private, design, X, y)
+
+
+def read(fitted: Fitted, method: str, *, failure: float = RHO) -> Reading:
+    """The exact losses of the members and their bounds, each of which fails with this probability."""
+    terms = ex_post_terms(fitted.private, fitted.design, fitted.y, fitted.release.plan.loss, member=True)
+    bounds = evaluate(
+        fitted.release, fitted.design, fitted.y, confidence=1.0 - failure, member=True, method=method
+    )
+    return Reading(terms.loss, bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
+
+
+def scores(fitted: Fitted, X: FloatArray) -> FloatArray:
+    """The linear predictor of other rows."""
+    return X @ fitted.release.coefficients
+
+
+def auc(fitted: Fitted, X: FloatArray, y: FloatArray) -> float:
+    """How well the released model ranks."""
+    return float(roc_auc_score(y, scores(fitted, X)))
+
+
+def own_auc(fitted: Fitted) -> float:
+    """The same on the people it was fitted to."""
+    return auc(fitted, fitted.X, fitted.y)
+
+
+def own_r_squared(fitted: Fitted) -> float:
+    """The share of the outcome's variance that the model explains for those it was fitted to."""
+    return float(1.0 - np.mean((fitted.y - scores(fitted, fitted.X)) ** 2) / np.var(fitted.y))
+
+
+def summary(reading: Reading) -> dict[str, float]:
+    """What one release says about its people: medians, the upper 5%, the largest."""
+    return {
+        "truth": float(np.median(reading.truth)),
+        "truth_max": float(np.max(reading.truth)),
+        "upper": float(np.median(reading.upper)),
+        "upper_95": float(np.quantile(reading.upper, 0.95, method="inverted_cdf")),
+        "upper_max": float(np.max(reading.upper)),
+        "ratio": float(np.median(ratios(reading))),
+        "cost": float(np.median(reading.cost)),
+        "total": float(np.median(reading.total)),
+        "total_max": float(np.max(reading.total)),
+        "exceeded": float(np.mean(reading.truth > reading.upper)),
+    }
+
+
+def ratios(reading: Reading) -> FloatArray:
+    """Bound over truth. A loss can be zero by chance, so medians are what to look at."""
+    quotients: FloatArray = reading.upper / np.maximum(reading.truth, 1e-12)
+    return quotients
+
+
+def bands(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """For each figure its 10%, 50% and 90% point over the draws."""
+    return {key: band([row[key] for row in rows]) for key in rows[0]}
+
+
+def band(values: Iterable[float]) -> list[Any]:
+    """The 10%, 50% and 90% point; None for one that is infinite, as the paper's bound is at a small λ."""
+    found = np.asarray(list(values))
+    if np.all(np.isfinite(found)):
+        points = np.quantile(found, [0.1, 0.5, 0.9])
+    else:  # infinities cannot be averaged
+        points = np.quantile(found, [0.1, 0.5, 0.9], method="inverted_cdf")
+    return [rounded(point) if math.isfinite(point) else None for point in points]
+
+
+def histogram(draws: Sequence[FloatArray], edges: FloatArray) -> dict[str, list[Any]]:
+    """The share of people in each bin, as a band over draws; the end bins hold those beyond them too."""
+    clipped = [np.clip(draw, edges[0], edges[-1]) for draw in draws]
+    shares = np.array([np.histogram(draw, edges)[0] / len(draw) for draw in clipped])
+    low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9], axis=0)
+    return {"low": listed(low), "middle": listed(middle), "high": listed(high)}
+
+
+def paper_plan(
+    budgets: Sequence[float], dimension: int, *, loss: Loss | str = "logistic", delta: float = DELTA
+) -> Plan:
+    r"""The paper's releases: one budget for the model, or one each for model, gradient, Hessian (eigenvalue).
+
+    Each costs its own ``delta``, and they add up. The report with a noisy Hessian demands a regularisation of
+    at least :math:`2\sigma_3\tau` (Algorithm 2); without it, its bound on the leverage is not valid.
+    """
+    report = {1: "independent", 3: "dependent", 4: "adaptive"}[len(budgets)]
+    parameters: dict[str, Any] = {
+        "loss": loss,
+        "epsilon": math.fsum(budgets),
+        "delta": delta * len(budgets),
+        "report": report,
+        "split": None if len(budgets) == 1 else tuple(budgets),
+        "calibration": "kifer2012",
+    }
+    plan = expost.calibrate(**parameters)
+    if report != "dependent":  # the adaptive report demands nothing
+        return plan
+    assert plan.sigma_hessian is not None
+    demanded = demanded_l2(plan.sigma_hessian, dimension)
+    return plan if plan.l2 >= demanded else expost.calibrate(**parameters, l2=demanded)
+
+
+def demanded_l2(sigma_hessian: float, dimension: int, *, failure: float = RHO / 6) -> float:
+    """The regularisation that Algorithm 2 demands, with the true quantile of the GOE's largest eigenvalue.
+
+    A sound reading shares the failure probability among three events, and again between bound and total.
+    """
+    return (1.0 + 1e-9) * 2.0 * sigma_hessian * LargestEigenvalue(dimension).isf(failure / 2.0)
+
+
+def rounded(value: float, digits: int = 6) -> float:
+    """Enough digits to draw and to quote, and few enough to read."""
+    return float(f"{value:.{digits}g}")
+
+
+def listed(values: Iterable[float], digits: int = 5) -> list[float]:
+    """An array for a file of numbers."""
+    return [rounded(float(value), digits) for value in values]
