@@ -37,7 +37,7 @@ class Rotation(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per sample of the plane."""
-        return effort.pick(50, 5)
+        return effort.pick(200, 5)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Losses for every angle, on one sample for the picture and on many for the figures."""

@@ -33,7 +33,7 @@ class Regularization(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per draw of sample and noise."""
-        return effort.pick(60, 8)
+        return effort.pick(300, 8)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Held-out error of every setting, a fresh sample and fresh noise in each draw."""

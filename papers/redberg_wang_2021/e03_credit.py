@@ -31,13 +31,13 @@ class Credit(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per release."""
-        return len(LABELS) * effort.pick(40, 4)
+        return len(LABELS) * effort.pick(200, 4)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """The paper's recipe and reading, on all clients."""
         table = credit()
         X, y = table.rows(), table.labels()
-        draws = effort.pick(40, 4)
+        draws = effort.pick(200, 4)
         numbers: Numbers = {"rows": len(y), "features": X.shape[1], "draws": draws} | edges()
         dependent = paper_plan(DEPENDENT, X.shape[1])
         plans = {

@@ -35,11 +35,11 @@ class Sizes(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per size and draw."""
-        return (len(ROWS) + len(FEATURES)) * effort.pick(30, 3)
+        return (len(ROWS) + len(FEATURES)) * effort.pick(200, 6)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Largest losses and bounds, a fresh sample and fresh noise in each draw."""
-        draws = effort.pick(30, 3)
+        draws = effort.pick(200, 6)
         by_rows = [self._measured(n, D, draws, tick) for n in ROWS]
         by_features = [self._measured(N, d, draws, tick) for d in FEATURES]
         return {"draws": draws, "by_rows": by_rows, "by_features": by_features}

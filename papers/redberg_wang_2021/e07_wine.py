@@ -35,11 +35,11 @@ class Wine(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per release."""
-        return 4 * effort.pick(60, 5)
+        return 4 * effort.pick(500, 8)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Noise as the paper's formulas give it for a slope and a curvature of one."""
-        draws = effort.pick(60, 5)
+        draws = effort.pick(500, 8)
         numbers: Numbers = {"draws": draws} | edges()
         for colour in COLOURS:
             table = wine(colour)

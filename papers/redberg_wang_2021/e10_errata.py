@@ -35,7 +35,7 @@ class Errata(Experiment):
             "determinant": lambda: errata.determinant(effort.pick(1000, 30)),
             "inner_product": lambda: errata.inner_product(effort.pick(200, 30)),
             "leverage_estimate": lambda: errata.leverage_estimate(effort.pick(40, 3)),
-            "quantile": lambda: errata.quantile(effort.pick(20_000, 500)),
+            "quantile": lambda: errata.quantile(effort.pick(100_000, 1000)),
             "cube": errata.cube,
             "budgets": errata.budgets,
             "eigenvalue": lambda: errata.eigenvalue(effort.pick(1000, 50)),

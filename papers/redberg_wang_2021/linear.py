@@ -90,28 +90,24 @@ def sizes(n: int, d: int, draws: int, tick: Tick) -> Numbers:
 
 
 def wines(colour: str, draws: int, tick: Tick) -> list[Numbers]:
-    """Every allocation of ε = 1 on the wines of one colour, and ours last."""
+    """Every allocation of ε = 1 on the wines of one colour, then ours."""
     table = wine(colour)
     X, y = table.rows(intercept=True), table.labels()
+    ours = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=DELTA)
+    stronger = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=DELTA, l2=4.0 * ours.l2)
+    plans = {
+        "paper: " + ", ".join(f"{budget:g}" for budget in budgets): paper_plan(
+            budgets, X.shape[1], loss="pseudo_huber"
+        )
+        for budgets in ((1.0,), *ALLOCATIONS)
+    } | {"ours, default λ": ours, "ours, four times that λ": stronger}
     measured = []
-    for budgets in ((1.0,), *ALLOCATIONS, None):
-        plan = (
-            expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=DELTA)
-            if budgets is None
-            else paper_plan(budgets, X.shape[1], loss="pseudo_huber")
-        )
-        numbers = measure(
-            plan,
-            X,
-            y,
-            draws,
-            tick,
-            method="tight" if budgets is None else "paper",
-            scores={"r2": own_r_squared},
-        )
+    for name, plan in plans.items():
+        method = "paper" if name.startswith("paper") else "tight"
+        numbers = measure(plan, X, y, draws, tick, method=method, scores={"r2": own_r_squared})
         for bulky in ("truths", "uppers", "ratios"):
             del numbers[bulky]
-        measured.append({"budgets": None if budgets is None else list(budgets)} | numbers)
+        measured.append({"name": name} | numbers)
     return measured
 
 

@@ -28,28 +28,31 @@ def splits() -> list[tuple[DataSet, DataSet]]:
     return [credit().split(0.8, 0), (adult("train"), adult("test")), kidney().split(0.7, 0)]
 
 
-def savings(table: Numbers) -> dict[str, float]:
-    """How many times less the median person is told by ours, at the AUC of each of the paper's at ε = 1.
+def savings(table: Numbers, whom: str) -> dict[str, float]:
+    """How many times less a person is told by ours, at the AUC that each of the paper's has at ε = 1.
 
-    Where even our worst model is better, its figure counts, which is larger than need be.
+    ``whom`` is ``"total"`` for the median person and ``"total_max"`` for the most exposed one.
     """
-    return {kind: _factor(table, table[f"paper {kind}"]["1"]) for kind in SHARES}
+    return {kind: _factor(table, table[f"paper {kind}"]["1"], whom) for kind in SHARES}
 
 
-def everywhere(table: Numbers) -> tuple[float, str, str]:
-    """The least such factor over all budgets at which the paper's model is better than a coin, and where."""
-    found = [
-        (_factor(table, row), kind, epsilon)
+def least_saving(table: Numbers, whom: str) -> tuple[float, str, str]:
+    """The least such factor over all budgets, and where it is.
+
+    Only where the paper's model is better than a coin and than our worst one, and its bound is finite.
+    """
+    worst = min(row["auc"][1] for row in table["ours independent"].values())
+    return min(
+        (_factor(table, row, whom), kind, epsilon)
         for kind in SHARES
         for epsilon, row in table[f"paper {kind}"].items()
-        if row["auc"][1] > 0.55 and row["total"][1] is not None
-    ]
-    return min(found)
+        if row["auc"][1] >= max(worst, 0.55) and row[whom][1] is not None
+    )
 
 
-def _factor(table: Numbers, theirs: Numbers) -> float:
-    ours = table["ours independent"]
-    scores = np.maximum.accumulate([row["auc"][1] for row in ours.values()])
-    totals = np.log([row["total"][1] for row in ours.values()])
-    same = float(np.interp(theirs["auc"][1], scores, totals))
-    return rounded(theirs["total"][1] / math.exp(same), 3)
+def _factor(table: Numbers, theirs: Numbers, whom: str) -> float:
+    ours = table["ours independent"].values()
+    scores = np.maximum.accumulate([row["auc"][1] for row in ours])
+    told = np.log([row[whom][1] for row in ours])
+    same = float(np.interp(theirs["auc"][1], scores, told))
+    return rounded(theirs[whom][1] / math.exp(same), 3)
