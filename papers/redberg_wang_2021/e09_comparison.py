@@ -27,7 +27,17 @@ from papers.redberg_wang_2021.plotting import (
     panels,
     plain_ticks,
 )
-from papers.redberg_wang_2021.publications import EPSILON, SHARES, least_saving, plan_of, savings, splits
+from papers.redberg_wang_2021.publications import (
+    EPSILON,
+    SHARES,
+    WHOM,
+    least_saving,
+    overview_table,
+    plan_of,
+    savings,
+    savings_table,
+    splits,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +143,7 @@ class Comparison(Experiment):
         everywhere = {
             f"{whose} on {name}": least_saving(table, whom)
             for name, table in tables.items()
-            for whose, whom in (("median", "total"), ("most exposed", "total_max"))
+            for whose, whom in WHOM.items()
         }
         unused = {kind: at["credit"][f"paper {kind}"]["certified_epsilon"] for kind in SHARES}
         same_file = {
@@ -231,7 +241,7 @@ class Comparison(Experiment):
     def draw(self, numbers: Numbers) -> Figure:
         """One column per table, the median person above the most exposed one."""
         figure, axes = panels(2, 3, width=5.0, height=4.4)
-        for row, whom, title in zip(axes, ("total", "total_max"), ("median", "most exposed"), strict=True):
+        for row, whom, title in zip(axes, WHOM.values(), WHOM, strict=True):
             for plane, (name, table) in zip(row, numbers["tables"].items(), strict=True):
                 for (side, kind), (label, colour, marker) in CURVES.items():
                     curve = table[f"{side} {kind}"]
@@ -255,37 +265,15 @@ class Comparison(Experiment):
             "(0.2, 0.6, 0.1, 0.1), with the λ that Algorithm 2 demands. AUC on people not in the data. "
             "Medians over draws of the noise:",
             "",
-            "| table | publication | AUC | true loss | median bound | 95% of bounds below | largest bound "
-            "| bound / truth | the same file read as the paper does | total |",
-            "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-        ]
-        for name, table in numbers["tables"].items():
-            for side, kind in TABLE:
-                row = table[f"{side} {kind}"]["1"]
-                label = f"**ours, {kind}**" if side == "ours" else f"paper's, {kind}"
-                cells = " | ".join(
-                    f"{row[key][1]:.2g}" for key in ("truth", "upper", "upper_95", "upper_max")
-                )
-                lines.append(
-                    f"| {name} | {label} | {row['auc'][1]:.3f} | {cells} | {row['ratio'][1]:.3g} | "
-                    f"{row['paper_ratio'][1]:.3g} | {row['total'][1]:.2g} |"
-                )
-        lines += [
+            *overview_table(numbers["tables"], TABLE),
             "",
             "At the same promise the paper's people lose less, because its accounting adds far more noise "
             "than the promise needs, and its models are worse for it. What matters is what a person is "
-            "told for a model of a given quality, and that is the figure.",
+            "told for a model of a given quality, and that is the figure. How many times less ours "
+            "(independent) tells her, at the AUC that each of the paper's publications has at ε = 1:",
+            "",
+            *savings_table(numbers["tables"]),
         ]
-        for name, table in numbers["tables"].items():
-            for whose, whom in (("median", "total"), ("most exposed", "total_max")):
-                factors = savings(table, whom)
-                told = ", ".join(
-                    f"{factor:.2g} times less than its {kind} one" for kind, factor in factors.items()
-                )
-                lines.append(
-                    f"- **{name}**: at the AUC that a publication of the paper's has at ε = 1, ours "
-                    f"(independent) tells the {whose} person {told}."
-                )
         infinite = [
             epsilon
             for epsilon, row in numbers["tables"]["kidney"]["paper independent"].items()

@@ -38,7 +38,8 @@ class Claim:
     holds: bool
     measured: str
     whose: str = "paper"
-    """``"paper"`` for what the paper says, ``"ours"`` for what we say, ``"erratum"`` for its slips."""
+    """Who says so: ``"paper"`` or ``"ours"``. For a formula of the paper, what it is if it does not hold:
+    ``"erratum"`` if wrong as printed, ``"loose"`` if looser than need be."""
 
 
 class Experiment(ABC):

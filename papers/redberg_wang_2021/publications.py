@@ -1,6 +1,8 @@
 """Publications to compare: their plans, their tables, and what is told at the same quality of the model."""
 
 import math
+from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from papers.redberg_wang_2021.measuring import DELTA, paper_plan, rounded
 EPSILON = 1.0
 SHARES = {"independent": (1.0,), "dependent": (0.2, 0.7, 0.1), "adaptive": (0.2, 0.6, 0.1, 0.1)}
 """The paper's allocation, and one for its adaptive report, for which it states none."""
+WHOM = {"median": "total", "most exposed": "total_max"}
+"""Two people, and what they are told the whole publication cost them."""
 
 
 def plan_of(side: str, kind: str, epsilon: float, dimension: int) -> Plan:
@@ -31,7 +35,7 @@ def splits() -> list[tuple[DataSet, DataSet]]:
 def savings(table: Numbers, whom: str) -> dict[str, float]:
     """How many times less a person is told by ours, at the AUC that each of the paper's has at ε = 1.
 
-    ``whom`` is ``"total"`` for the median person and ``"total_max"`` for the most exposed one.
+    ``whom`` is one of the values of :data:`WHOM`.
     """
     return {kind: _factor(table, table[f"paper {kind}"]["1"], whom) for kind in SHARES}
 
@@ -56,3 +60,33 @@ def _factor(table: Numbers, theirs: Numbers, whom: str) -> float:
     told = np.log([row[whom][1] for row in ours])
     same = float(np.interp(theirs["auc"][1], scores, told))
     return rounded(theirs[whom][1] / math.exp(same), 3)
+
+
+def overview_table(tables: Numbers, publications: Iterable[tuple[str, str]]) -> list[str]:
+    """One line per table and publication at ε = 1."""
+    lines = [
+        "| table | publication | AUC | true loss | median bound | 95% of bounds below | largest bound "
+        "| bound / truth | the same file read as the paper does | total |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for (name, table), (side, kind) in product(tables.items(), publications):
+        row = table[f"{side} {kind}"]["1"]
+        label = f"**ours, {kind}**" if side == "ours" else f"paper's, {kind}"
+        cells = " | ".join(f"{row[key][1]:.2g}" for key in ("truth", "upper", "upper_95", "upper_max"))
+        lines.append(
+            f"| {name} | {label} | {row['auc'][1]:.3f} | {cells} | {row['ratio'][1]:.3g} | "
+            f"{row['paper_ratio'][1]:.3g} | {row['total'][1]:.2g} |"
+        )
+    return lines
+
+
+def savings_table(tables: Numbers) -> list[str]:
+    """How many times less ours tells, one line per table and person."""
+    lines = [
+        "| table | person | " + " | ".join(f"than the paper's {kind}" for kind in SHARES) + " |",
+        "|---|---|" + "---:|" * len(SHARES),
+    ]
+    for (name, table), (whose, whom) in product(tables.items(), WHOM.items()):
+        factors = savings(table, whom)
+        lines.append(f"| {name} | {whose} | " + " | ".join(f"{factors[kind]:.2g}" for kind in SHARES) + " |")
+    return lines
