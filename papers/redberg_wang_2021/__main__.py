@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from threadpoolctl import threadpool_limits
 
 from expost._files import check_writable, written_whole
 from expost.exceptions import ExpostError
@@ -99,7 +100,11 @@ def _compute(experiment: Experiment, effort: Effort, out: Path, console: Console
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    # Thousands of small fits: threads inside each product of matrices would only wait for each other.
+    with (
+        threadpool_limits(1, user_api="blas"),
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
         task = progress.add_task(experiment.name, total=experiment.steps(effort))
         numbers = experiment.run(effort, lambda: progress.advance(task))
     save_numbers(experiment, numbers, effort, out / "results")
