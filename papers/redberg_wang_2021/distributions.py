@@ -12,22 +12,22 @@ from papers.redberg_wang_2021.experiment import Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     Fitted,
     bands,
+    cumulated,
     fit,
-    histogram,
     listed,
     ratios,
     read,
     rounded,
     summary,
 )
-from papers.redberg_wang_2021.plotting import OURS, PAPER, PAPER_ADAPTIVE, WORST, panels, share_steps
+from papers.redberg_wang_2021.plotting import OURS, PAPER, PAPER_ADAPTIVE, WORST, band_line, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # In powers of ten.
-LOSS_EDGES = np.linspace(-4.5, 0.5, 51)
-RATIO_EDGES = np.linspace(0.0, 3.0, 61)
+LOSSES = np.linspace(-4.0, 0.25, 86)
+RATIOS = np.linspace(0.0, 3.0, 61)
 COLOURS = {"independent": PAPER, "dependent": OURS, "independent_same_l2": PAPER_ADAPTIVE}
 Score = Callable[[Fitted], float]
 
@@ -42,7 +42,7 @@ def measure(
     method: str,
     scores: Mapping[str, Score],
 ) -> Numbers:
-    """Seeded releases of one plan: bands of their summaries, and histograms over the people."""
+    """Seeded releases of one plan: bands of their summaries, and distributions over the people."""
     rows, readings = [], []
     for seed in range(draws):
         fitted = fit(plan, X, y, seed)
@@ -52,15 +52,15 @@ def measure(
     return bands(rows) | {
         "sigma": rounded(plan.sigma),
         "l2": rounded(plan.l2),
-        "truths": histogram([np.log10(reading.truth + 1e-12) for reading in readings], LOSS_EDGES),
-        "uppers": histogram([np.log10(reading.upper) for reading in readings], LOSS_EDGES),
-        "ratios": histogram([np.log10(ratios(reading)) for reading in readings], RATIO_EDGES),
+        "truths": cumulated([np.log10(reading.truth + 1e-12) for reading in readings], LOSSES),
+        "uppers": cumulated([np.log10(reading.upper) for reading in readings], LOSSES),
+        "ratios": cumulated([np.log10(ratios(reading)) for reading in readings], RATIOS),
     }
 
 
-def edges() -> Numbers:
-    """The bins, for the file of numbers."""
-    return {"loss_edges": listed(LOSS_EDGES), "ratio_edges": listed(RATIO_EDGES)}
+def points() -> Numbers:
+    """Where the distributions are evaluated, for the file of numbers."""
+    return {"losses_at": listed(LOSSES), "ratios_at": listed(RATIOS)}
 
 
 def draw_pair(numbers: Numbers, labels: Mapping[str, str], *, worst: float | None) -> Figure:
@@ -69,51 +69,47 @@ def draw_pair(numbers: Numbers, labels: Mapping[str, str], *, worst: float | Non
     paper = {kind: label for kind, label in labels.items() if kind in ("independent", "dependent")}
     draw_losses(axes[0, 0], numbers, paper, worst=worst)
     draw_ratios(axes[0, 1], numbers, labels)
+    legend_above(figure, axes[0, 0])
     return figure
 
 
+def legend_above(figure: Figure, plane: "Axes") -> None:
+    """One legend for all panels, where it hides nothing."""
+    figure.legend(*plane.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+
+
 def draw_losses(plane: "Axes", numbers: Numbers, labels: Mapping[str, str], *, worst: float | None) -> None:
-    """The shares of people by true loss, filled, and by published bound, outlined."""
-    bins = numbers["loss_edges"]
+    """The share of people at or below a loss: dotted the true one, solid the published bound."""
+    x = numbers["losses_at"]
     for kind, label in labels.items():
-        colour = COLOURS[kind]
-        plane.stairs(
-            numbers[kind]["truths"]["middle"],
-            bins,
-            fill=True,
-            color=colour,
-            alpha=0.3,
-            label=f"true loss, {label}",
-        )
-        share_steps(plane, bins, numbers[kind]["uppers"], colour, f"bound, {label}")
+        band_line(plane, x, numbers[kind]["truths"], COLOURS[kind], f"true loss, {label}", linestyle=":")
+        band_line(plane, x, numbers[kind]["uppers"], COLOURS[kind], f"bound, {label}")
     if worst is not None:
-        plane.axvline(
-            np.log10(worst), color=WORST, linestyle="--", linewidth=2, label=f"promise, ε = {worst:g}"
-        )
-    powers(plane, bins)
+        promise = f"promise, ε = {worst:g}"
+        plane.axvline(np.log10(worst), color=WORST, linestyle="--", linewidth=2, label=promise)
+    powers(plane, x)
     plane.set_xlabel("privacy loss (log-odds)")
-    plane.set_ylabel("share of people per bin")
-    plane.legend(loc="upper left")
-    plane.set_ylim(0.0, 1.45 * plane.get_ylim()[1])
+    plane.set_ylabel("share of people at or below")
+    plane.set_ylim(0.0, 1.0)
 
 
 def draw_ratios(plane: "Axes", numbers: Numbers, labels: Mapping[str, str]) -> None:
-    """The shares of people by the ratio of bound and truth."""
+    """The share of people whose bound is at most so many times their true loss."""
+    x = numbers["ratios_at"]
     for kind, label in labels.items():
-        share_steps(plane, numbers["ratio_edges"], numbers[kind]["ratios"], COLOURS[kind], label)
-        plane.axvline(np.log10(numbers[kind]["ratio"][1]), color=COLOURS[kind], linestyle=":", linewidth=2)
-    plane.plot([], [], color="#555555", linestyle=":", label="median")
-    powers(plane, numbers["ratio_edges"])
+        band_line(plane, x, numbers[kind]["ratios"], COLOURS[kind], label)
+    powers(plane, x)
     plane.set_xlabel("bound over true loss")
-    plane.set_ylabel("share of people per bin")
-    plane.legend(loc="upper right")
+    plane.set_ylabel("share of people at or below")
+    plane.set_ylim(0.0, 1.0)
+    plane.legend(loc="lower right", fontsize=9.5)
 
 
-def powers(plane: "Axes", bins: Sequence[float]) -> None:
+def powers(plane: "Axes", points: Sequence[float]) -> None:
     """Label an axis of logarithms by the powers of ten themselves."""
-    ticks = np.arange(np.ceil(bins[0]), np.floor(bins[-1]) + 1)
+    ticks = np.arange(np.ceil(points[0]), np.floor(points[-1]) + 1)
     plane.set_xticks(ticks, [f"$10^{{{int(tick)}}}$" for tick in ticks])
-    plane.set_xlim(bins[0], bins[-1])
+    plane.set_xlim(points[0], points[-1])
 
 
 def overview(numbers: Numbers, labels: Mapping[str, str], *, score: str | None = "auc") -> list[str]:

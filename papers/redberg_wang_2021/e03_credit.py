@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 import expost
 from papers.datasets import credit
-from papers.redberg_wang_2021.distributions import draw_pair, edges, measure, overview
+from papers.redberg_wang_2021.distributions import draw_pair, measure, overview, points
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, own_auc, paper_plan
 
@@ -22,10 +22,10 @@ class Credit(Experiment):
     name = "03_credit"
     title = "Credit default at ε = 1: data-independent and data-dependent bounds"
     caption = (
-        "Left, the shares of the 30,000 clients by their true loss (filled) and by the bound published "
-        "about it (outlines), for the two ways of spending ε = 1; right, bound over truth. The "
-        "data-dependent bounds lie close to the losses; both are small because so little budget is left for "
-        "the model. Bands: 10% to 90% of the draws."
+        "Left, the share of the 30,000 clients whose true loss (dotted) and whose published bound (solid) "
+        "is at most so much, for the two ways of spending ε = 1: where solid lies close to dotted, the "
+        "bound says much. Right, bound over truth; the middle curve is the data-independent bound once λ is "
+        "as large as the data-dependent release demands. Bands: 10% to 90% of the draws."
     )
     needs = ("credit",)
 
@@ -38,7 +38,7 @@ class Credit(Experiment):
         table = credit()
         X, y = table.rows(), table.labels()
         draws = effort.pick(200, 4)
-        numbers: Numbers = {"rows": len(y), "features": X.shape[1], "draws": draws} | edges()
+        numbers: Numbers = {"rows": len(y), "features": X.shape[1], "draws": draws} | points()
         dependent = paper_plan(DEPENDENT, X.shape[1])
         plans = {
             "independent": paper_plan((1.0,), X.shape[1]),

@@ -94,7 +94,7 @@ class Sizes(Experiment):
             ),
             Claim(
                 "dependent-free-of-d",
-                "Nor does the data-dependent bound.",
+                "The data-dependent bound does not depend on the number of features either.",
                 over_d["dependent"] <= 1.3,
                 f"d = 2 to {FEATURES[-1]}: {over_d['dependent']:.2f}; it follows the true losses, which "
                 "grow with the error of the model",
@@ -119,7 +119,7 @@ class Sizes(Experiment):
                 rows = numbers[sizes]
                 band_line(plane, x, [row[kind] for row in rows], colour, label)
                 plane.plot(x, [row[f"{kind}_truth"][1] for row in rows], color=colour, linestyle=":")
-            plane.set_ylim(0.0, 2.1)
+            plane.set_ylim(0.0, 1.9)
             plane.set_ylabel(LOSS)
         axes[0, 0].set_xscale("log")
         axes[0, 0].set_xlabel(f"people in the table (d = {D})")

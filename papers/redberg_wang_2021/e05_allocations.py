@@ -5,13 +5,13 @@ from matplotlib.figure import Figure
 import expost
 from expost.plan import Plan
 from papers.datasets import credit
-from papers.redberg_wang_2021.distributions import draw_losses, draw_ratios, edges, measure
+from papers.redberg_wang_2021.distributions import draw_losses, draw_ratios, legend_above, measure, points
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, own_auc, paper_plan
 from papers.redberg_wang_2021.plotting import panels
 
 ALLOCATIONS = ((0.2, 0.7, 0.1), (0.4, 0.5, 0.1), (0.5, 0.25, 0.25), (0.8, 0.1, 0.1))
-LABELS = {"independent": "data-independent (1)", "dependent": "data-dependent"}
+LABELS = {"independent": "data-independent", "dependent": "data-dependent"}
 
 
 class Allocations(Experiment):
@@ -20,9 +20,10 @@ class Allocations(Experiment):
     name = "05_allocations"
     title = "Four ways to share the budget"
     caption = (
-        "From top to bottom the model's share of ε = 1 grows. Left, true losses (filled) and published "
-        "bounds (outlines); right, bound over truth. As the statistics get less, the data-dependent ratio "
-        "(blue) moves towards the data-independent one (orange)."
+        "From top to bottom the model's share of ε = 1 grows. Left, the share of clients whose true loss "
+        "(dotted) and published bound (solid) is at most so much; right, bound over truth. As the "
+        "statistics get less, the data-dependent curve (blue) moves towards the data-independent one "
+        "(orange). Bands: 10% to 90% of the draws."
     )
     needs = ("credit",)
 
@@ -44,7 +45,7 @@ class Allocations(Experiment):
         return {
             "rows": len(y),
             "draws": draws,
-            **edges(),
+            **points(),
             "independent": measured(paper_plan((1.0,), X.shape[1])),
             "independent_same_l2": measured(same),
             "allocations": [
@@ -88,8 +89,8 @@ class Allocations(Experiment):
             ),
             Claim(
                 "worse-in-sum",
-                "At (0.8, 0.1, 0.1) it is worse in all: the published losses, the report's cost included, "
-                "are larger than the data-independent bound.",
+                "At (0.8, 0.1, 0.1) the data-dependent release is worse in all: the published losses, the "
+                "report's cost included, are larger than the data-independent bound.",
                 last["total"][1] > independent["upper"][1],
                 f"median {last['total'][1]:.2g} against {independent['upper'][1]:.2g}",
             ),
@@ -109,11 +110,12 @@ class Allocations(Experiment):
         for planes, row in zip(axes, numbers["allocations"], strict=True):
             budgets = ", ".join(f"{budget:g}" for budget in row["budgets"])
             shown = numbers | {"dependent": row}
-            labels = LABELS | {"dependent": f"data-dependent ({budgets})"}
-            draw_losses(planes[0], shown, labels, worst=1.0)
-            draw_ratios(planes[1], shown, labels)
+            draw_losses(planes[0], shown, LABELS, worst=1.0)
+            draw_ratios(planes[1], shown, LABELS)
+            planes[0].set_title(f"data-dependent: {budgets}")
         for plane in axes[:-1].flat:
             plane.set_xlabel("")
+        legend_above(figure, axes[0, 0])
         return figure
 
     def text(self, numbers: Numbers) -> str:

@@ -12,7 +12,14 @@ from expost.mechanism import recover
 from expost.plan import Plan
 from expost.release import Release
 from papers.datasets import wine
-from papers.redberg_wang_2021.distributions import draw_losses, draw_ratios, edges, measure, overview
+from papers.redberg_wang_2021.distributions import (
+    draw_losses,
+    draw_ratios,
+    legend_above,
+    measure,
+    overview,
+    points,
+)
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, demanded_l2, fit, own_r_squared, rounded
 from papers.redberg_wang_2021.plotting import panels
@@ -27,9 +34,9 @@ class Wine(Experiment):
     name = "07_wine"
     title = "Wine quality, linear regression with the squared loss"
     caption = (
-        "Top, 1,599 red wines; bottom, 4,898 white ones. True losses (filled), published bounds (outlines) "
-        "and their ratio. There is no line for a promise: the squared loss has no worst case at any noise. "
-        "Bands: 10% to 90% of the draws."
+        "Top, 1,599 red wines; bottom, 4,898 white ones. Left, the share of wines whose true loss (dotted) "
+        "and published bound (solid) is at most so much; right, bound over truth. There is no line for a "
+        "promise: the squared loss has no worst case at any noise. Bands: 10% to 90% of the draws."
     )
     needs = ("wine",)
 
@@ -40,7 +47,7 @@ class Wine(Experiment):
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Noise as the paper's formulas give it for a slope and a curvature of one."""
         draws = effort.pick(500, 8)
-        numbers: Numbers = {"draws": draws} | edges()
+        numbers: Numbers = {"draws": draws} | points()
         for colour in COLOURS:
             table = wine(colour)
             X, y = table.rows(intercept=True), table.labels()
@@ -92,6 +99,7 @@ class Wine(Experiment):
             draw_losses(planes[0], shown, LABELS, worst=None)
             draw_ratios(planes[1], shown, LABELS)
             planes[0].set_title(f"{colour} wine")
+        legend_above(figure, axes[0, 0])
         return figure
 
     def text(self, numbers: Numbers) -> str:

@@ -219,7 +219,8 @@ class Comparison(Experiment):
             ),
             Claim(
                 "at-every-quality",
-                "The same is so at every budget of the paper's publications, for both and on every table.",
+                "For a model as good, both are told less at every budget of the paper's publications, on "
+                "every table.",
                 min(factor for factor, _, _ in everywhere.values()) > 1.0,
                 "least factor "
                 + ", ".join(

@@ -120,12 +120,10 @@ def band(values: Iterable[float]) -> list[Any]:
     return [rounded(point) if math.isfinite(point) else None for point in points]
 
 
-def histogram(draws: Sequence[FloatArray], edges: FloatArray) -> dict[str, list[Any]]:
-    """The share of people in each bin, as a band over draws; the end bins hold those beyond them too."""
-    clipped = [np.clip(draw, edges[0], edges[-1]) for draw in draws]
-    shares = np.array([np.histogram(draw, edges)[0] / len(draw) for draw in clipped])
-    low, middle, high = np.quantile(shares, [0.1, 0.5, 0.9], axis=0)
-    return {"low": listed(low), "middle": listed(middle), "high": listed(high)}
+def cumulated(draws: Sequence[FloatArray], points: FloatArray) -> list[list[float]]:
+    """The share of people at or below each point: its 10%, 50% and 90% point over the draws."""
+    shares = np.array([np.searchsorted(np.sort(draw), points, side="right") / len(draw) for draw in draws])
+    return [listed(row, 4) for row in np.quantile(shares, [0.1, 0.5, 0.9], axis=0).T]
 
 
 def paper_plan(

@@ -56,19 +56,6 @@ def band_line(
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def share_steps(
-    axes: "Axes",
-    edges: Sequence[float],
-    histogram: dict[str, list[float]],
-    colour: str,
-    label: str,
-    **line: Any,
-) -> None:
-    """A histogram as an outline, with its band over draws."""
-    axes.stairs(histogram["middle"], edges, color=colour, label=label, linewidth=2.2, **line)
-    axes.stairs(histogram["high"], edges, baseline=histogram["low"], color=colour, alpha=0.2, fill=True)
-
-
 def plain_ticks(axis: Any, ticks: Sequence[float]) -> None:
     """Write numbers and not powers on a logarithmic axis."""
     axis.set_ticks(list(ticks), [f"{tick:g}" for tick in ticks])
