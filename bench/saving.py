@@ -1,0 +1,25 @@
+"""The files of numbers that the documents quote: one per benchmark, in ``bench/results``."""
+
+import json
+from pathlib import Path
+
+from expost._files import written_whole
+
+RESULTS = Path(__file__).parent / "results"
+DIGITS = 6
+
+
+def save(path, document):
+    """Write what was measured, with digits enough to quote and no trace of when or where it was."""
+    with written_whole(Path(path)) as file:
+        file.write(json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {str(key): _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    return value
