@@ -24,7 +24,7 @@ from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting
 from papers.redberg_wang_2021.catalogue import EXPERIMENTS
 from papers.redberg_wang_2021.experiment import HERE, Effort, Experiment, load_document, save_numbers
-from papers.redberg_wang_2021.results import render
+from papers.redberg_wang_2021.results import AGAINST, render
 
 LOADERS: dict[str, tuple[Callable[[], DataSet], ...]] = {
     "credit": (credit,),
@@ -64,8 +64,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     effort = Effort(quick=options.quick)
     if not options.redraw:
         _load_data(chosen)
-        for experiment in chosen:
-            _compute(experiment, effort, out, console)
+        for number, experiment in enumerate(chosen, 1):
+            _compute(experiment, effort, out, console, place=f"{number}/{len(chosen)}")
     done = [
         experiment for experiment in EXPERIMENTS if (out / "results" / f"{experiment.name}.json").is_file()
     ]
@@ -91,7 +91,7 @@ def _load_data(chosen: Sequence[Experiment]) -> None:
                 raise ExpostError(f"{error} Without data: --only {able}.") from None
 
 
-def _compute(experiment: Experiment, effort: Effort, out: Path, console: Console) -> None:
+def _compute(experiment: Experiment, effort: Effort, out: Path, console: Console, *, place: str) -> None:
     started = time.monotonic()
     columns = (
         TextColumn("{task.description}"),
@@ -105,7 +105,7 @@ def _compute(experiment: Experiment, effort: Effort, out: Path, console: Console
         threadpool_limits(1, user_api="blas"),
         Progress(*columns, console=console, transient=True) as progress,
     ):
-        task = progress.add_task(experiment.name, total=experiment.steps(effort))
+        task = progress.add_task(f"{place} {experiment.name}", total=experiment.steps(effort))
         numbers = experiment.run(effort, lambda: progress.advance(task))
     save_numbers(experiment, numbers, effort, out / "results")
     console.print(f"{experiment.name}: {time.monotonic() - started:.1f} s", highlight=False)
@@ -117,7 +117,8 @@ def _verdicts(chosen: Sequence[Experiment], out: Path) -> Table:
         table.add_column(column)
     for experiment in chosen:
         for claim in load_document(experiment.name, out / "results")["claims"]:
-            verdict = "[green]holds[/green]" if claim["holds"] else "[yellow]does not hold[/yellow]"
+            against = f"[yellow]{AGAINST[claim['whose']]}[/yellow]"
+            verdict = "[green]holds[/green]" if claim["holds"] else against
             table.add_row(experiment.name, claim["whose"], claim["statement"], verdict)
     return table
 

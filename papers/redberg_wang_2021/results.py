@@ -40,7 +40,7 @@ def _introduction(documents: Sequence[Document]) -> str:
         lines += ["", "**A quick run with few draws of the noise: look at the verdicts, not at the digits.**"]
     lines += ["", _reception(documents)]
     if {"02_regularization", "09_comparison"} <= set(found):
-        lines += ["", _gains(found)]
+        lines += ["", _gains(found), "", _picture()]
     lines += [
         "",
         "A loss is the log-odds by which the release speaks for or against a person having been in the "
@@ -93,6 +93,15 @@ def _gains(found: Mapping[str, Any]) -> str:
             "- *No conditions*: no lower limit on λ, no budgets to share by hand, intervals with a lower "
             "end, sound for one record, for many, and for all at once.",
         ]
+    )
+
+
+def _picture() -> str:
+    return (
+        "![Loss told against the quality of the model, ours and the "
+        "paper's](figures/09_comparison.png)\n\n*What a person is told (up) for a model of a given quality "
+        "(across), on three tables: ours in solid blue and green, the paper's dashed. Down and to the right "
+        "is better; section 10 has the numbers.*"
     )
 
 
