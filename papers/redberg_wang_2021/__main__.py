@@ -87,7 +87,7 @@ def _load_data(chosen: Sequence[Experiment]) -> None:
             try:
                 load()
             except ExpostError as error:
-                able = " ".join(experiment.name[:2] for experiment in EXPERIMENTS if not experiment.needs)
+                able = " ".join(experiment.name for experiment in EXPERIMENTS if not experiment.needs)
                 raise ExpostError(f"{error} Without data: --only {able}.") from None
 
 
