@@ -39,7 +39,7 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
     plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, fit_intercept=fit_intercept)
     inside = Design(open_table(X[:n]), norm=1.0, fit_intercept=fit_intercept)
     outside = Design(open_table(X[n:]), norm=1.0, fit_intercept=fit_intercept)
-    release, private = perturb(plan, inside, y[:n], case.loss, noise=SeededNoise(d), regularizer=regularizer)
+    release, private = perturb(plan, inside, y[:n], noise=SeededNoise(d), regularizer=regularizer)
     A, theta = with_intercept(X, fit_intercept), release.coefficients
     here = log_density(theta, A[:n], y[:n], case, regularizer)
 
@@ -69,7 +69,7 @@ def test_a_loss_of_a_millionth_of_a_millionth_has_ten_digits(member):
     table = X if member else X[:-1]
     plan = calibrate(loss="logistic", sigma=0.5, l2=0.05, norm=50.0)
     design = Design(open_table(table), norm=50.0, fit_intercept=False)
-    _, private = perturb(plan, design, y[: len(table)], LogisticLoss(), noise=SeededNoise(1))
+    _, private = perturb(plan, design, y[: len(table)], noise=SeededNoise(1))
     one = Design(open_table(record), norm=50.0, fit_intercept=False)
     terms = ex_post_terms(private, one, np.ones(1), LogisticLoss(), member=member)
     with mpmath.workdps(60):
@@ -95,7 +95,7 @@ def test_an_impossible_member_costs_infinitely_much():
     X, y = rows_in_ball(rng, 5, 2, norm=0.1), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     design = Design(open_table(X), norm=100.0, fit_intercept=False)
     plan = calibrate(loss="squared", sigma=1.0, l2=0.1, norm=100.0)
-    _, private = perturb(plan, design, y, plan.loss, noise=SeededNoise(1))
+    _, private = perturb(plan, design, y, noise=SeededNoise(1))
     stranger = Design(open_table(np.array([[60.0, 80.0]])), norm=100.0, fit_intercept=False)
     assert ex_post_terms(private, stranger, np.zeros(1), plan.loss, member=True).loss[0] == np.inf
 
@@ -105,7 +105,7 @@ def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
     X, y = rows_in_ball(rng, 50_000, 12), rng.integers(0, 2, 50_000).astype(float)
     plan = calibrate(loss="logistic", sigma=2.0, l2=1.0, fit_intercept=True)
     design = Design(open_table(X), norm=1.0, fit_intercept=True)
-    _, private = perturb(plan, design, y, LogisticLoss(), noise=SeededNoise(1))
+    _, private = perturb(plan, design, y, noise=SeededNoise(1))
     losses = ex_post_terms(private, design, y, LogisticLoss(), member=True).loss
     for i in (0, 1, 24_999, 25_000, 49_999):
         one = Design(open_table(X[i : i + 1]), norm=1.0, fit_intercept=True)
@@ -149,6 +149,6 @@ def test_the_fitted_table_is_hardly_ever_called_implausible():
     alarms = 0
     for seed in range(200):
         design = Design(open_table(X), norm=1.0, fit_intercept=True)
-        release, _ = perturb(plan, design, y.astype(float), plan.loss, noise=SeededNoise(seed))
+        release, _ = perturb(plan, design, y.astype(float), noise=SeededNoise(seed))
         alarms += not plausible(recover(release, design, y.astype(float)), level=1e-3)
     assert alarms <= 6

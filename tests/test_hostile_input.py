@@ -74,13 +74,12 @@ def test_outcomes_that_are_not_numbers_are_refused(labels):
 def test_the_mechanism_refuses_a_design_that_the_plan_was_not_made_for():
     plan = expost.calibrate(loss="logistic", norm=1.0)
     table, y = open_table(X), Y.astype(float)
-    for design, loss in (
-        (Design(table, norm=100.0, fit_intercept=False), plan.loss),
-        (Design(table, norm=1.0, fit_intercept=True), plan.loss),
-        (Design(table, norm=1.0, fit_intercept=False), expost.PseudoHuber(1000.0)),
+    for design in (
+        Design(table, norm=100.0, fit_intercept=False),
+        Design(table, norm=1.0, fit_intercept=True),
     ):
-        with pytest.raises(ParameterError, match="`plan` must be made for this"):
-            perturb(plan, design, y, loss, noise=SeededNoise(0))
+        with pytest.raises(ParameterError, match="`plan` must be made for the norm and the intercept"):
+            perturb(plan, design, y, noise=SeededNoise(0))
 
 
 class Steep(expost.LogisticLoss):

@@ -8,7 +8,7 @@ import pytest
 from problems import CASES, rows_in_ball
 from scipy import stats
 
-from expost import LogisticLoss, calibrate, mechanism
+from expost import calibrate, mechanism
 from expost.design import Design
 from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.mechanism import perturb
@@ -41,7 +41,7 @@ def recovered():
     plan = calibrate(loss="logistic", sigma=3.0, l2=0.5)
     design = Design(open_table(X), norm=1.0, fit_intercept=False)
     source = SeededNoise(rng)
-    fits = [perturb(plan, design, y, LogisticLoss(), noise=source)[1] for _ in range(6000)]
+    fits = [perturb(plan, design, y, noise=source)[1] for _ in range(6000)]
     assert all(fit.gradient_norm <= max(1e-10 * (1 + 3.0 * np.sqrt(20)), fit.floor) for fit in fits)
     return np.array([-fit.gradient for fit in fits])
 
@@ -87,7 +87,7 @@ def test_a_solver_that_misses_releases_nothing_and_never_redraws(small, monkeypa
     noise = CountingNoise()
     plan = calibrate(loss="logistic", fit_intercept=True)
     with pytest.raises(SolverError, match="nothing is released"):
-        perturb(plan, design, y, LogisticLoss(), noise=noise)
+        perturb(plan, design, y, noise=noise)
     assert noise.calls == 1
 
 
@@ -95,15 +95,13 @@ def test_bad_labels_are_refused_before_anything_is_drawn(small):
     design, y = small
     noise = CountingNoise()
     with pytest.raises(DomainError, match=r"labels outside \{0, 1\}"):
-        perturb(calibrate(loss="logistic", fit_intercept=True), design, y + 0.5, LogisticLoss(), noise=noise)
+        perturb(calibrate(loss="logistic", fit_intercept=True), design, y + 0.5, noise=noise)
     assert noise.calls == 0
 
 
 def test_the_private_part_shows_nothing_and_goes_nowhere(small):
     design, y = small
-    _, private = perturb(
-        calibrate(loss="logistic", fit_intercept=True), design, y, LogisticLoss(), noise=CountingNoise()
-    )
+    _, private = perturb(calibrate(loss="logistic", fit_intercept=True), design, y, noise=CountingNoise())
     assert repr(private) == "PrivateFit(withheld)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(PrivateStateError, match="never leaves memory"):
@@ -112,8 +110,6 @@ def test_the_private_part_shows_nothing_and_goes_nowhere(small):
 
 def test_the_released_coefficients_cannot_be_changed(small):
     design, y = small
-    release, _ = perturb(
-        calibrate(loss="logistic", fit_intercept=True), design, y, LogisticLoss(), noise=CountingNoise()
-    )
+    release, _ = perturb(calibrate(loss="logistic", fit_intercept=True), design, y, noise=CountingNoise())
     with pytest.raises(ValueError, match="read-only"):
         release.coefficients[0] = 0.0

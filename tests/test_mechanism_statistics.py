@@ -7,7 +7,6 @@ from scipy import stats
 
 from expost import LogisticRegression, calibrate
 from expost.design import Design
-from expost.losses import LogisticLoss
 from expost.mechanism import perturb
 from expost.noise import SeededNoise
 from expost.tables import open_table
@@ -29,7 +28,7 @@ def fits():
     rng = np.random.default_rng(21)
     X, y = rows_in_ball(rng, 30, DIMENSION), CASES[0].labels(rng, 30)
     design, source = Design(open_table(X), norm=1.0, fit_intercept=False), SeededNoise(rng)
-    return [perturb(PLAN, design, y, LogisticLoss(), noise=source) for _ in range(FITS)]
+    return [perturb(PLAN, design, y, noise=source) for _ in range(FITS)]
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ class Reading:
 def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
     """Release a model of rows in the unit ball, with noise from a seed so that a run repeats itself."""
     design = Design(open_table(X), norm=plan.norm, fit_intercept=plan.fit_intercept)
-    release, private = perturb(plan, design, y, plan.loss, noise=SeededNoise(seed))
+    release, private = perturb(plan, design, y, noise=SeededNoise(seed))
     return Fitted(release, private, design, X, y)
 
 

@@ -12,7 +12,6 @@ from expost._typing import FloatArray
 from expost._validation import refuse
 from expost.design import Design
 from expost.exceptions import DomainError, PrivateStateError, SolverError
-from expost.losses import Loss
 from expost.noise import NoiseSource
 from expost.objective import Objective
 from expost.plan import Plan
@@ -50,7 +49,6 @@ def perturb(
     plan: Plan,
     design: Design,
     y: FloatArray,
-    loss: Loss,
     *,
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
@@ -82,8 +80,10 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    if loss != plan.loss or design.intercept != plan.fit_intercept or design.norm > plan.norm:
-        raise refuse("plan", "made for this loss, norm and intercept", type(plan.loss).__name__)
+    loss = plan.loss
+    if design.intercept != plan.fit_intercept or design.norm > plan.norm:
+        made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
+        raise refuse("plan", "made for the norm and the intercept of the design", made)
     if not np.all(loss.labels.contains(y)):
         raise DomainError(
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."

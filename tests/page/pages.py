@@ -106,7 +106,7 @@ def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, se
     classes = getattr(domain and domain.label, "classes", None)
     labels = encode_labels(y, loss=loss, classes=classes, rows=design.n_rows, domain=domain)
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
-    release, _ = perturb(plan, design, labels, loss, noise=SeededNoise(seed), regularizer=regularizer)
+    release, _ = perturb(plan, design, labels, noise=SeededNoise(seed), regularizer=regularizer)
     names = None if domain is None else domain.column_names
     return Publication.from_release(release, classes=classes, feature_names=names, domain=domain)
 

@@ -29,7 +29,6 @@ class Problem:
             self.plan,
             self.design[True],
             self.y[True],
-            self.loss,
             noise=SeededNoise(seed),
             regularizer=self.regularizer,
         )

@@ -87,7 +87,7 @@ def fit(
         raise typer.Exit(1)
     else:
         with errors.status("Drawing the noise and fitting"):
-            release, private = perturb(plan, design, labels, plan.loss, noise=noise_source(None))
+            release, private = perturb(plan, design, labels, noise=noise_source(None))
         with errors.status("Verifying and writing the publication"):
             publication = Publication.from_release(
                 release,

@@ -104,7 +104,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self._set_classes(y)
         labels = self._encode_labels(y, loss, table.n_rows)
         design = Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
-        release, private = perturb(plan, design, labels, loss, noise=noise, regularizer=self.regularizer)
+        release, private = perturb(plan, design, labels, noise=noise, regularizer=self.regularizer)
         intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
         self._set_coefficients(release.coefficients[: table.n_features], intercept)
         self.plan_ = release.plan
