@@ -117,7 +117,7 @@ class Comparison(Experiment):
                     }
                 found[f"{side} {kind}"] = curve
             numbers["tables"][train.name] = found
-        return numbers
+        return numbers | {"savings": savings(numbers["tables"])}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Better at the same budget, cheaper at the same quality."""
@@ -138,8 +138,8 @@ class Comparison(Experiment):
             name: (rows["ours dependent"]["ratio"][1], rows["paper dependent"]["ratio"][1])
             for name, rows in at.items()
         }
-        median = {name: savings(tables[name], "total") for name in ("credit", "adult")}
-        exposed = {name: savings(table, "total_max") for name, table in tables.items()}
+        median = {name: numbers["savings"]["median"][name] for name in ("credit", "adult")}
+        exposed = numbers["savings"]["most exposed"]
         everywhere = {
             f"{whose} on {name}": least_saving(table, whom)
             for name, table in tables.items()
@@ -273,7 +273,7 @@ class Comparison(Experiment):
             "told for a model of a given quality, and that is the figure. How many times less ours "
             "(independent) tells her, at the AUC that each of the paper's publications has at ε = 1:",
             "",
-            *savings_table(numbers["tables"]),
+            *savings_table(numbers["savings"]),
         ]
         infinite = [
             epsilon

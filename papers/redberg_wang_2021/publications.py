@@ -32,16 +32,22 @@ def splits() -> list[tuple[DataSet, DataSet]]:
     return [credit().split(0.8, 0), (adult("train"), adult("test")), kidney().split(0.7, 0)]
 
 
-def savings(table: Numbers, whom: str) -> dict[str, float]:
-    """How many times less a person is told by ours, at the AUC that each of the paper's has at ε = 1.
+def savings(tables: Numbers) -> dict[str, dict[str, dict[str, float]]]:
+    """How many times less ours tells a person, at the AUC that each of the paper's has at ε = 1.
 
-    ``whom`` is one of the values of :data:`WHOM`.
+    By whom it is told, then by table, then by the paper's publication.
     """
-    return {kind: _factor(table, table[f"paper {kind}"]["1"], whom) for kind in SHARES}
+    return {
+        whose: {
+            name: {kind: _factor(table, table[f"paper {kind}"]["1"], whom) for kind in SHARES}
+            for name, table in tables.items()
+        }
+        for whose, whom in WHOM.items()
+    }
 
 
 def least_saving(table: Numbers, whom: str) -> tuple[float, str, str]:
-    """The least such factor over all budgets, and where it is.
+    """The least such factor over all budgets, for one value of :data:`WHOM`, and where it is.
 
     Only where the paper's model is better than a coin and than our worst one, and its bound is finite.
     """
@@ -80,13 +86,13 @@ def overview_table(tables: Numbers, publications: Iterable[tuple[str, str]]) -> 
     return lines
 
 
-def savings_table(tables: Numbers) -> list[str]:
+def savings_table(saved: Numbers) -> list[str]:
     """How many times less ours tells, one line per table and person."""
     lines = [
         "| table | person | " + " | ".join(f"than the paper's {kind}" for kind in SHARES) + " |",
         "|---|---|" + "---:|" * len(SHARES),
     ]
-    for (name, table), (whose, whom) in product(tables.items(), WHOM.items()):
-        factors = savings(table, whom)
+    for name, whose in product(saved["median"], saved):
+        factors = saved[whose][name]
         lines.append(f"| {name} | {whose} | " + " | ".join(f"{factors[kind]:.2g}" for kind in SHARES) + " |")
     return lines

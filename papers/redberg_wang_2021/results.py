@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from papers.redberg_wang_2021.experiment import Experiment
-from papers.redberg_wang_2021.publications import savings
 
 Document = dict[str, Any]
 AGAINST = {
@@ -67,8 +66,8 @@ def _reception(documents: Sequence[Document]) -> str:
 
 def _gains(found: Mapping[str, Any]) -> str:
     tables = found["09_comparison"]["tables"]
-    median = {name: savings(tables[name], "total") for name in ("credit", "adult")}
-    exposed = {name: savings(table, "total_max") for name, table in tables.items()}
+    saved = found["09_comparison"]["savings"]
+    median = {name: saved["median"][name] for name in ("credit", "adult")}
     noise = [
         row["paper_sigma"] / row["ours_sigma"] for row in found["02_regularization"]["epsilons"].values()
     ]
@@ -88,8 +87,8 @@ def _gains(found: Mapping[str, Any]) -> str:
             + ", both without statistics.",
             "- *Smaller figures for the same model*: at the quality that the paper's publications have at "
             f"ε = 1, the median person is told {_range(median)} times less, and the most exposed one "
-            f"{_range(exposed)} times less. On the small kidney table the median patient is the exception; "
-            "section 10 says why.",
+            f"{_range(saved['most exposed'])} times less. On the small kidney table the median patient is "
+            "the exception; section 10 says why.",
             "- *No conditions*: no lower limit on λ, no budgets to share by hand, intervals with a lower "
             "end, sound for one record, for many, and for all at once.",
         ]
