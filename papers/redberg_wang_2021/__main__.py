@@ -23,8 +23,15 @@ from expost.exceptions import ExpostError
 from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting
 from papers.redberg_wang_2021.catalogue import EXPERIMENTS
-from papers.redberg_wang_2021.experiment import HERE, Effort, Experiment, load_document, save_numbers
-from papers.redberg_wang_2021.results import AGAINST, render
+from papers.redberg_wang_2021.experiment import (
+    HERE,
+    Effort,
+    Experiment,
+    load_document,
+    save_numbers,
+    verdict,
+)
+from papers.redberg_wang_2021.results import render
 
 LOADERS: dict[str, tuple[Callable[[], DataSet], ...]] = {
     "credit": (credit,),
@@ -117,9 +124,9 @@ def _verdicts(chosen: Sequence[Experiment], out: Path) -> Table:
         table.add_column(column)
     for experiment in chosen:
         for claim in load_document(experiment.name, out / "results")["claims"]:
-            against = f"[yellow]{AGAINST[claim['whose']]}[/yellow]"
-            verdict = "[green]holds[/green]" if claim["holds"] else against
-            table.add_row(experiment.name, claim["whose"], claim["statement"], verdict)
+            colour = "green" if claim["holds"] else "yellow"
+            outcome = f"[{colour}]{verdict(claim['holds'], claim['whose'])}[/{colour}]"
+            table.add_row(experiment.number, claim["whose"], claim["statement"], outcome)
     return table
 
 

@@ -20,7 +20,7 @@ from papers.redberg_wang_2021.measuring import (
     rounded,
     summary,
 )
-from papers.redberg_wang_2021.plotting import OURS, PAPER, PAPER_ADAPTIVE, WORST, band_line, panels
+from papers.redberg_wang_2021.plotting import PAPER, PAPER_ADAPTIVE, PAPER_DEPENDENT, WORST, band_line, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 # In powers of ten.
 LOSSES = np.linspace(-4.0, 0.25, 86)
 RATIOS = np.linspace(0.0, 3.0, 61)
-COLOURS = {"independent": PAPER, "dependent": OURS, "independent_same_l2": PAPER_ADAPTIVE}
+COLOURS = {
+    "independent": PAPER,
+    "dependent": PAPER_DEPENDENT,
+    "independent_same_l2": PAPER_ADAPTIVE,
+    "dependent_small_l2": WORST,
+}
 Score = Callable[[Fitted], float]
 
 

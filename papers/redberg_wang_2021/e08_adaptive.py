@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.special import ndtri
 
 import expost
 from expost._typing import FloatArray
@@ -47,13 +48,14 @@ LINES = {
 class Adaptive(Experiment):
     """Where it pays to publish a noisy smallest eigenvalue."""
 
+    number = "8b"
     name = "08_adaptive"
     title = "The adaptive report, for which the draft has no experiments"
     caption = (
         "Left, how far the bound on the leverage term lies above the term itself; right, the whole bound "
-        "over the whole loss. The smallest eigenvalue helps in the shaded window: it is already far above "
-        "λ, and the noise of the Hessian, τσ₃, still hides it. Before, there is nothing to find; after, the "
-        "noisy Hessian alone finds it. Bands: 10% to 90% of the draws."
+        "over the whole loss. The smallest eigenvalue helps in the shaded window, where λ̂ can see it and "
+        "the noise of the Hessian, τσ₃, still hides it. Before, there is nothing to find; after, the noisy "
+        "Hessian alone finds it. Bands: 10% to 90% of the draws."
     )
 
     def sizes(self, effort: Effort) -> tuple[int, ...]:
@@ -65,7 +67,7 @@ class Adaptive(Experiment):
 
     def steps(self, effort: Effort) -> int:
         """One per release."""
-        return len(self.sizes(effort)) * len(LINES) * effort.pick(8, 2)
+        return len(self.sizes(effort)) * len(LINES) * effort.pick(20, 2)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Every kind of report at the same total, on well-conditioned data of growing size."""
@@ -78,7 +80,7 @@ class Adaptive(Experiment):
         }
         adaptive = plans["adaptive"]
         assert adaptive.sigma_hessian is not None
-        draws = effort.pick(8, 2)
+        draws = effort.pick(20, 2)
         rows = []
         for n in self.sizes(effort):
             found: dict[str, list[float]] = {key: [] for kind in LINES for key in (kind, f"{kind}_leverage")}
@@ -108,8 +110,9 @@ class Adaptive(Experiment):
         rows = numbers["sizes"]
         last = rows[-1]
         gains = {row["rows"]: 1.0 - row["adaptive"][1] / row["dependent"][1] for row in rows}
-        best = max(gains, key=lambda n: gains[n])
-        worst = min(gains.values())
+        low, high = _window(numbers)
+        inside = {row["rows"]: gains[row["rows"]] for row in rows if low <= row["smallest"][1] <= high}
+        outside = [gain for n, gain in gains.items() if n not in inside]
         return [
             Claim(
                 "leverage-factor",
@@ -128,17 +131,18 @@ class Adaptive(Experiment):
             ),
             Claim(
                 "wins-in-the-window",
-                "The adaptive report is sharper than the dependent one where λ ≪ λ_min(H) < τσ₃ (by 10% or "
-                "more).",
-                gains[best] >= 0.1,
-                f"{gains[best]:.0%} at n = {best:,}",
+                "The adaptive report is sharper than the dependent one where the smallest eigenvalue is "
+                "above what λ̂ can see and below what the noise of the Hessian hides (by 5% or more).",
+                min(inside.values()) >= 0.05,
+                f"λ_min between {low:.0f} and {high:.0f}: "
+                + ", ".join(f"{gain:.0%} (n = {n:,})" for n, gain in inside.items()),
                 whose="ours",
             ),
             Claim(
                 "costs-little-elsewhere",
                 "Elsewhere the adaptive report loses little against the dependent one (at most 5%).",
-                worst >= -0.05,
-                f"at most {-worst:.1%}",
+                min(outside) >= -0.05,
+                f"at most {-min(outside):.1%}",
                 whose="ours",
             ),
         ]
@@ -149,8 +153,7 @@ class Adaptive(Experiment):
         rows = numbers["sizes"]
         x = [row["rows"] for row in rows]
         smallest = [row["smallest"][1] for row in rows]
-        # Where the eigenvalue has risen well above the regularisation, and above the Hessian's noise.
-        window = np.interp(np.log([4.0 * numbers["l2"], numbers["hidden"]]), np.log(smallest), np.log(x))
+        window = np.interp(np.log(_window(numbers)), np.log(smallest), np.log(x))
         for plane, suffix in zip(axes[0], ("_leverage", ""), strict=True):
             for kind, (label, colour, style) in LINES.items():
                 band_line(plane, x, [row[f"{kind}{suffix}"] for row in rows], colour, label, linestyle=style)
@@ -171,8 +174,8 @@ class Adaptive(Experiment):
             "measured once there are many people. All reports at a total of ε = 1, δ = 1e-6: the paper's "
             "with budgets (0.4, 0.3, 0.3) and (0.4, 0.3, 0.2, 0.1), ours with their default splits. Ours "
             f"have λ = {numbers['l2']:.3g}, and the noise of the Hessian hides eigenvalues below τσ₃ = "
-            f"{numbers['hidden']:.0f}, that of λ̂ those below {4.9 * numbers['sigma_eigenvalue']:.0f}. "
-            f"Medians over {numbers['draws']} draws of the median bound over truth:",
+            f"{numbers['hidden']:.0f}, that of λ̂ those below {_window(numbers)[0]:.0f}. Medians over "
+            f"{numbers['draws']} draws of the median bound over truth:",
             "",
             "| n | λ_min(H) | paper, dependent | paper, adaptive | ours, leverage | ours, dependent | "
             "ours, adaptive |",
@@ -188,6 +191,11 @@ class Adaptive(Experiment):
             "equal quality of the model is the next experiment.",
         ]
         return "\n".join(lines)
+
+
+def _window(numbers: Numbers) -> tuple[float, float]:
+    """The smallest eigenvalues that the noise of λ̂ lets through and the noise of the Hessian hides."""
+    return -float(ndtri(RHO)) * numbers["sigma_eigenvalue"], numbers["hidden"]
 
 
 def _coin_flips(n: int, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -11,8 +11,8 @@ from papers.redberg_wang_2021.linear import FEATURES, ROWS, D, N, regularization
 from papers.redberg_wang_2021.plotting import (
     LOSS,
     OURS,
-    OURS_LEVERAGE,
     PAPER,
+    PAPER_ADAPTIVE,
     PAPER_DEPENDENT,
     band_line,
     panels,
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = {
-    "squared": ("squared, data-independent", PAPER_DEPENDENT),
+    "squared": ("squared, data-independent", PAPER_ADAPTIVE),
     "pseudo_huber": ("pseudo-Huber, data-independent", PAPER),
-    "pseudo_huber_dependent": ("pseudo-Huber, data-dependent", OURS_LEVERAGE),
+    "pseudo_huber_dependent": ("pseudo-Huber, data-dependent", PAPER_DEPENDENT),
     "ours": ("pseudo-Huber, ours", OURS),
 }
 
@@ -33,6 +33,7 @@ KINDS = {
 class Linear(Experiment):
     """The earlier experiments with an outcome that is a number."""
 
+    number = "8a"
     name = "08_linear"
     title = "Linear regression, for which the draft has no experiments"
     caption = (
@@ -67,11 +68,14 @@ class Linear(Experiment):
             loss: regularization[loss]["star"][1] - regularization[loss]["curve"][0][1]
             for loss in ("squared", "pseudo_huber")
         }
-        level = max(
-            max(row["pseudo_huber"][1] for row in rows) / min(row["pseudo_huber"][1] for row in rows)
-            for rows in (numbers["by_rows"], [row for row in numbers["by_features"] if row["features"] > 1])
-        )
-        squared = [row["squared"][1] for row in numbers["by_features"] if row["features"] > 1]
+        several = [row for row in numbers["by_features"] if row["features"] > 1]
+        spread = {
+            loss: [
+                max(row[loss][1] for row in rows) / min(row[loss][1] for row in rows)
+                for rows in (numbers["by_rows"], several)
+            ]
+            for loss in ("pseudo_huber", "squared")
+        }
         found = numbers["wine"]
         sharper = {
             colour: (found[colour][1]["ratio"][1], found[colour][0]["ratio"][1])
@@ -84,22 +88,31 @@ class Linear(Experiment):
                 "not-worse",
                 "Stronger regularisation does not worsen linear regression either.",
                 max(worse.values()) <= 0.0,
-                "error at the demanded λ less error at the least: "
-                + ", ".join(f"{change:+.2f} ({loss.replace('_', '-')})" for loss, change in worse.items()),
+                "error over spread of y, at the least and at the demanded λ: "
+                + ", ".join(
+                    f"{regularization[loss]['curve'][0][1]:.1f} and {regularization[loss]['star'][1]:.2f} "
+                    f"({loss.replace('_', '-')})"
+                    for loss in worse
+                )
+                + "; always predicting the mean has 1",
+                whose="extension",
             ),
             Claim(
                 "pseudo-huber-level",
                 "With the pseudo-Huber loss the largest data-independent bound depends neither on n nor on "
                 "d (within 30%).",
-                level <= 1.3,
-                f"largest over smallest {level:.2f}",
+                max(spread["pseudo_huber"]) <= 1.3,
+                "largest over smallest {:.2f} over n and {:.2f} over d".format(*spread["pseudo_huber"]),
+                whose="extension",
             ),
             Claim(
                 "squared-level",
                 "With the squared loss the largest data-independent bound depends neither on n nor on d.",
-                max(squared) / min(squared) <= 1.3,
-                f"it grows with d, from {min(squared):.2g} to {max(squared):.2g}: nothing limits the pull "
-                "of a record",
+                max(spread["squared"]) <= 1.3,
+                "largest over smallest {:.1f} over n and {:.1f} over d: nothing limits a record's pull".format(
+                    *spread["squared"]
+                ),
+                whose="extension",
             ),
             Claim(
                 "dependent-sharper",
@@ -110,6 +123,7 @@ class Linear(Experiment):
                     f"{colour}: {dependent:.2f} against {independent:.1f}"
                     for colour, (dependent, independent) in sharper.items()
                 ),
+                whose="extension",
             ),
             Claim(
                 "ours-better",
@@ -145,10 +159,10 @@ class Linear(Experiment):
             x = [row[key] for row in rows]
             for kind, (name, colour) in KINDS.items():
                 band_line(plane, x, [row[kind] for row in rows], colour, name)
-                plane.plot(x, [row[f"{kind}_truth"][1] for row in rows], color=colour, linestyle=":")
+                band_line(plane, x, [row[f"{kind}_truth"] for row in rows], colour, "", linestyle=":")
             plane.set(xlabel=label, ylabel=LOSS, yscale="log")
         axes[0, 1].set_xscale("log")
-        axes[0, 1].legend(loc="upper right", ncols=1, fontsize=9)
+        axes[0, 1].legend(loc="upper right", ncols=1, fontsize=10.5)
         axes[0, 1].set_ylim(top=60.0)
         self._draw_wine(axes[1, 1], numbers["wine"])
         return figure
@@ -162,6 +176,8 @@ class Linear(Experiment):
             plane.plot(
                 row["demanded_inflation"], row["star"][1], "*", color=colour, markersize=16, mec="white"
             )
+        low, middle, high = numbers["ours"]
+        plane.errorbar(numbers["ours_inflation"], middle, [[middle - low], [high - middle]], color=OURS)
         plane.plot(
             numbers["ours_inflation"],
             numbers["ours"][1],
@@ -181,10 +197,14 @@ class Linear(Experiment):
     def _draw_wine(plane: "Axes", found: Numbers) -> None:
         names = [row["name"] for row in found["red"]]
         places = np.arange(len(names))
-        for offset, colour, shade in ((-0.18, "red", PAPER), (0.18, "white", PAPER_DEPENDENT)):
+        shades = [PAPER if row["name"].startswith("paper") else OURS for row in found["red"]]
+        for offset, colour, hatch in ((-0.18, "red", ""), (0.18, "white", "///")):
             middle = np.array([row["ratio"] for row in found[colour]])
             error = np.abs(middle[:, [0, 2]] - middle[:, [1]]).T
-            plane.bar(places + offset, middle[:, 1], 0.34, yerr=error, color=shade, label=f"{colour} wine")
+            bars = plane.bar(places + offset, middle[:, 1], 0.34, yerr=error, color=shades)
+            for bar in bars:
+                bar.set(hatch=hatch, edgecolor="white")
+            plane.bar(0, 0, color="#777777", hatch=hatch, edgecolor="white", label=f"{colour} wine")
         plane.set_xticks(places, names, rotation=25, ha="right", fontsize=10)
         plane.set(ylabel="median bound over true loss", yscale="log", ylim=(1.0, 200.0))
         plain_ticks(plane.yaxis, (1, 2, 5, 10, 20, 50, 100))

@@ -35,11 +35,33 @@ class Claim:
 
     name: str
     statement: str
-    holds: bool
+    holds: bool | None
+    """None where it holds in part, or under one reading of what the paper leaves open and not another."""
     measured: str
     whose: str = "paper"
-    """Who says so: ``"paper"`` or ``"ours"``. For a formula of the paper, what it is if it does not hold:
-    ``"erratum"`` if wrong as printed, ``"loose"`` if looser than need be."""
+    """``"paper"`` for what the paper says, ``"extension"`` for the same where the paper has no experiment,
+    ``"ours"`` for what we say. For a formula of the paper, what it is if it does not hold: ``"erratum"`` for
+    one that does not stand as printed, ``"loose"`` for one that is looser than need be."""
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        return verdict(self.holds, self.whose)
+
+
+def verdict(holds: bool | None, whose: str) -> str:
+    """The outcome of a claim in words."""
+    if holds is None:
+        return "holds in part"
+    if holds:
+        return "holds"
+    against = {"erratum": "does not stand as printed", "loose": "looser than need be"}
+    return against.get(whose, "does not hold")
+
+
+def agreed(*verdicts: bool) -> bool | None:
+    """True or False where all readings agree, None where they do not."""
+    return all(verdicts) if len(set(verdicts)) == 1 else None
 
 
 class Experiment(ABC):
@@ -48,8 +70,10 @@ class Experiment(ABC):
     So they can be made again from the file of numbers, without computing anything.
     """
 
+    number: ClassVar[str]
+    """Its place in the list of experiments, as on the page."""
     name: ClassVar[str]
-    """How its files are called: a two-digit number, an underscore, a word."""
+    """How its files are called."""
     title: ClassVar[str]
     caption: ClassVar[str]
     """What to see in the figure."""

@@ -106,8 +106,11 @@ def ratios(reading: Reading) -> FloatArray:
 
 
 def bands(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """For each figure its 10%, 50% and 90% point over the draws."""
-    return {key: band([row[key] for row in rows]) for key in rows[0]}
+    """For each figure its 10%, 50% and 90% point over the draws, and for the largest loss its largest."""
+    return {key: band([row[key] for row in rows]) for key in rows[0]} | {
+        "exceeded": max(row["exceeded"] for row in rows),
+        "truth_largest": rounded(max(row["truth_max"] for row in rows)),
+    }
 
 
 def band(values: Iterable[float]) -> list[Any]:

@@ -1,8 +1,8 @@
-"""Publications to compare: their plans, their tables, and what is told at the same quality of the model."""
+"""Publications to compare: their plans, their tables, and what they tell for models of one quality."""
 
 import math
-from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -14,17 +14,37 @@ from papers.redberg_wang_2021.measuring import DELTA, paper_plan, rounded
 
 EPSILON = 1.0
 SHARES = {"independent": (1.0,), "dependent": (0.2, 0.7, 0.1), "adaptive": (0.2, 0.6, 0.1, 0.1)}
-"""The paper's allocation, and one for its adaptive report, for which it states none."""
+"""The paper's allocation, and one of our choice for its adaptive report, for which it states none."""
+OUR_L2 = "independent, our λ"
+"""The paper's release, noise and reading, with the λ of our rule: one half of its σ."""
+PAPER_SPLIT = "dependent, split 0.02"
+"""Ours with about as little left for the model as in the paper's allocation, and λ one half of its σ too."""
+OURS = ("independent", "leverage", "dependent", "adaptive")
+PAPERS = ("independent", OUR_L2, "dependent", "adaptive")
+PUBLICATIONS = (
+    *(("ours", kind) for kind in OURS),
+    ("ours", PAPER_SPLIT),
+    *(("paper", kind) for kind in PAPERS),
+)
 WHOM = {"median": "total", "most exposed": "total_max"}
 """Two people, and what they are told the whole publication cost them."""
+USABLE = 0.6
+"""The AUC below which a model is too close to a coin to be compared."""
 
 
 def plan_of(side: str, kind: str, epsilon: float, dimension: int) -> Plan:
-    """Our default, or the paper's recipe, for one total budget."""
-    if side == "ours":
+    """Our default, or the paper's recipe, for one total budget; or a mixture of the two."""
+    if side == "ours" and kind != PAPER_SPLIT:
         return expost.calibrate(epsilon=epsilon, delta=DELTA, report=kind)
-    shares = SHARES[kind]
-    return paper_plan([epsilon * share for share in shares], dimension, delta=DELTA / len(shares))
+    if side == "ours":
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "report": "dependent", "split": 0.02}
+        return expost.calibrate(**budget, l2=0.5 * expost.calibrate(**budget).sigma)
+    shares = SHARES["independent" if kind == OUR_L2 else kind]
+    plan = paper_plan([epsilon * share for share in shares], dimension, delta=DELTA / len(shares))
+    if kind != OUR_L2:
+        return plan
+    l2 = max(plan.l2, 0.5 * plan.sigma)
+    return expost.calibrate(epsilon=epsilon, delta=DELTA, l2=l2, calibration="kifer2012")
 
 
 def splits() -> list[tuple[DataSet, DataSet]]:
@@ -32,14 +52,14 @@ def splits() -> list[tuple[DataSet, DataSet]]:
     return [credit().split(0.8, 0), (adult("train"), adult("test")), kidney().split(0.7, 0)]
 
 
-def savings(tables: Numbers) -> dict[str, dict[str, dict[str, float]]]:
-    """How many times less ours tells a person, at the AUC that each of the paper's has at ε = 1.
+def savings(tables: Numbers) -> Numbers:
+    """How many times less ours tells than the paper's at ε = 1, where ours is of the same kind and quality.
 
-    By whom it is told, then by table, then by the paper's publication.
+    By whom it is told, then by table, then by the paper's publication; None where its model is of no use.
     """
     return {
         whose: {
-            name: {kind: _factor(table, table[f"paper {kind}"]["1"], whom) for kind in SHARES}
+            name: {kind: _factor(table, kind, table[f"paper {kind}"]["1"], whom) for kind in PAPERS}
             for name, table in tables.items()
         }
         for whose, whom in WHOM.items()
@@ -47,52 +67,72 @@ def savings(tables: Numbers) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def least_saving(table: Numbers, whom: str) -> tuple[float, str, str]:
-    """The least such factor over all budgets, for one value of :data:`WHOM`, and where it is.
-
-    Only where the paper's model is better than a coin and than our worst one, and its bound is finite.
-    """
-    worst = min(row["auc"][1] for row in table["ours independent"].values())
-    return min(
-        (_factor(table, row, whom), kind, epsilon)
+    """The least such factor over the paper's own publications and all budgets, and where it is."""
+    found = [
+        (_factor(table, kind, row, whom), kind, epsilon)
         for kind in SHARES
         for epsilon, row in table[f"paper {kind}"].items()
-        if row["auc"][1] >= max(worst, 0.55) and row[whom][1] is not None
-    )
+        if row[whom][1] is not None
+    ]
+    return min((factor, kind, epsilon) for factor, kind, epsilon in found if factor is not None)
 
 
-def _factor(table: Numbers, theirs: Numbers, whom: str) -> float:
-    ours = table["ours independent"].values()
-    scores = np.maximum.accumulate([row["auc"][1] for row in ours])
-    told = np.log([row[whom][1] for row in ours])
-    same = float(np.interp(theirs["auc"][1], scores, told))
-    return rounded(theirs[whom][1] / math.exp(same), 3)
+def promises(tables: Numbers) -> Numbers:
+    """The ε at which ours, of the same kind, is as good as the paper's at ε = 1."""
+    return {
+        name: {kind: _at_same_quality(table, kind, table[f"paper {kind}"]["1"], None) for kind in SHARES}
+        for name, table in tables.items()
+    }
 
 
-def overview_table(tables: Numbers, publications: Iterable[tuple[str, str]]) -> list[str]:
+def _factor(table: Numbers, kind: str, theirs: Numbers, whom: str) -> float | None:
+    told = _at_same_quality(table, kind, theirs, whom)
+    return None if told is None else rounded(theirs[whom][1] / told, 3)
+
+
+def _at_same_quality(table: Numbers, kind: str, theirs: Numbers, whom: str | None) -> float | None:
+    """What ours of the same kind tells, or promises, where it is as good; between points by logarithms."""
+    ours = table[f"ours {kind.partition(',')[0]}"]
+    scores = np.maximum.accumulate([row["auc"][1] for row in ours.values()])
+    score = theirs["auc"][1]
+    if score < max(USABLE, scores[0]):
+        return None
+    figures = [float(epsilon) if whom is None else row[whom][1] for epsilon, row in ours.items()]
+    return rounded(math.exp(float(np.interp(score, scores, np.log(figures)))), 3)
+
+
+def overview_table(tables: Numbers) -> list[str]:
     """One line per table and publication at ε = 1."""
     lines = [
-        "| table | publication | AUC | true loss | median bound | 95% of bounds below | largest bound "
-        "| bound / truth | the same file read as the paper does | total |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| table | publication | AUC (10% to 90% of draws) | true loss | median bound | 95% of bounds "
+        "below | largest bound | bound / truth, read our way | read the paper's way | total, median | "
+        "total, largest |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for (name, table), (side, kind) in product(tables.items(), publications):
+    for (name, table), (side, kind) in product(tables.items(), PUBLICATIONS):
         row = table[f"{side} {kind}"]["1"]
         label = f"**ours, {kind}**" if side == "ours" else f"paper's, {kind}"
-        cells = " | ".join(f"{row[key][1]:.2g}" for key in ("truth", "upper", "upper_95", "upper_max"))
-        lines.append(
-            f"| {name} | {label} | {row['auc'][1]:.3f} | {cells} | {row['ratio'][1]:.3g} | "
-            f"{row['paper_ratio'][1]:.3g} | {row['total'][1]:.2g} |"
-        )
+        low, middle, high = row["auc"]
+        keys = ("truth", "upper", "upper_95", "upper_max", "our_ratio", "paper_ratio", "total", "total_max")
+        cells = " | ".join(f"{row[key][1]:.2g}" for key in keys)
+        lines.append(f"| {name} | {label} | {middle:.3f} ({low:.2f}–{high:.2f}) | {cells} |")
     return lines
 
 
-def savings_table(saved: Numbers) -> list[str]:
-    """How many times less ours tells, one line per table and person."""
+def savings_table(saved: Numbers, promised: Numbers) -> list[str]:
+    """How many times less ours tells, and what it promises, one line per table."""
     lines = [
-        "| table | person | " + " | ".join(f"than the paper's {kind}" for kind in SHARES) + " |",
-        "|---|---|" + "---:|" * len(SHARES),
+        "| table | told | " + " | ".join(f"than the paper's {kind}" for kind in PAPERS) + " |",
+        "|---|---|" + "---:|" * len(PAPERS),
     ]
-    for name, whose in product(saved["median"], saved):
-        factors = saved[whose][name]
-        lines.append(f"| {name} | {whose} | " + " | ".join(f"{factors[kind]:.2g}" for kind in SHARES) + " |")
+    for name, whose in product(promised, saved):
+        cells = " | ".join(_shown(saved[whose][name][kind]) for kind in PAPERS)
+        lines.append(f"| {name} | {whose} person: times less | {cells} |")
+    for name, row in promised.items():
+        cells = " | ".join(_shown(row.get(kind)) for kind in PAPERS)
+        lines.append(f"| {name} | promise: our ε for its 1 | {cells} |")
     return lines
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
