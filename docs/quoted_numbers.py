@@ -177,7 +177,7 @@ def utility_encodings(document: Document) -> str:
     require(abs(plain["adult"] - given["adult"]) < 0.001, "the comparison on Adult is like for like")
     return paragraph(
         "The figures of DP-SGD are given, not measured by the benchmark. The credit bounds count the delay "
-        f"codes of zero and below as no delay. That lifts the model without privacy to "
+        "codes of zero and below as no delay. That lifts the model without privacy to "
         f"{plain['credit']:.3f}, where the figures of DP-SGD come from an encoding with "
         f"{given['credit']:.3f}: on credit the comparison is a little in our favour. On Adult it is like for "
         f"like, at {plain['adult']:.3f}."
@@ -259,8 +259,8 @@ def audit_regularisations(document: Document) -> str:
     (trials,) = {row["trials"] for row in rows}
     opening = (
         f"Logistic loss, rows of norm 1, δ = {short(document['delta'])}, the noise that `calibrate` chooses; "
-        f"one coefficient, seed {document['seed']}, {trials} random pairs after the structured ones "
-        "(`python -m bench.audit`)."
+        f"one coefficient, seed {document['seed']}, {trials} random pairs after the structured ones (`python "
+        "-m bench.audit`)."
     )
     cells = [
         [f"{row['epsilon']:g}", f"{row['l2']:g}", f"{row['sigma']:.4f}", share(row["share"])] for row in rows
@@ -300,8 +300,8 @@ def audit_others(document: Document) -> str:
     (saved,) = {saved_noise(row) for row in free}
     closing = (
         "Where the label does not fix the sign of the slope, the certificate allows the sign to follow the "
-        "noise, which counts both of its tails; the data found use one. That factor of 2 in δ is "
-        f"{saved} in σ."
+        f"noise, which counts both of its tails; the data found use one. That factor of 2 in δ is {saved} in "
+        "σ."
     )
     header = "loss | published beside the model | audited δ / certified δ"
     return f"{opening}\n\n{table(header, cells, left=2)}\n\n{paragraph(closing)}"
@@ -391,7 +391,12 @@ def comparison(document: Document) -> str:
     numbers = document["numbers"]
     found = numbers["tables"]["credit"]
     ours, theirs = (
-        {key.partition(" ")[2]: curve["1"] for key, curve in found.items() if key.startswith(f"{side} ")}
+        {
+            key.partition(" ")[2]: curve["1"]
+            for key, curve in found.items()
+            # Mixtures of the two recipes have a comma, and are for the page of results.
+            if key.startswith(f"{side} ") and "," not in key
+        }
         for side in ("ours", "paper")
     )
     check_comparison(ours, theirs)
@@ -401,25 +406,25 @@ def comparison(document: Document) -> str:
         f"over people and over {found['draws']} draws of the noise:"
     )
     header = (
-        "report | test AUC | true loss | bound | 95% of bounds below | bound / truth | "
-        "the same, read as the paper does | total"
+        "report | test AUC | true loss | bound | 95% of bounds below | bound / truth, read our way | read "
+        "the paper's way | total"
     )
     cells = [
         [f"{kind}, {whose}", f"{row['auc'][1]:.3f}"]
         + [f"{row[key][1]:#.2g}" for key in ("truth", "upper", "upper_95")]
-        + [f"{row['ratio'][1]:.1f}", f"{row['paper_ratio'][1]:.1f}", f"{row['total'][1]:#.2g}"]
+        + [f"{row['our_ratio'][1]:.1f}", f"{row['paper_ratio'][1]:.1f}", f"{row['total'][1]:#.2g}"]
         for whose, rows in (("ours", ours), ("the paper's recipe", theirs))
         for kind, row in rows.items()
     ]
     factors = [row["sigma"] / ours[kind]["sigma"] for kind, row in theirs.items()]
     seen = (
-        "Reading the same file, our bound is never above the paper's. Without statistics it is also closer "
-        "to the truth of its own model than the paper's is. At the same promise the paper's recipe adds "
-        f"{min(factors):.1f} to {max(factors):.1f} times our noise to the model, so its people lose less and "
-        "its models are worse. Its dependent report is closer to the truth than ours, because it spends four "
-        "fifths of the budget on statistics and leaves the model one fifth. "
-        "[RESULTS.md](../papers/redberg_wang_2021/RESULTS.md) has the other tables, and what a person is "
-        "told by models of the same quality."
+        "Reading the same file, our bound is never above the paper's. On this table, and without "
+        "statistics, it is also closer to the truth of its own model than the paper's is. At the same "
+        f"promise the paper's recipe adds {min(factors):.1f} to {max(factors):.1f} times our noise to the "
+        "model, so its people lose less and its models are worse. Its dependent report is closer to the "
+        "truth than ours, because it spends four fifths of the budget on statistics and leaves the model "
+        "one fifth. [RESULTS.md](../papers/redberg_wang_2021/RESULTS.md) has the other tables, and what a "
+        "person is told by models of the same quality."
     )
     return f"{paragraph(opening)}\n\n{table(header, cells)}\n\n{paragraph(seen)}"
 
@@ -428,7 +433,7 @@ def check_comparison(ours: Document, theirs: Document) -> None:
     """What is said below the table."""
     pairs = [(ours[kind], row) for kind, row in theirs.items()]
     require(
-        all(our["above_paper"][2] == 0.0 for our in ours.values()), "our bound is never above the paper's"
+        all(our["most_above_paper"] == 0.0 for our in ours.values()), "our bound is never above the paper's"
     )
     require(all(our["sigma"] < their["sigma"] for our, their in pairs), "the paper's recipe adds more noise")
     require(all(our["truth"][1] > their["truth"][1] for our, their in pairs), "its people lose less")

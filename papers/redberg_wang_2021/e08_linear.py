@@ -109,7 +109,7 @@ class Linear(Experiment):
                 "squared-level",
                 "With the squared loss the largest data-independent bound depends neither on n nor on d.",
                 max(spread["squared"]) <= 1.3,
-                "largest over smallest {:.1f} over n and {:.1f} over d: nothing limits a record's pull".format(
+                "largest over smallest {:.1f} over n, {:.1f} over d: nothing limits a record's pull".format(
                     *spread["squared"]
                 ),
                 whose="extension",

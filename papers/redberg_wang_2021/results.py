@@ -7,16 +7,21 @@ from typing import Any
 from papers.redberg_wang_2021.experiment import Experiment, verdict
 
 Document = dict[str, Any]
-GLOSSARY = """**Words and symbols.** A *loss* is the log-odds by which the release speaks for or against a person having been in the
-data; a *bound* is what she can be told about it from what is published, and *bound / truth* is their ratio. ε and δ are the
-promise to everyone (ε₁ for the model, ε₂ and ε₃ for the statistics), ρ the chance that a bound fails; δ = ρ = 1e-6, per release
-in sections 1 to 8a as in the paper, in all in 8b and 9. σ is the noise in the model, λ its regularisation. The statistics are ĝ,
-the gradient of the objective with noise σ₂; Ĥ, its Hessian H with noise σ₃, whose largest eigenvalue has the law of the GOE, with
-quantile τ; and λ̂, the smallest eigenvalue of H with noise σ₄. A loss has three terms: the *leverage* (or determinant) term, from
-how much the record bends the objective (a is its curvature, μ its leverage, μ̄ the paper's bound on it); the size of the
-record's gradient (at most ξ) next to the noise; and the *inner product* of that gradient with the noise drawn (ḡ is the
-paper's bound on it). *Bound and report's cost*, or *total*, bounds the loss of everything published; model and statistics each
-take half of ρ in it, so it is more than their sum. Medians and bands (10% to 90%) are over draws of the noise, from seeds."""
+GLOSSARY = (
+    "**Words and symbols.** A *loss* is the log-odds by which the release speaks for or against a person "
+    "having been in the data; a *bound* is what she can be told about it from what is published, and "
+    "*bound / truth* is their ratio. ε and δ are the promise to everyone (ε₁ for the model, ε₂ and ε₃ for "
+    "the statistics), ρ the chance that a bound fails; δ = ρ = 1e-6, per release in sections 1 to 8a as "
+    "in the paper, in all in 8b and 9. σ is the noise in the model, λ its regularisation. The statistics "
+    "are ĝ, the gradient of the objective with noise σ₂; Ĥ, its Hessian H with noise σ₃, whose largest "
+    "eigenvalue has the law of the GOE, with quantile τ; and λ̂, the smallest eigenvalue of H with noise "
+    "σ₄. A loss has three terms: the *leverage* (or determinant) term, from how much the record bends the "
+    "objective (a is its curvature, μ its leverage, μ̄ the paper's bound on it); the size of the record's "
+    "gradient (at most ξ) next to the noise; and the *inner product* of that gradient with the noise "
+    "drawn (ḡ is the paper's bound on it). *Bound and report's cost*, or *total*, bounds the loss of "
+    "everything published; model and statistics each take half of ρ in it, so it is more than their sum. "
+    "Medians and bands (10% to 90%) are over draws of the noise, from seeds."
+)
 
 
 def render(experiments: Sequence[Experiment], documents: Sequence[Document]) -> str:
@@ -98,14 +103,14 @@ def _gains(found: Mapping[str, Any]) -> str:
             + ".",
             "- *A smaller promise for the same model*: as good a model as the paper's at ε = 1 costs ε = "
             f"{promised} with ours.",
-            f"- *A sharper reading of the same file*: on credit the median bound over truth is {readings} times.",
+            f"- *A sharper reading of the same file*: on credit the median bound over truth is {readings}.",
             "- *No condition on λ from the report, no budget to share by hand, intervals with a lower end.*",
             "",
             "**What the paper's does better, and what is not our doing.**",
             "",
             "- *Its data-dependent release is closer to the truth than our default*: median bound over truth "
             + pairs("paper dependent", "ours dependent", "ratio", ".1f")
-            + ". It gives four fifths of the budget to the statistics, so there is little model left to speak about, with AUC "
+            + ". It gives four fifths of the budget to the statistics, and leaves little of a model: AUC "
             + pairs("paper dependent", "ours dependent", "auc", ".3f")
             + ". Ours can be told to do the same (`split`).",
             "- *What a person is told for a model of the same quality is a matter of λ*, not of "

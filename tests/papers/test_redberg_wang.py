@@ -13,27 +13,42 @@ from papers.redberg_wang_2021.catalogue import EXPERIMENTS
 from papers.redberg_wang_2021.experiment import HERE, Effort, load_document, save_numbers
 from papers.redberg_wang_2021.results import render
 
-# What the numbers speak against; everything else that is claimed holds.
-REFUTED = {
-    "01_rotation": {"leverage-first"},
-    "04_sizes": {"dependent-free-of-d"},
-    "05_allocations": {"little-better", "worse-in-sum"},
-    "08_linear": {"squared-level"},
-    "09_comparison": {"independent-sharper", "dependent-sharper", "at-every-quality"},
-    "10_errata": {
-        "noise-formula",
-        "rank-one",
-        "determinant",
-        "inner-product",
-        "leverage-estimate",
-        "goe-quantile",
-        "cube",
-        "budgets",
-        "eigenvalue",
-        "no-condition",
+# What the numbers speak against (False), or bear out in part (None); everything else that is claimed holds.
+OTHERWISE = {
+    "01_rotation": {"leverage-first": None},
+    "03_credit": {
+        "orders-of-magnitude": None,
+        "reasonably-accurate": None,
+        "dependent-sharper": None,
+        "sum-comparable": None,
+        "edge-lost-in-sum": None,
     },
+    "04_sizes": {"dependent-free-of-d": False},
+    "05_allocations": {"little-better": None, "worse-in-sum": None},
+    "07_wine": {"especially-kidney": False},
+    "08_linear": {"squared-level": False},
+    "09_comparison": {"independent-sharper": False, "dependent-sharper": False, "at-every-quality": False},
+    "10_errata": dict.fromkeys(
+        (
+            "noise-formula",
+            "rank-one",
+            "determinant",
+            "inner-product",
+            "leverage-estimate",
+            "goe-quantile",
+            "cube",
+            "budgets",
+            "eigenvalue",
+            "no-condition",
+        ),
+        False,
+    ),
 }
 NAMES = [experiment.name for experiment in EXPERIMENTS]
+
+
+def otherwise(claims):
+    return {claim.name: claim.holds for claim in claims if claim.holds is not True}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=NAMES)
@@ -44,8 +59,7 @@ def test_a_quick_run_reaches_every_verdict(experiment, tmp_path):
     ticks = []
     numbers = experiment.run(effort, lambda: ticks.append(1))
     assert len(ticks) == experiment.steps(effort)
-    refuted = {claim.name for claim in experiment.claims(numbers) if not claim.holds}
-    assert refuted == REFUTED.get(experiment.name, set())
+    assert otherwise(experiment.claims(numbers)) == OTHERWISE.get(experiment.name, {})
     save_numbers(experiment, numbers, effort, tmp_path)
     numbers = load_document(experiment.name, tmp_path)["numbers"]  # all that figure and text may use
     with plotting.styled():
@@ -61,7 +75,7 @@ def test_the_committed_verdicts_follow_from_the_committed_numbers(experiment):
     assert document["effort"] == "full"
     claims = experiment.claims(document["numbers"])
     assert document["claims"] == [asdict(claim) for claim in claims]
-    assert {claim.name for claim in claims if not claim.holds} == REFUTED.get(experiment.name, set())
+    assert otherwise(claims) == OTHERWISE.get(experiment.name, {})
     assert len({claim.name for claim in claims}) == len(claims)
 
 
