@@ -23,8 +23,8 @@ class Allocations(Experiment):
     caption = (
         "From top to bottom the model's share of ε = 1 grows. Left, the share of clients whose true loss "
         "(dotted) and published bound (solid) is at most so much; right, bound over truth. As the "
-        "statistics get less, the data-dependent curve moves towards the data-independent one "
-        "(orange). Bands: 10% to 90% of the draws."
+        "statistics get less, the data-dependent curve moves towards the data-independent one. Bands: 10% "
+        "to 90% of the draws."
     )
     needs = ("credit",)
 
