@@ -80,7 +80,7 @@ def least_saving(table: Numbers, whom: str) -> tuple[float, str, str]:
 def promises(tables: Numbers) -> Numbers:
     """The ε at which ours, of the same kind, is as good as the paper's at ε = 1."""
     return {
-        name: {kind: _at_same_quality(table, kind, table[f"paper {kind}"]["1"], None) for kind in SHARES}
+        name: {kind: _at_same_quality(table, kind, table[f"paper {kind}"]["1"], None) for kind in PAPERS}
         for name, table in tables.items()
     }
 
@@ -129,7 +129,7 @@ def savings_table(saved: Numbers, promised: Numbers) -> list[str]:
         cells = " | ".join(_shown(saved[whose][name][kind]) for kind in PAPERS)
         lines.append(f"| {name} | {whose} person: times less | {cells} |")
     for name, row in promised.items():
-        cells = " | ".join(_shown(row.get(kind)) for kind in PAPERS)
+        cells = " | ".join(_shown(row[kind]) for kind in PAPERS)
         lines.append(f"| {name} | promise: our ε for its 1 | {cells} |")
     return lines
 
