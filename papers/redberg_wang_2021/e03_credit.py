@@ -143,7 +143,7 @@ class Credit(Experiment):
                 "the public bounds of [examples/credit](../../examples/credit/domain.toml) into the unit "
                 "ball. Calibration and reading are the paper's, the reading made sound; the "
                 "data-independent release costs (1, 1e-6), the three of the data-dependent one (1, 3e-6). "
-                "The paper contradicts itself about λ: its experiments follow Theorem 1 "
+                "The paper says two things about λ: its experiments follow Theorem 1 "
                 f"({numbers['independent']['l2']:g} at ε₁ = 1, {numbers['dependent_small_l2']['l2']:g} at "
                 f"0.2), its Algorithm 2 requires λ ≥ 2σ₃τ, here {numbers['dependent']['l2']:.0f}. Below "
                 "that its leverage estimate is not valid, and a sound reading falls back on the bound "
