@@ -1,22 +1,20 @@
 """Every measured figure in the README and the documents is that of the committed files of numbers."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from docs import quoted
+
 ROOT = Path(__file__).parent.parent
-SPEC = importlib.util.spec_from_file_location("quoted_numbers", ROOT / "docs" / "quoted_numbers.py")
-quoted = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(quoted)
 
 
 @pytest.mark.parametrize("page", quoted.PAGES, ids=lambda page: page.name)
 def test_the_pages_are_up_to_date(page):
     text = page.read_text(encoding="utf-8")
-    assert quoted.fill(text) == text, "run python docs/quoted_numbers.py"
+    assert quoted.fill(text) == text, "run python -m docs.quoted"
 
 
 def test_every_passage_stands_somewhere_and_says_something():
