@@ -33,8 +33,12 @@ def smaller_promise(document: Document) -> str:
     """What a model as good as the paper's costs with ours."""
     promised = {name: row["independent"] for name, row in document["numbers"]["promises"].items()}
     require(all(epsilon < 0.75 for epsilon in promised.values()), "ours promises clearly less")
+    alone = [row["independent, our λ"] for row in document["numbers"]["promises"].values()]
     titles = {"credit": "the credit data", "adult": "Adult", "kidney": "the kidney data"}
-    return ", ".join(f"ε = {promised[name]:.2g} on {title}" for name, title in titles.items())
+    told = ", ".join(f"{promised[name]:.2g} on {title}" for name, title in titles.items())
+    return (
+        f"ε = {told}, and at most {max(alone):.2g} where both have the same λ and only the accounting differs"
+    )
 
 
 @passage("comparison", "comparison")
@@ -70,13 +74,14 @@ def comparison(document: Document) -> str:
     ]
     factors = [row["sigma"] / ours[kind]["sigma"] for kind, row in theirs.items()]
     seen = (
-        "Reading the same file, our bound is never above the paper's. On this table, and without "
-        "statistics, it is also closer to the truth of its own model than the paper's is. At the same "
-        f"promise the paper's recipe adds {min(factors):.1f} to {max(factors):.1f} times our noise to the "
-        "model, so its people lose less and its models are worse. Its dependent report is closer to the "
-        "truth than ours, because it spends four fifths of the budget on statistics and leaves the model "
-        "one fifth. [RESULTS.md](../papers/redberg_wang_2021/RESULTS.md) has the other tables, and what a "
-        "person is told by models of the same quality."
+        "Reading these files of ours, our bound is never above the paper's; on the paper's own adaptive "
+        "files it can be, by a percent or so. On this table, and without statistics, it is also closer to "
+        "the truth of its own model than the paper's is. At the same promise the paper's recipe adds "
+        f"{min(factors):.1f} to {max(factors):.1f} times our noise to the model, so its people lose less and "
+        "its models are worse. Its dependent report is closer to the truth than ours, because it spends "
+        "four fifths of the budget on statistics and leaves the model one fifth. "
+        "[RESULTS.md](../papers/redberg_wang_2021/RESULTS.md) has the other tables, and what a person is "
+        "told by models of the same quality."
     )
     return f"{paragraph(opening)}\n\n{table(header, cells)}\n\n{paragraph(seen)}"
 
@@ -85,7 +90,7 @@ def check_comparison(ours: Document, theirs: Document) -> None:
     """What is said below the table."""
     pairs = [(ours[kind], row) for kind, row in theirs.items()]
     require(
-        all(our["most_above_paper"] == 0.0 for our in ours.values()), "our bound is never above the paper's"
+        all(our["largest_excess"] < 1e-11 for our in ours.values()), "our bound is never above the paper's"
     )
     require(all(our["sigma"] < their["sigma"] for our, their in pairs), "the paper's recipe adds more noise")
     require(all(our["truth"][1] > their["truth"][1] for our, their in pairs), "its people lose less")

@@ -119,7 +119,7 @@ def powers(plane: "Axes", points: Sequence[float]) -> None:
 
 def overview(numbers: Numbers, labels: Mapping[str, str], *, score: str | None = "auc") -> list[str]:
     """One line per kind of release."""
-    names = {"auc": "AUC", "r2": "R²"}
+    names = {"auc": "AUC, in sample", "r2": "R², in sample"}
     extra = f" {names[score]} |" if score else ""
     lines = [
         f"| | σ | λ |{extra} true loss | bound | largest bound | bound / truth | bound and report's cost |",

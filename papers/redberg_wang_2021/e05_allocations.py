@@ -72,8 +72,7 @@ class Allocations(Experiment):
         return [
             Claim(
                 "sharpness-fades",
-                "As the model's share approaches the whole budget, the data-dependent bounds lose their "
-                "edge.",
+                "As the model's share approaches the whole budget, the data-dependent edge shrinks.",
                 ratios == sorted(ratios),
                 "median bound over truth "
                 + ", ".join(f"{ratio:.1f}" for ratio in ratios)
@@ -131,7 +130,7 @@ class Allocations(Experiment):
             "The credit data again, with the paper's calibration and reading; every allocation (ε₁, ε₂, "
             f"ε₃) adds up to 1. Medians over the clients and over {numbers['draws']} draws:",
             "",
-            "| budgets | σ | λ | AUC | true loss | bound | bound / truth | bound and report's cost |",
+            "| budgets | σ | λ | AUC, in sample | true loss | bound | bound / truth | bound and cost |",
             "|---|---:|---:|---:|---:|---:|---:|---:|",
         ]
         alone = [

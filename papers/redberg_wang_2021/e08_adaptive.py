@@ -116,7 +116,7 @@ class Adaptive(Experiment):
         return [
             Claim(
                 "leverage-factor",
-                "As the smallest eigenvalue grows, the adaptive bound on the leverage term improves "
+                "Once the smallest eigenvalue is large, the adaptive bound on the leverage term improves "
                 "towards a factor of 1 (below 2.5 at the largest table, in the paper's reading).",
                 last["paper_adaptive_leverage"][1] <= 2.5,
                 f"{last['paper_adaptive_leverage'][1]:.2f} at n = {last['rows']:,}, after "

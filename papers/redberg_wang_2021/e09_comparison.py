@@ -62,8 +62,8 @@ class Comparison(Experiment):
         "1. Across, how good the model is on people it has not seen; up, the loss that a person is told the "
         "whole publication cost her at most (sure but for one in a million): the median person above, the "
         "most exposed one below; marks on the upper edge are infinite. Down and to the right is better. "
-        "Grey is the paper's release with our rule for λ: at the same quality it tells what ours tells, "
-        "only its promise is larger. Bands: 10% to 90% of the draws."
+        "Grey is the paper's data-independent release with our rule for λ: at the same quality it is the "
+        "same mechanism as ours, with a larger promise. Bands: 10% to 90% of the draws."
     )
     needs = ("credit", "adult", "kidney")
 
@@ -76,7 +76,7 @@ class Comparison(Experiment):
 
     def draws(self, effort: Effort, table: str) -> int:
         """More draws for the small table, which needs them."""
-        return effort.pick(200, 12) if table == "kidney" else effort.pick(20, 2)
+        return effort.pick(150, 12) if table == "kidney" else effort.pick(15, 2)
 
     def steps(self, effort: Effort) -> int:
         """One per release."""
@@ -103,7 +103,7 @@ class Comparison(Experiment):
                     curve[f"{epsilon:g}"] = bands(rows) | {
                         "sigma": rounded(plan.sigma),
                         "l2": rounded(plan.l2),
-                        "most_above_paper": max(row["above_paper"] for row in rows),
+                        "largest_excess": rounded(max(row["excess"] for row in rows), 3),
                         "certified_epsilon": rounded(plan.epsilon_at(DELTA)) if epsilon == EPSILON else None,
                     }
                 found[f"{side} {kind}"] = curve
@@ -127,11 +127,12 @@ class Comparison(Experiment):
             name: min(rows[f"ours {kind}"]["auc"][1] - rows[f"paper {kind}"]["auc"][1] for kind in SHARES)
             for name, rows in at.items()
         }
-        above = max(
-            row["most_above_paper"]
-            for rows in at.values()
-            for key, row in rows.items()
-            if key.startswith("ours")
+        excess, where = max(
+            (row["largest_excess"], f"{name}, {key} at ε = {epsilon}")
+            for name, table in tables.items()
+            for key, curve in table.items()
+            if isinstance(curve, dict)
+            for epsilon, row in curve.items()
         )
         promised = [(name, row["independent"]) for name, row in numbers["promises"].items()]
         free = {whose: {name: row["independent"] for name, row in saved[whose].items()} for whose in WHOM}
@@ -159,10 +160,14 @@ class Comparison(Experiment):
             ),
             _ours(
                 "same-file-sharper",
-                "Reading the same file, our bound is never above the paper's.",
-                above == 0.0,
-                "median bound over truth, ours against the paper's, for our four kinds: "
-                + "; ".join(f"{name} {_readings(rows)}" for name, rows in at.items()),
+                "Reading the same file, ours or the paper's, our bound is nowhere more than 2% above the "
+                "paper's.",
+                excess <= 0.02,
+                f"at most {excess:.1%} above ({where}); median bound over truth, ours against the paper's, "
+                "for our four kinds: "
+                + "; ".join(f"{name} {_readings(rows, 'ours')}" for name, rows in at.items())
+                + "; and for the paper's three: "
+                + "; ".join(f"{name} {_readings(rows, 'paper')}" for name, rows in at.items()),
             ),
             _ours(
                 "independent-sharper",
@@ -195,10 +200,10 @@ class Comparison(Experiment):
             ),
             _ours(
                 "because-of-our-l2",
-                "That is our λ and not our accounting: with it the paper's noise and reading tell as much "
-                "(within 30%).",
-                all(1.0 / 1.3 <= factor <= 1.3 for factor in ours_l2.values()),
-                ", ".join(f"{factor:.2g} ({name})" for name, factor in ours_l2.items()),
+                "Without statistics that is our λ and not our accounting: with our λ the paper's release "
+                "at the same quality is the same mechanism (factors within 10% of 1).",
+                all(1.0 / 1.1 <= factor <= 1.1 for factor in ours_l2.values()),
+                ", ".join(f"{factor:.3g} ({name})" for name, factor in ours_l2.items()),
             ),
             _ours(
                 "at-every-quality",
@@ -244,6 +249,10 @@ class Comparison(Experiment):
 
     def text(self, numbers: Numbers) -> str:
         """The one table, and what to make of it."""
+        sizes = ", ".join(
+            f"{name}: {table['rows']:,} to fit, {table['tests']:,} to judge, {table['draws']} draws"
+            for name, table in numbers["tables"].items()
+        )
         return "\n".join(
             [
                 f"A total of ε = {numbers['epsilon']:g} and δ = {numbers['delta']:g} for everything that is "
@@ -251,26 +260,27 @@ class Comparison(Experiment):
                 "budgets are in the proportions (0.2, 0.7, 0.1), with the λ that Algorithm 2 demands; for "
                 "its adaptive report it states none, and (0.2, 0.6, 0.1, 0.1) is our choice. Two more "
                 "lines say where differences come from: the paper's data-independent release with λ by our "
-                "rule (half of its σ), and our dependent report with a split of 0.02, which leaves the "
-                "model about as little as the paper's allocation does. AUC on people not in the data; "
-                "medians over draws of the noise:",
+                "rule (half of its σ), and our dependent report with a split of 0.02, which too gives the "
+                f"statistics most of the budget. AUC on people not in the data ({sizes}); medians over "
+                "draws of the noise:",
                 "",
                 *overview_table(numbers["tables"]),
                 "",
-                "At the same promise the paper's people lose less, because its accounting adds more noise "
-                "than the promise needs, and its models are worse for it. At the same *quality of the "
-                "model* the promise drops out, and noise, λ and reading remain. How many times less ours "
-                "tells there, compared with the paper's publications at ε = 1 and each with ours of the "
-                "same kind, and the ε that ours promises there (empty where the paper's model is no better "
-                "than a coin, AUC below 0.6):",
+                "At the same promise the paper's people lose less and its models are worse: its accounting "
+                "adds more noise than the promise needs, and its λ is not the best for so much noise, as "
+                "the line with our λ shows. At the same *quality of the model* the promise drops out, and "
+                "noise, λ and reading remain. How many times less ours tells there, compared with the "
+                "paper's publications at ε = 1 and each with ours of the same kind, and the ε that ours "
+                "promises there (empty where the paper's model is no better than a coin, AUC below 0.6):",
                 "",
                 *savings_table(numbers["savings"], numbers["promises"]),
                 "",
-                "What a person is told for a model of one quality is so mostly a matter of λ: with our "
-                "rule the paper's release tells what ours does. The accounting buys the smaller promise. A "
-                "small λ has one merit, to be seen on kidney at the right end: it lets the model predict "
-                "most patients with certainty, where slope and curvature vanish, so that the *median* "
-                "patient is told little, while the most exposed one is told much.",
+                "Without statistics, what a person is told for a model of one quality is so a matter of λ: "
+                "with our rule the paper's release at that quality is the same mechanism as ours, and the "
+                "accounting buys the smaller promise. With statistics, allocation, λ and accounting are "
+                "not told apart here. A small λ has one merit, to be seen on kidney at the right end: it "
+                "lets the model predict most patients with certainty, where slope and curvature vanish, so "
+                "that the *median* patient is told little, while the most exposed one is told much.",
             ]
         )
 
@@ -281,7 +291,7 @@ def _figures(fitted: Fitted, side: str) -> dict[str, float]:
     return summary(ours if side == "ours" else theirs) | {
         "our_ratio": float(np.median(ratios(ours))),
         "paper_ratio": float(np.median(ratios(theirs))),
-        "above_paper": float(np.mean(ours.upper > (1.0 + 1e-12) * theirs.upper)),
+        "excess": float(np.max(np.where(np.isinf(theirs.upper), 0.0, ours.upper / theirs.upper - 1.0))),
     }
 
 
@@ -299,10 +309,11 @@ def _against(at: Numbers, one: str, other: str) -> str:
     )
 
 
-def _readings(rows: Numbers) -> str:
-    kinds = ("independent", "leverage", "dependent", "adaptive")
-    pairs = [(rows[f"ours {kind}"]["our_ratio"][1], rows[f"ours {kind}"]["paper_ratio"][1]) for kind in kinds]
-    return ", ".join(f"{ours:.1f} against {theirs:.1f}" for ours, theirs in pairs)
+def _readings(rows: Numbers, side: str) -> str:
+    kinds = [key for key in rows if key.startswith(side) and "," not in key]
+    return ", ".join(
+        f"{rows[key]['our_ratio'][1]:.1f} against {rows[key]['paper_ratio'][1]:.1f}" for key in kinds
+    )
 
 
 def _draw_curve(plane: "Axes", curve: Numbers, whom: str, colour: str, marker: str, *, dashed: bool) -> None:

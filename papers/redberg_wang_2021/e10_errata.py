@@ -96,9 +96,8 @@ class Errata(Experiment):
             ),
             _wrong(
                 "leverage-estimate",
-                "5. With the λ of Theorem 1, which the experiments say they use, μ̄ = (3/2)xᵀĤ⁻¹x bounds "
-                "the leverage. (Only from the λ that Algorithm 2 requires; its proof also caps μ̄ by "
-                "‖x‖²/λ, the algorithm does not.)",
+                "5. μ̄ = (3/2)xᵀĤ⁻¹x needs no cap. (Its proof caps it by ‖x‖²/λ; below the λ that "
+                "Algorithm 2 requires it fails, and the experiments ask for the λ of Theorem 1.)",
                 leverage["too_small"][0] == 0.0,
                 f"too small for {leverage['too_small'][0]:.0%} of the records and without meaning "
                 f"(negative, or the logarithm of a negative number) for {leverage['meaningless'][0]:.0%}; "

@@ -115,7 +115,7 @@ def overview_table(tables: Numbers) -> list[str]:
         low, middle, high = row["auc"]
         keys = ("truth", "upper", "upper_95", "upper_max", "our_ratio", "paper_ratio", "total", "total_max")
         cells = " | ".join(f"{row[key][1]:.2g}" for key in keys)
-        lines.append(f"| {name} | {label} | {middle:.3f} ({low:.2f}–{high:.2f}) | {cells} |")
+        lines.append(f"| {name} | {label} | {middle:.3f} ({low:.3f}–{high:.3f}) | {cells} |")
     return lines
 
 
