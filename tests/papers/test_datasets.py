@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from at_hand import need
 from ward import run
 
 from expost.domain import Category, Number, YesNo
@@ -60,8 +61,7 @@ FEATURES = {name: [text.strip() for text in texts.split(",")] for name, texts in
 def load(key):
     """A data set, read once; its test is skipped aloud where the files are not at hand."""
     name = key.partition(",")[0]
-    if not available(name):
-        pytest.skip(f"the {name} data are not here: set EXPOST_DATA to the folder that holds them")
+    need(name)
     return LOADERS[key]()
 
 

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from at_hand import need
 
 from papers.datasets import DataUnavailable, available, credit, files, kidney
 from papers.datasets.files import SOURCES, Source, fetch
@@ -144,8 +145,7 @@ def test_available_looks_in_the_folder_and_the_cache_and_for_every_part(places):
 
 
 def at_hand(name):
-    if not available(name):
-        pytest.skip(f"the {name} data are not here: set EXPOST_DATA to the folder that holds them")
+    need(name)
     paths = [place / SOURCES[name].file for place in files._places()]
     return next(path.read_bytes() for path in paths if path.is_file())
 

@@ -5,8 +5,8 @@ import re
 from dataclasses import asdict
 
 import pytest
+from at_hand import need
 
-from papers.datasets import available
 from papers.redberg_wang_2021 import plotting
 from papers.redberg_wang_2021.__main__ import main
 from papers.redberg_wang_2021.catalogue import EXPERIMENTS
@@ -53,8 +53,7 @@ def otherwise(claims):
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=NAMES)
 def test_a_quick_run_reaches_every_verdict(experiment, tmp_path):
-    if not available(*experiment.needs):
-        pytest.skip(f"{' and '.join(experiment.needs)}: set EXPOST_DATA to the folder that holds the data")
+    need(*experiment.needs)
     effort = Effort(quick=True)
     ticks = []
     numbers = experiment.run(effort, lambda: ticks.append(1))
