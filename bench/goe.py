@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import airy
 
 from bench.saving import RESULTS, save
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 from expost.goe import LargestEigenvalue
 
 # Okabe & Ito's palette, told apart with every common colour vision.

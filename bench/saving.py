@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from expost._files import written_whole
+from expost._common.files import written_whole
 
 RESULTS = Path(__file__).parent / "results"
 DIGITS = 6

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from expost.demo import scale_by_bounds
+from expost.cli.demonstration import scale_by_bounds
 from papers import datasets
 
 

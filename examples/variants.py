@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 import expost
-from expost.accounting import PrivacyProfile
 from expost.audit import hockey_stick
+from expost.privacy.profile import PrivacyProfile
 
 SEED = 2021
 ORDER = 10.0  # of the Rényi divergences
@@ -55,7 +55,7 @@ def renyi(cells: int = 4000) -> float:
 
     .. math:: D_\alpha \le \frac{1}{\alpha - 1}\log \mathbb{E} \sup_m e^{(\alpha - 1)\,u(m, N)}
 
-    with the privacy loss ``u`` of :mod:`expost.accounting`. Over slopes and over the noise it takes the
+    with the privacy loss ``u`` of :mod:`expost.privacy.profile`. Over slopes and over the noise it takes the
     largest value on each cell, and beyond ten standard deviations every term at its largest.
     """
     power, unit = ORDER - 1.0, PLAN.norm / PLAN.sigma

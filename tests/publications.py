@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 import expost
-from expost._strict_json import digest
+from expost._common.strict_json import digest
 
 rng = np.random.default_rng(12)
 X = rng.normal(size=(60, 2)) / 3

@@ -10,9 +10,9 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi, norm
 
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss, gaussian
-from expost.accounting import PrivacyProfile
 from expost.exceptions import CalibrationError, ParameterError
 from expost.losses.base import DerivativeCurve
+from expost.privacy.profile import PrivacyProfile
 
 LOGISTIC = LogisticLoss().curve
 SOFT = LogisticLoss(soft=True).curve

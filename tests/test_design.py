@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from expost.design import Design
+from expost.data.design import Design
+from expost.data.tables import open_table
 from expost.exceptions import DomainError
-from expost.tables import open_table
 
 
 def encoded(X, norm=1.0, fit_intercept=False):

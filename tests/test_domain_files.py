@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from expost import Domain
-from expost.domain import Category, ClassLabel, Number, NumberLabel, YesNo
-from expost.domain_files import skeleton, to_toml
+from expost.data.domain import Category, ClassLabel, Number, NumberLabel, YesNo
+from expost.data.domain_files import skeleton, to_toml
 from expost.exceptions import DomainError
 
 AWKWARD = 'a "b" \\ c\n\x7f é = ] #'

@@ -7,12 +7,12 @@ from problems import CASES, rows_in_ball, with_intercept
 
 import expost
 from expost import LogisticLoss, SmoothedL1, calibrate
-from expost.design import Design
-from expost.ex_post import ex_post_terms
+from expost.data.design import Design
+from expost.data.tables import open_table
 from expost.exceptions import DomainError
-from expost.mechanism import perturb, plausible, recover
-from expost.noise import SeededNoise
-from expost.tables import open_table
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import perturb, plausible, recover
+from expost.fitting.noise import SeededNoise
 
 SIGMA, L2 = 1.3, 0.4
 

@@ -9,11 +9,11 @@ import pytest
 from problems import rows_in_ball
 
 import expost
-from expost.design import Design
+from expost.data.design import Design
+from expost.data.tables import Table, open_table
 from expost.exceptions import DomainError, ExpostError, LossError, ParameterError
-from expost.mechanism import perturb
-from expost.noise import SeededNoise
-from expost.tables import Table, open_table
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(60, 2)) / 4, rng.integers(0, 2, 60)

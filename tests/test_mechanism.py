@@ -8,12 +8,13 @@ import pytest
 from problems import CASES, rows_in_ball
 from scipy import stats
 
-from expost import calibrate, mechanism
-from expost.design import Design
+from expost import calibrate
+from expost.data.design import Design
+from expost.data.tables import open_table
 from expost.exceptions import DomainError, PrivateStateError, SolverError
-from expost.mechanism import perturb
-from expost.noise import NoiseSource, SeededNoise
-from expost.tables import open_table
+from expost.fitting import mechanism
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import NoiseSource, SeededNoise
 
 
 def noise_passes(noise, sigma, level=1e-6):

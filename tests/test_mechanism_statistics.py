@@ -6,10 +6,10 @@ from problems import CASES, rows_in_ball
 from scipy import stats
 
 from expost import LogisticRegression, calibrate
-from expost.design import Design
-from expost.mechanism import perturb
-from expost.noise import SeededNoise
-from expost.tables import open_table
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
 
 DIMENSION, FITS = 4, 4000
 PLAN = calibrate(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from expost.noise import ExactNoise, SeededNoise, noise_source
+from expost.fitting.noise import ExactNoise, SeededNoise, noise_source
 
 
 @pytest.mark.parametrize("scale", [1e-12, 0.3, 4.2, 1e6])

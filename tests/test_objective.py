@@ -3,9 +3,9 @@ import pytest
 from problems import CASES, rows_in_ball, with_intercept
 
 from expost import SmoothedL1
-from expost.design import Design
-from expost.objective import Objective
-from expost.tables import open_table
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.objective import Objective
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

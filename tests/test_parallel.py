@@ -8,8 +8,8 @@ import pytest
 from problems import CASES, rows_in_ball
 
 import expost
-from expost import _parallel
-from expost._parallel import map_spans
+from expost._common import parallel as _parallel
+from expost._common.parallel import map_spans
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import expost
-from expost.accounting import PrivacyProfile
+from expost.privacy.profile import PrivacyProfile
 
 EVERYTHING = expost.calibrate(report="adaptive", epsilon=1.0, l2=5.0)
 

@@ -19,13 +19,13 @@ from rich.console import Console
 
 import expost
 from expost import LogisticLoss, Publication, SmoothedL1, calibrate
-from expost.design import Design
-from expost.documents import PublishedPlan, Statistics
+from expost.data.design import Design
+from expost.data.tables import open_table
 from expost.exceptions import DomainError, ExpostError, PublicationError
-from expost.mechanism import perturb
-from expost.noise import SeededNoise
-from expost.release import Release, pack, unpack
-from expost.tables import open_table
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
+from expost.fitting.release import Release, pack, unpack
+from expost.publication.schema import PublishedPlan, Statistics
 
 PLAN = {
     "epsilon", "delta", "sigma", "l2", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "report",

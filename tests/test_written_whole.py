@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from expost import _files
-from expost._files import bytes_written_whole, check_writable, written_whole
+from expost._common import files as _files
+from expost._common.files import bytes_written_whole, check_writable, written_whole
 
 
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])

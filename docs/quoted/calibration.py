@@ -1,7 +1,7 @@
 """What a budget buys: docs/calibration.md and README.md."""
 
 from docs.quoted.marks import Document, paragraph, passage, require, short, table, together
-from expost.calibration import DEFAULT_SPLIT
+from expost.privacy.calibration import DEFAULT_SPLIT
 
 
 @passage("utility", "utility")

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from expost._files import bytes_written_whole
-from expost._validation import check_choice
+from expost._common.files import bytes_written_whole
+from expost._common.validation import check_choice
 from papers.datasets.base import DataUnavailable
 from papers.datasets.parsing import (
     Texts,

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from expost._validation import check_choice
-from expost.domain import Domain, NumberLabel, as_numbers
-from expost.records import split_by_domain
+from expost._common.validation import check_choice
+from expost.data.domain import Domain, NumberLabel, as_numbers
+from expost.data.records import split_by_domain
 from papers.datasets.base import DataSet
 from papers.datasets.files import ROOT, fetch
 

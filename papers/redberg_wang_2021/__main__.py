@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from expost._files import check_writable, written_whole
+from expost._common.files import check_writable, written_whole
 from expost.exceptions import ExpostError
 from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting

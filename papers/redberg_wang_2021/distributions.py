@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from expost._typing import FloatArray
-from expost.plan import Plan
+from expost._common.typing import FloatArray
+from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     Fitted,

@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 import expost
-from expost._typing import FloatArray
-from expost.design import Design
-from expost.ex_post import LossTerms, ex_post_terms
-from expost.mechanism import recover
-from expost.plan import Plan
-from expost.release import Release
-from expost.tables import open_table
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.ex_post import LossTerms, ex_post_terms
+from expost.fitting.mechanism import recover
+from expost.fitting.release import Release
+from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed
 from papers.redberg_wang_2021.measuring import DELTA, band, listed, rounded
 from papers.redberg_wang_2021.plotting import LOSS, TRUTH, panels

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import expost
 from expost import gaussian
 from expost.goe import LargestEigenvalue
-from expost.plan import Plan
+from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, RHO, band, demanded_l2, fit, rounded, scores
 from papers.redberg_wang_2021.plotting import FOUR, TRUTH, band_line, panels

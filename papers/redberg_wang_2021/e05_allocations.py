@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 import expost
-from expost.plan import Plan
+from expost.privacy.plan import Plan
 from papers.datasets import credit
 from papers.redberg_wang_2021.distributions import draw_losses, draw_ratios, legend_above, measure, points
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed

@@ -6,11 +6,11 @@ from matplotlib.figure import Figure
 
 import expost
 from expost import gaussian
-from expost._typing import FloatArray
-from expost.ex_post import ex_post_terms
-from expost.mechanism import recover
-from expost.plan import Plan
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import recover
+from expost.fitting.release import Release
+from expost.privacy.plan import Plan
 from papers.datasets import kidney, wine
 from papers.redberg_wang_2021.distributions import (
     draw_losses,

@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 import expost
-from expost._typing import FloatArray
-from expost.ex_post import ex_post_terms
+from expost._common.typing import FloatArray
+from expost.fitting.ex_post import ex_post_terms
 from expost.goe import LargestEigenvalue
 from expost.reports.base import Records, Scope, Shares
 from expost.reports.determinant import Determinant

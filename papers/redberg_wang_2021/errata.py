@@ -9,9 +9,9 @@ from scipy.special import ndtri
 
 import expost
 from expost import gaussian
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 from expost.audit import hockey_stick
-from expost.ex_post import ex_post_terms
+from expost.fitting.ex_post import ex_post_terms
 from expost.goe import LargestEigenvalue
 from expost.losses import LogisticLoss
 from papers.redberg_wang_2021.experiment import Numbers

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from expost._files import written_whole
+from expost._common.files import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

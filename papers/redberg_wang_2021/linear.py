@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import expost
-from expost.plan import Plan
+from expost.privacy.plan import Plan
 from papers.datasets import wine
 from papers.redberg_wang_2021.distributions import measure
 from papers.redberg_wang_2021.e05_allocations import ALLOCATIONS

@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 import expost
-from expost._typing import FloatArray
-from expost.design import Design
-from expost.ex_post import ex_post_terms
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import PrivateFit, perturb
+from expost.fitting.noise import SeededNoise
+from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.losses import Loss
-from expost.mechanism import PrivateFit, perturb
-from expost.noise import SeededNoise
-from expost.plan import Plan
-from expost.release import Release
+from expost.privacy.plan import Plan
 from expost.reports import evaluate
-from expost.tables import open_table
 
 DELTA = RHO = 1e-6
 """The paper's failure probabilities: of the guarantee of each release, and of each bound."""

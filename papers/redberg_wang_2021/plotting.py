@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from expost._files import bytes_written_whole
+from expost._common.files import bytes_written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import expost
-from expost.plan import Plan
+from expost.privacy.plan import Plan
 from papers.datasets import DataSet, adult, credit, kidney
 from papers.redberg_wang_2021.experiment import Numbers
 from papers.redberg_wang_2021.measuring import DELTA, paper_plan, rounded

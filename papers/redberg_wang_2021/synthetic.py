@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 
 
 @dataclass(frozen=True)

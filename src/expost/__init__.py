@@ -9,8 +9,7 @@ from expost import (
     gaussian as gaussian,
     goe as goe,
 )
-from expost.calibration import calibrate as calibrate
-from expost.domain import Domain as Domain
+from expost.data.domain import Domain as Domain
 from expost.estimators import (
     LinearRegression as LinearRegression,
     LogisticRegression as LogisticRegression,
@@ -24,8 +23,9 @@ from expost.losses import (
     SquaredLoss as SquaredLoss,
     check_loss as check_loss,
 )
-from expost.plan import Plan as Plan
+from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
+from expost.privacy.calibration import calibrate as calibrate
+from expost.privacy.plan import Plan as Plan
 from expost.publication import Publication as Publication
-from expost.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 
 __version__ = _version("expost")

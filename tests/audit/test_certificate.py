@@ -9,9 +9,9 @@ from rich.console import Console
 
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
-from expost.accounting import PrivacyProfile
 from expost.audit import audit_plan, hockey_stick, search, worst_pair
 from expost.exceptions import ParameterError
+from expost.privacy.profile import PrivacyProfile
 
 LOSSES = {
     "logistic": LogisticLoss(),

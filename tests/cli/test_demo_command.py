@@ -9,8 +9,8 @@ import pytest
 from ward import refused, run
 
 import expost
-from expost import figures
-from expost.demo import bundled_domain, domain_file
+from expost.cli import figures
+from expost.cli.demonstration import bundled_domain, domain_file
 from expost.page import render
 
 ROOT = Path(__file__).parent.parent.parent

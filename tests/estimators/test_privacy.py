@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import expost
-from expost import mechanism
 from expost.exceptions import CalibrationError, DomainError, ExpostError, ParameterError, PrivateStateError
+from expost.fitting import mechanism
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(123, 3)) / 4

@@ -18,13 +18,13 @@ from expost import (
     SquaredLoss,
     calibrate,
 )
-from expost.design import Design
-from expost.domain import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
-from expost.labels import encode_labels
-from expost.mechanism import perturb
-from expost.noise import SeededNoise
+from expost.data.design import Design
+from expost.data.domain import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
+from expost.data.encoding import encode_labels
+from expost.data.tables import open_table
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
 from expost.page.numbers import CONFIDENCES
-from expost.tables import open_table
 
 HERE = Path(__file__).parent
 NODE = shutil.which("node")

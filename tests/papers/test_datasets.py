@@ -11,10 +11,10 @@ import pytest
 from at_hand import need
 from ward import run
 
-from expost.domain import Category, Number, YesNo
+from expost.data.domain import Category, Number, YesNo
+from expost.data.records import split_by_domain
+from expost.data.tables.files import read_columns
 from expost.exceptions import ParameterError
-from expost.records import split_by_domain
-from expost.tables.files import read_columns
 from papers.datasets import DataUnavailable, adult, available, credit, kidney, wine
 from papers.datasets.files import SOURCES, _places
 

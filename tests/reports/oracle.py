@@ -4,11 +4,11 @@ import numpy as np
 from problems import with_intercept
 
 from expost import calibrate
-from expost.design import Design
-from expost.ex_post import ex_post_terms
-from expost.mechanism import perturb
-from expost.noise import SeededNoise
-from expost.tables import open_table
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
 
 
 class Problem:

@@ -4,12 +4,12 @@ from problems import CASES, rows_in_ball
 from scipy.optimize import minimize as scipy_minimize
 
 from expost import LogisticLoss
-from expost.design import Design
-from expost.objective import Objective
-from expost.solvers import minimize
-from expost.solvers.newton import newton
-from expost.solvers.newton_cg import newton_cg
-from expost.tables import open_table
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting.objective import Objective
+from expost.fitting.solvers import minimize
+from expost.fitting.solvers.newton import newton
+from expost.fitting.solvers.newton_cg import newton_cg
 
 
 def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import expost
-from expost.domain import ClassLabel, Number
+from expost.data.domain import ClassLabel, Number
+from expost.data.tables import open_table
+from expost.data.tables.files import read_columns, read_kinds
 from expost.exceptions import DomainError, FileError
-from expost.tables import open_table
-from expost.tables.files import read_columns, read_kinds
 
 DOMAIN = expost.Domain(
     features=(Number(name="a", low=0.0, high=8.0), Number(name="b", low=0.0, high=8.0)),

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import expost
+from expost.data.tables import open_table
 from expost.exceptions import DomainError
-from expost.tables import open_table
 
 rng = np.random.default_rng(5)
 X = rng.integers(-8, 9, size=(300, 4)) / 16.0  # exact in single precision too

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from rich.text import Text
 
-from expost._validation import check_positive
+from expost._common.validation import check_positive
 from expost.audit.search import Pair, worst_pair
-from expost.plan import Plan
+from expost.privacy.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from expost import gaussian
-from expost._typing import FloatArray
-from expost._validation import check_positive, refuse
-from expost.audit.publication import Publication
+from expost._common.typing import FloatArray
+from expost._common.validation import check_positive, refuse
 from expost.audit.quadrature import Columns, cut, even_cells, integrate
+from expost.audit.release_law import Publication
 from expost.exceptions import DomainError
 from expost.losses import Loss
+from expost.privacy import gaussian
 
 _REACH = 10.0  # in standard deviations; leaving out the mass beyond, below 2e-23, can only lower a result
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 
 Columns: TypeAlias = NDArray[np.intp]
 """The column of each cell."""

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from expost._typing import FloatArray
-from expost._validation import check_count, check_positive, refuse
+from expost._common.typing import FloatArray
+from expost._common.validation import check_count, check_positive, refuse
 from expost.audit.divergence import Audit, hockey_stick
 from expost.losses import Loss
 

@@ -7,15 +7,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from expost._typing import FloatArray
-from expost._validation import check_positive, refuse
+from expost._common.typing import FloatArray
+from expost._common.validation import check_positive, refuse
 from expost.cli.base import console, errors, print_json, refusing, warn
 from expost.cli.display import show_bounds
 from expost.cli.options import AsJson
+from expost.data.records import split_for
+from expost.data.tables.files import read_columns
 from expost.publication import Publication
-from expost.records import split_for
 from expost.reports import Bounds
-from expost.tables.files import read_columns
 
 
 class Member(StrEnum):

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from expost import figures
-from expost._files import written_whole
+from expost._common.files import written_whole
+from expost.cli import figures
 from expost.cli.base import console, errors, refusing
+from expost.cli.demonstration import Demonstration, demonstrate, domain_file, write_table
 from expost.cli.display import show_losses
 from expost.cli.page import write_page
-from expost.demo import Demonstration, demonstrate, domain_file, write_table
-from expost.private_files import write_losses
+from expost.cli.private_files import write_losses
 
 CONFIDENCE = 0.95
 

@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 from expost.reports import Bounds
 
 # The most exposed people, as shares of everyone in the table.

@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from expost._files import check_writable
-from expost._typing import FloatArray
+from expost._common.files import check_writable
+from expost._common.typing import FloatArray
 from expost.cli.base import errors, print_json, refusing, speaker
 from expost.cli.options import (
     L2,
@@ -24,19 +24,19 @@ from expost.cli.options import (
     plan_fields,
     read_domain,
 )
-from expost.design import Design
-from expost.domain import ClassLabel, Domain
-from expost.ex_post import ex_post_terms
+from expost.cli.private_files import check_private, write_losses
+from expost.data.design import Design
+from expost.data.domain import ClassLabel, Domain
+from expost.data.encoding import encode_labels
+from expost.data.records import split_by_domain
+from expost.data.tables import open_table
+from expost.data.tables.files import read_columns
 from expost.exceptions import FileError
-from expost.labels import encode_labels
-from expost.mechanism import perturb
-from expost.noise import noise_source
-from expost.plan import Plan
-from expost.private_files import check_private, write_losses
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
+from expost.privacy.plan import Plan
 from expost.publication import Publication
-from expost.records import split_by_domain
-from expost.tables import open_table
-from expost.tables.files import read_columns
 
 
 @refusing

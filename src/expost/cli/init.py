@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from expost.cli.base import errors, refusing
-from expost.domain_files import skeleton
-from expost.tables.files import read_kinds
+from expost.data.domain_files import skeleton
+from expost.data.tables.files import read_kinds
 
 
 @refusing

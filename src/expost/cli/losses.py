@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 from expost.cli.base import console, errors, print_json, refusing, warn
 from expost.cli.display import quantiles, show_losses
 from expost.cli.options import AsJson
-from expost.design import Design
-from expost.ex_post import ex_post_terms
-from expost.labels import encode_labels
-from expost.mechanism import plausible, recover
-from expost.private_files import MARK, check_private, write_losses
+from expost.cli.private_files import MARK, check_private, write_losses
+from expost.data.design import Design
+from expost.data.encoding import encode_labels
+from expost.data.records import split_for
+from expost.data.tables import open_table
+from expost.data.tables.files import read_columns
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import plausible, recover
 from expost.publication import Publication
-from expost.records import split_for
-from expost.tables import open_table
-from expost.tables.files import read_columns
 
 
 @refusing

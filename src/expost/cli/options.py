@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from expost._validation import refuse
-from expost.calibration import calibrate
-from expost.domain import ClassLabel, Domain
-from expost.plan import Plan
+from expost._common.validation import refuse
+from expost.data.domain import ClassLabel, Domain
+from expost.privacy.calibration import calibrate
+from expost.privacy.plan import Plan
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True

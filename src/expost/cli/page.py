@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from expost._files import written_whole
+from expost._common.files import written_whole
 from expost.cli.base import console, errors, refusing
 from expost.page import render
 from expost.publication import Publication

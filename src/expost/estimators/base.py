@@ -8,21 +8,21 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._typing import FloatArray
-from expost._validation import refuse
-from expost.calibration import calibrate
-from expost.design import Design
-from expost.domain import Domain
-from expost.ex_post import LossTerms, ex_post_terms
+from expost._common.typing import FloatArray
+from expost._common.validation import refuse
+from expost.data.design import Design
+from expost.data.domain import Domain
+from expost.data.encoding import encode_labels
+from expost.data.tables import open_table
 from expost.exceptions import PrivateStateError, PublicationError
-from expost.labels import encode_labels
+from expost.fitting.ex_post import LossTerms, ex_post_terms
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
+from expost.fitting.prediction import linear_predictor
 from expost.losses import Loss
-from expost.mechanism import perturb
-from expost.noise import noise_source
-from expost.prediction import linear_predictor
+from expost.losses.regularizers import Regularizer
+from expost.privacy.calibration import calibrate
 from expost.publication import Publication
-from expost.regularizers import Regularizer
-from expost.tables import open_table
 
 
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -161,7 +161,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
         return_terms
-            Return the three signed terms (:class:`~expost.ex_post.LossTerms`) instead of their size.
+            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`) instead of their size.
 
         Privacy
         -------

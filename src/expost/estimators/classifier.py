@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
-from expost._typing import FloatArray
-from expost._validation import refuse
-from expost.domain import ClassLabel
+from expost._common.typing import FloatArray
+from expost._common.validation import refuse
+from expost.data.domain import ClassLabel
+from expost.data.encoding import one_label_per_row
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
-from expost.labels import one_label_per_row
 
 
 class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from expost.domain import Domain
+from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.losses import Loss, SmoothedHinge
-from expost.regularizers import Regularizer
+from expost.losses.regularizers import Regularizer
 
 
 class SmoothedHingeClassifier(BinaryClassifier):

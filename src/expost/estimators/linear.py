@@ -5,12 +5,12 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from expost._typing import FloatArray
-from expost._validation import check_choice, refuse
-from expost.domain import Domain, NumberLabel
+from expost._common.typing import FloatArray
+from expost._common.validation import check_choice, refuse
+from expost.data.domain import Domain, NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.losses import Loss, PseudoHuber, SquaredLoss
-from expost.regularizers import Regularizer
+from expost.losses.regularizers import Regularizer
 
 
 class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from expost._typing import FloatArray
-from expost.domain import Domain
+from expost._common.typing import FloatArray
+from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
+from expost.fitting.prediction import log_probabilities, probabilities
 from expost.losses import LogisticLoss, Loss
-from expost.prediction import log_probabilities, probabilities
-from expost.regularizers import Regularizer
+from expost.losses.regularizers import Regularizer
 
 
 class LogisticRegression(BinaryClassifier):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from expost._typing import BoolArray, FloatArray
+from expost._common.typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from expost._typing import BoolArray, FloatArray
+from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
 from expost.losses.base import Loss
 

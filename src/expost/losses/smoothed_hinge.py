@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from expost._typing import FloatArray
-from expost._validation import check_positive
+from expost._common.typing import FloatArray
+from expost._common.validation import check_positive
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
 
 

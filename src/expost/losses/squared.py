@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from expost._typing import FloatArray
+from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from expost.domain import Domain
-from expost.release import Release
+from expost.data.domain import Domain
+from expost.fitting.release import Release
 
 
 class Published(Protocol):

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from expost._typing import FloatArray
-from expost.documents import describe
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
-from expost.release import Release
+from expost.publication.schema import describe
 from expost.reports.base import Scope
 from expost.reports.determinant import Pencil
 from expost.reports.gradient import Factors, reach_factors

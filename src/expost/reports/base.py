@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import chi
 
-from expost._typing import FloatArray
-from expost._validation import check_count, check_positive, refuse
+from expost._common.typing import FloatArray
+from expost._common.validation import check_count, check_positive, refuse
+from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
-from expost.release import Release
 
 # How the failure probability is shared: Hessian, eigenvalue, noisy gradient, the noise's own law. The
 # gradient's share and the last are each above a third, so that a report with a noisy gradient is never worse

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.special import ndtri
 
-from expost._typing import FloatArray
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.reports.base import Interval, Records, Shares, goe_quantile
 
 # Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from expost._parallel import map_spans
-from expost._typing import FloatArray
-from expost._validation import check_choice, refuse
-from expost.design import Design
-from expost.release import Release
+from expost._common.parallel import map_spans
+from expost._common.typing import FloatArray
+from expost._common.validation import check_choice, refuse
+from expost.data.design import Design
+from expost.fitting.release import Release
 from expost.reports.base import Records, Scope, check_confidence
 from expost.reports.paper import PaperReport
 from expost.reports.tight import TightReport

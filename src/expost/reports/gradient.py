@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from expost._typing import FloatArray
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.reports.base import Interval, Records, Scope, Shares, chi_quantile, two_sided
 
 

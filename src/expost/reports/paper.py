@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtri
 
-from expost._typing import FloatArray
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.reports.base import Records, Scope, goe_quantile, two_sided
 from expost.reports.determinant import Pencil
 from expost.reports.tight import Reading

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from expost._typing import FloatArray
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.reports.base import Interval, Records, Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.gradient import inner_product

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from expost._typing import FloatArray
-from expost.release import Release
+from expost._common.typing import FloatArray
+from expost.fitting.release import Release
 from expost.reports.base import Records, Scope, chi_quantile, statistics_dimension, two_sided
 
 

@@ -1,0 +1,1 @@
+"""What every room uses: array types, argument checks, files, threads, strict JSON."""

@@ -1,0 +1,101 @@
+"""The whole story on data that ships with scikit-learn, with bounds written down by hand."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+
+from expost._common.files import written_whole
+from expost._common.typing import FloatArray
+from expost.data.domain import ClassLabel, Domain, Number
+from expost.data.domain_files import to_toml
+from expost.estimators import LogisticRegression
+
+# Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
+# numbers written down from what the quantities are, not computed from the table. Lower bounds are all zero.
+BOUNDS = {
+    "radius": (30.0, 3.0, 40.0),
+    "texture": (40.0, 5.0, 50.0),
+    "perimeter": (200.0, 25.0, 250.0),
+    "area": (2500.0, 500.0, 4000.0),
+    "smoothness": (0.2, 0.03, 0.25),
+    "compactness": (0.4, 0.15, 1.0),
+    "concavity": (0.5, 0.4, 1.25),
+    "concave points": (0.25, 0.05, 0.3),
+    "symmetry": (0.3, 0.08, 0.7),
+    "fractal dimension": (0.1, 0.03, 0.2),
+}
+
+
+# How the table calls the three figures that it has of each measurement.
+_FIGURES = ("mean {}", "{} error", "worst {}")
+_LABEL = "diagnosis"
+_CLASSES = ("malignant", "benign")
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """A fitted model with its table and the exact losses of everyone in it; all but the model is private."""
+
+    model: LogisticRegression
+    table: Mapping[str, FloatArray]
+    labels: NDArray[Any]
+    losses: FloatArray
+
+
+def bundled_domain() -> Domain:
+    """What is publicly known about a record of the breast-cancer data."""
+    features = tuple(
+        Number(name=figure.format(name), low=0.0, high=bounds[kind])
+        for kind, figure in enumerate(_FIGURES)
+        for name, bounds in BOUNDS.items()
+    )
+    return Domain(features=features, label=ClassLabel(name=_LABEL, classes=_CLASSES))
+
+
+def domain_file() -> str:
+    """The domain as a file, the one in ``examples/breast_cancer``."""
+    return (
+        "# What is publicly known about a record of scikit-learn's breast-cancer data: ten measurements\n"
+        "# of a cell nucleus, each as mean, standard error and worst value. The bounds are round numbers\n"
+        "# from what the quantities are; none was computed from the table.\n\n" + to_toml(bundled_domain())
+    )
+
+
+def scale_by_bounds(X: FloatArray) -> FloatArray:
+    """Map each feature from its public bounds to [-1, 1], then every row into the unit ball."""
+    upper = np.array([bounds[kind] for kind in range(3) for bounds in BOUNDS.values()])
+    centred = 2.0 * np.clip(X / upper, 0.0, 1.0) - 1.0
+    scaled: FloatArray = centred / np.sqrt(len(upper))
+    return scaled
+
+
+def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
+    """Fit on the breast-cancer data and compute what the release cost each of its people.
+
+    Privacy
+    -------
+    Spends the budget once. ``model`` may be published, the rest may not.
+    """
+    data = load_breast_cancer()
+    domain = bundled_domain()
+    table = {feature.name: data.data[:, place] for place, feature in enumerate(domain.features)}
+    labels = np.array(_CLASSES, dtype=object)[data.target]
+    model = LogisticRegression(epsilon=epsilon, delta=delta, report="leverage", domain=domain)
+    model.fit(table, labels)
+    return Demonstration(model, table, labels, model.ex_post_losses(table, labels))
+
+
+def write_table(path: Path, shown: Demonstration) -> None:
+    """Write the table as the CSV file that the other commands read."""
+    with written_whole(path, private=True) as file:
+        writer = csv.writer(file)
+        writer.writerow([*shown.table, _LABEL])
+        writer.writerows(
+            zip(*(column.tolist() for column in shown.table.values()), shown.labels, strict=True)
+        )

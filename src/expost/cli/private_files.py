@@ -1,0 +1,56 @@
+"""Files of exact losses, marked PRIVATE in name and content."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from expost._common.files import bytes_written_whole, check_writable, written_whole
+from expost.data.tables.files import PARQUET, pyarrow_parquet
+from expost.exceptions import FileError
+
+MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
+COLUMN = "ex_post_loss"
+
+
+def check_private(path: Path) -> None:
+    """Refuse a name that does not say what the file is, before anything is computed for it.
+
+    "private" must be in the file's name or in that of its folder, so that nobody publishes it by mistake.
+    """
+    if "private" not in path.name.lower() and "private" not in path.parent.name.lower():
+        raise FileError(
+            f"a file of exact losses must have 'private' in its name or its folder's; got {path.name!r}. "
+            f"Call it {'private-' + path.name!r}."
+        )
+    if path.suffix.lower() not in (".csv", *PARQUET):
+        raise FileError(f"a file of exact losses must be .csv or .parquet; got {path.name!r}.")
+    if path.suffix.lower() in PARQUET:
+        pyarrow_parquet()
+    check_writable(path)
+
+
+def write_losses(path: Path, losses: Sequence[float]) -> None:
+    """Write a file of exact losses, marked PRIVATE, whole or not at all; rows in the table's order.
+
+    Privacy
+    -------
+    The file is private.
+    """
+    check_private(path)
+    if path.suffix.lower() in PARQUET:
+        _write_parquet(path, losses)
+        return
+    with written_whole(path, private=True) as file:
+        file.write(f"# {MARK}\n")
+        writer = csv.writer(file)
+        writer.writerow(["row", COLUMN])
+        writer.writerows(enumerate(losses))
+
+
+def _write_parquet(path: Path, losses: Sequence[float]) -> None:
+    import pyarrow
+
+    columns = {"row": range(len(losses)), COLUMN: losses}
+    table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
+    with bytes_written_whole(path, private=True) as file:
+        pyarrow_parquet().write_table(table.replace_schema_metadata({"PRIVATE": MARK}), file)

@@ -1,0 +1,96 @@
+"""The design matrix as the mechanism sees it: finite rows inside the declared ball, intercept included."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.parallel import map_spans
+from expost._common.typing import FloatArray
+from expost.data.tables import Table
+from expost.exceptions import DomainError
+
+_EPS = np.finfo(np.float64).eps
+
+
+class Design:
+    r"""Rows scaled into the ball of radius ``norm``, with a constant 1 appended for the intercept.
+
+    .. math:: \tilde x = \bigl(x \cdot \min(1, R/\|x\|),\; 1\bigr), \qquad
+              \|\tilde x\|^2 \le R^2 + 1
+
+    Blocks of rows are encoded as they are read, and no copy of the table is ever made. The same class
+    encodes the curator's table and a reader's single record.
+
+    Privacy
+    -------
+    Scaling is part of the mechanism: it is silent and it never depends on other rows. The rows are private;
+    ``dimension`` and ``radius`` are public. Scales are rounded down, so that no encoded row is longer than
+    ``radius`` whatever the rounding of its norm.
+    """
+
+    def __init__(self, table: Table, *, norm: float, fit_intercept: bool) -> None:
+        self.n_rows = table.n_rows
+        self.dimension = table.n_features + fit_intercept
+        self.radius = math.sqrt(norm**2 + fit_intercept)
+        self.norm = norm
+        self.intercept = fit_intercept
+        self._table = table
+
+    def scan(self) -> None:
+        """Look at every row once, to refuse NaN and infinity before anything is done with the table."""
+
+        def work(slices: list[slice]) -> None:
+            for block in slices:
+                _lengths(self._table.rows(block.start, block.stop))
+
+        map_spans(self.n_rows, self._table.n_features, work)
+
+    def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
+        """Encoded rows, block by block, in a buffer that the next block overwrites.
+
+        Every pass checks and scales what it reads: the table is the caller's memory, and rows that changed
+        since the last pass must not leave the ball.
+        """
+        longest = max((block.stop - block.start for block in slices), default=0)
+        buffer = np.ones((longest, self.dimension))
+        for block in slices:
+            raw = self._table.rows(block.start, block.stop)
+            scales = self._scales_of(raw)
+            rows = buffer[: len(raw)]
+            features = rows[:, :-1] if self.intercept else rows
+            if np.all(scales == 1.0):
+                np.copyto(features, raw)
+            else:
+                np.multiply(raw, scales[:, None], out=features)
+            yield block, rows
+
+    def _scales_of(self, raw: NDArray[Any]) -> FloatArray:
+        # Above every rounding error of the norm and of the product, so that scaled rows stay inside the ball.
+        margin = 1.0 + (self.dimension + 8) * _EPS
+        with np.errstate(divide="ignore", over="ignore"):
+            ratios: FloatArray = self.norm / (_lengths(raw) * margin)
+        # A ratio this small has lost digits to underflow; the row goes to the centre of the ball.
+        ratios[ratios < 1e-290] = 0.0
+        return np.minimum(1.0, ratios)
+
+
+def _lengths(rows: NDArray[Any]) -> FloatArray:
+    rows = np.asarray(rows, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths: FloatArray = np.sqrt(np.vecdot(rows, rows))
+    if np.all(np.isfinite(lengths)):
+        return lengths
+    if not np.all(np.isfinite(rows)):
+        raise DomainError(
+            "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
+            "or leave such rows out, before fitting."
+        )
+    # The squares overflowed: factor the largest entry out.
+    largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
+    scaled = rows / largest[:, None]
+    share: FloatArray = np.sqrt(np.vecdot(scaled, scaled))
+    with np.errstate(over="ignore"):  # a row too long even for that is scaled to nothing
+        return largest * share

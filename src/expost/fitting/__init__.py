@@ -1,0 +1,1 @@
+"""Objective perturbation: from a plan and rows to a release, and exact losses afterwards."""

@@ -1,0 +1,54 @@
+"""Release: everything that leaves the building, as arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost.losses.regularizers import Regularizer
+from expost.privacy.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The coefficients and the noisy statistics beside them: public, and all that a report may read.
+
+    A function of the table only through noise that :attr:`plan` accounts for.
+    """
+
+    plan: Plan
+    """The scales it was made with and what they guarantee."""
+    coefficients: FloatArray
+    """The minimiser of the perturbed objective, the intercept last where there is one."""
+    regularizer: Regularizer | None = None
+    """The public regulariser beside the quadratic one."""
+    gradient: FloatArray | None = None
+    """The noisy gradient of the objective at the coefficients, where it is released."""
+    hessian: FloatArray | None = None
+    """The noisy Hessian there."""
+    eigenvalue: float | None = None
+    """The noisy smallest eigenvalue of the Hessian there."""
+    insecure: bool = False
+    """Whether the noise came from a seed: then the guarantee is void."""
+
+
+def pack(matrix: FloatArray) -> list[float]:
+    """The upper triangle of a symmetric matrix, row by row, the diagonal included."""
+    packed: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
+    return packed
+
+
+def unpack(packed: Sequence[float], dimension: int) -> FloatArray:
+    """The symmetric matrix with this upper triangle.
+
+    Examples
+    --------
+    >>> unpack([1.0, 2.0, 3.0], 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    rows, columns = np.triu_indices(dimension)
+    matrix = np.empty((dimension, dimension))
+    matrix[rows, columns] = matrix[columns, rows] = packed
+    return matrix

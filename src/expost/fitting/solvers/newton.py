@@ -1,0 +1,75 @@
+"""Newton's method with Hessians no better than the next step needs."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from expost._common.parallel import small_algebra
+from expost._common.typing import FloatArray
+from expost.fitting.objective import Objective
+from expost.fitting.solvers.base import Solution, backtrack
+
+_MAX_STEPS = 200
+# A Hessian whose last step shrank the gradient this much is kept for another one.
+_GOOD_REDUCTION = 1e-2
+
+
+def newton(
+    objective: Objective, start: FloatArray, *, tolerance: float, relative: float = 0.0, every: int = 1
+) -> Solution:
+    """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
+
+    Early Hessians are in single precision, and one that still serves is kept for another step. The
+    gradient is always exact, so neither changes where the method ends, only what it costs. When the next
+    point is predicted to be the last one, its Hessian is taken in double precision with its gradient.
+
+    Parameters
+    ----------
+    objective
+        What to minimise.
+    start
+        Where to begin.
+    tolerance, relative
+        Stop where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
+    every
+        Use only each ``every``-th block of rows, for a warm start.
+    """
+    theta = start
+    here = objective.evaluate(theta, hessian=np.float32, every=every)
+    goal = max(tolerance, relative * here.norm)
+    model = here  # the evaluation whose Hessian is in use
+    reduction = 1.0
+    for _ in range(_MAX_STEPS):
+        if here.norm <= max(goal, here.floor):
+            break
+        if here.norm * reduction <= max(goal, here.floor):
+            precision: DTypeLike | None = np.float64
+        else:
+            precision = np.float32 if reduction > _GOOD_REDUCTION else None
+        evaluate = partial(objective.evaluate, hessian=precision, every=every)
+        step = _solve(model.hessian, here.tilted_gradient)
+        reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
+        if reached is None:
+            if model is here and here.precise:
+                break  # no better direction exists: the caller sees that the tolerance was not met
+            here = model = objective.evaluate(theta, hessian=np.float64, every=every)
+            reduction = 1.0
+            continue
+        reduction = reached[1].norm / here.norm
+        theta, here = reached
+        if here.hessian is not None:
+            model = here
+    return Solution(theta, here)
+
+
+def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | None:
+    """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
+    assert hessian is not None
+    try:
+        with small_algebra(len(gradient)):
+            step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
+    except LinAlgError:
+        return None
+    return step

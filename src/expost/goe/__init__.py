@@ -1,0 +1,3 @@
+"""The law of the largest eigenvalue of the Gaussian orthogonal ensemble."""
+
+from expost.goe.law import LargestEigenvalue as LargestEigenvalue

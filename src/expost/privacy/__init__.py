@@ -1,0 +1,1 @@
+"""Privacy accounting: from a budget to a plan with a certificate, before any data."""

@@ -1,0 +1,3 @@
+"""The verified public file of one fit."""
+
+from expost.publication.publication import Publication as Publication

@@ -1,0 +1,352 @@
+"""Publication: the one thing that leaves the building. Frozen, versioned, plain JSON."""
+
+import os
+import stat
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError, model_validator
+from rich.table import Table
+
+from expost._common.files import written_whole
+from expost._common.strict_json import INTACT, MAX_BYTES, digest, indented, read_object, unusable
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.data.domain import Domain
+from expost.data.encoding import encode_labels
+from expost.exceptions import PublicationError
+from expost.fitting.prediction import encoded, linear_predictor, probabilities
+from expost.fitting.release import Release
+from expost.losses import LogisticLoss
+from expost.page import render
+from expost.publication.checks import check_claims, check_classes, check_domain, check_shapes
+from expost.publication.schema import (
+    FORMAT,
+    Classes,
+    FeatureNames,
+    Part,
+    Positive,
+    PublishedLoss,
+    PublishedPlan,
+    PublishedRegularizer,
+    Statistics,
+    check_format,
+    choice,
+    describe,
+    numbers,
+    refusal,
+)
+from expost.publication.serialize import INSECURE, content, restored
+from expost.reports import Bounds, evaluate
+
+
+class Publication(Part):
+    """Everything public about one fit: the model, its guarantee, and what was published beside it.
+
+    Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
+
+    Privacy
+    -------
+    Public. It depends on the table only through the coefficients and the statistics, whose noise the plan
+    accounts for: there is no count of rows or iterations, no training loss, no time of day. Reading one
+    verifies that its noise scales certify the guarantee that it states.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+    >>> publication
+    Publication(logistic, 2 features, epsilon=1, delta=1e-06, report='independent')
+    >>> expost.Publication.from_json(publication.to_json()) == publication
+    True
+    """
+
+    format: Literal["expost-publication/1"]
+    software: Annotated[str, Field(pattern=r"\Aexpost [0-9A-Za-z.+!-]{1,60}\z")]
+    loss: PublishedLoss
+    regularizer: PublishedRegularizer | None
+    norm: Positive
+    fit_intercept: bool
+    classes: Classes
+    feature_names: FeatureNames
+    coefficients: Annotated[tuple[float, ...], numbers("coefficients")]
+    domain: Domain | None
+    plan: PublishedPlan
+    statistics: Statistics
+    insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
+    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
+
+    @classmethod
+    def from_release(
+        cls,
+        release: Release,
+        *,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        domain: Domain | None = None,
+    ) -> Self:
+        """Make the publication of a release.
+
+        Parameters
+        ----------
+        release
+            What :func:`expost.fitting.mechanism.perturb` released.
+        classes
+            The two labels in the order of the loss's own, which are the default where it has two.
+        feature_names
+            The names of the features, without the intercept.
+        domain
+            What is publicly known about a record, where the fit was given one.
+
+        Raises
+        ------
+        PublicationError
+            If a reader could not understand it, or if its plan promises more than its scales certify.
+
+        Privacy
+        -------
+        Public in, public out.
+        """
+        fields = {"format": FORMAT, "software": f"expost {version('expost')}"} | content(
+            release, classes=classes, feature_names=feature_names, domain=domain
+        )
+        try:
+            fingerprint = digest(fields)
+        except (TypeError, ValueError):
+            raise PublicationError(
+                "`classes` must be two texts, finite numbers or booleans to be published; recode the labels."
+            ) from None
+        try:
+            return cls._examined(fields | {"sha256": fingerprint})
+        except PublicationError as error:
+            reason = str(error).replace("use this publication", "publish this release")
+            raise PublicationError(reason.replace(INTACT, "declare it otherwise before fitting")) from None
+
+    @cached_property
+    def release(self) -> Release:
+        """The same content as arrays and library objects, equal to what was published."""
+        return restored(
+            loss=self.loss,
+            regularizer=self.regularizer,
+            norm=self.norm,
+            fit_intercept=self.fit_intercept,
+            coefficients=self.coefficients,
+            plan=self.plan,
+            statistics=self.statistics,
+            insecure=self.insecure is not None,
+        )
+
+    def to_json(self) -> str:
+        """The file's text: indented JSON that ends in a newline, numbers by ``repr``, bit for bit."""
+        return indented(self.model_dump()) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file whole or not at all."""
+        with written_whole(Path(path)) as file:
+            file.write(self.to_json())
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page on which a person reads what this cost her, whole or not at all.
+
+        Privacy
+        -------
+        Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
+        """
+        with written_whole(Path(path)) as file:
+            file.write(render([self]))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a publication, and trust nothing that it says before it is verified.
+
+        Raises
+        ------
+        PublicationError
+            In one sentence, if the text is not a publication of this format, was damaged, or states a
+            guarantee that its noise scales do not certify.
+
+        Privacy
+        -------
+        Public in, public out. The hash finds damage; it is no signature, and whoever can change the
+        coefficients can compute it anew.
+        """
+        return cls._examined(read_object(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a publication from a file of at most 64 MiB; see :meth:`from_json`."""
+        information = os.stat(path)
+        if not stat.S_ISREG(information.st_mode):
+            raise unusable("it must be a regular file", "name the file itself")
+        if information.st_size > MAX_BYTES:
+            raise unusable(f"it is longer than {MAX_BYTES // 2**20} MiB")
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MAX_BYTES + 1))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The linear predictor of each record, in the units of the fit; positive for the second class.
+
+        Privacy
+        -------
+        As private as ``X``; the publication is not changed and remembers nothing.
+        """
+        return linear_predictor(self._design(X), self.release.coefficients)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more likely class of each record, or the predicted label where there are no classes."""
+        predictor = self.decision_function(X)
+        if self.classes is not None:
+            labels: NDArray[Any] = np.array(self.classes)[(predictor > 0.0).astype(int)]
+            return labels
+        if isinstance(self.loss, LogisticLoss):
+            return probabilities(predictor)[:, 1]
+        return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, for the logistic loss only."""
+        if not isinstance(self.loss, LogisticLoss):
+            raise PublicationError(
+                "`predict_proba` needs the logistic loss but this publication has "
+                f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
+            )
+        return probabilities(self.decision_function(X))
+
+    def bounds(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        confidence: float = 0.95,
+        member: bool | None = None,
+        simultaneous: int | str | None = None,
+        method: str = "tight",
+    ) -> Bounds:
+        """What the publication cost each record: an interval for the model, the report's cost, the total.
+
+        Parameters
+        ----------
+        X, y
+            Records in the units of the fit.
+        confidence
+            How sure to be. It holds for a record that was fixed before the publication was made.
+        member
+            Whether the records were in the table; ``None`` where that is unknown.
+        simultaneous
+            A number of such records at once, or ``"all"`` for every record there could be, one chosen after
+            seeing the publication included.
+        method
+            ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021), made sound.
+
+        Privacy
+        -------
+        Reads the publication and the record, and tells about that record only: asking for any number of
+        records, in any coalition, reveals nothing beyond the file.
+
+        Examples
+        --------
+        >>> import numpy as np, expost
+        >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+        >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+        >>> mine = publication.bounds([[0.1, 0.9]], [1], confidence=0.99, member=True)
+        >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
+        True
+        """
+        design = self._design(X)
+        labels = encode_labels(
+            y, loss=self.loss, classes=self.classes, rows=design.n_rows, domain=self.domain
+        )
+        return evaluate(
+            self.release,
+            design,
+            labels,
+            confidence=confidence,
+            member=member,
+            simultaneous=simultaneous,
+            method=method,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of a record, without the intercept."""
+        return len(self.coefficients) - self.fit_intercept
+
+    def _design(self, X: Any) -> Design:
+        return encoded(
+            X,
+            norm=self.norm,
+            fit_intercept=self.fit_intercept,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+            domain=self.domain,
+        )
+
+    @classmethod
+    def _examined(cls, document: dict[str, Any]) -> Self:
+        """The publication that a document describes, or the sentence that refuses it."""
+        check_format(document.get("format"))
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise refusal(error) from None
+
+    @model_validator(mode="after")
+    def _verified(self) -> Self:
+        """Refuse fields that do not belong together, the cheap checks first."""
+        if digest(self.model_dump(exclude={"sha256"})) != self.sha256:
+            raise unusable("`sha256` must be that of the other fields but is not: something was changed")
+        check_shapes(
+            self.coefficients,
+            self.statistics,
+            fit_intercept=self.fit_intercept,
+            feature_names=self.feature_names,
+        )
+        check_classes(self.loss, self.classes)
+        check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
+        check_claims(self.release)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return self.sha256 == other.sha256 if isinstance(other, Publication) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle holds the file's text and nothing else, and is verified like any other file.
+        return Publication.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        mark = "INSECURE, " if self.insecure else ""
+        features = f"{self.n_features} feature{'s' * (self.n_features != 1)}"
+        return (
+            f"Publication({mark}{describe(self.loss)['name']}, {features}, {self._promise}, "
+            f"report={self.plan.report!r})"
+        )
+
+    __str__ = __repr__
+
+    @property
+    def _promise(self) -> str:
+        if self.plan.epsilon is None:
+            return "no worst case"
+        return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}"
+
+    def __rich__(self) -> Table:
+        table = Table(title="Publication (public)", title_justify="left", show_header=False)
+        if self.insecure:
+            table.add_row("[bold red]INSECURE[/bold red]", f"[bold red]{self.insecure}[/bold red]")
+        table.add_row(
+            "guarantee", f"none; with secret noise {self._promise}" if self.insecure else self._promise
+        )
+        table.add_row("loss", ", ".join(f"{key} {value}" for key, value in describe(self.loss).items()))
+        table.add_row("features", f"{self.n_features}{' and an intercept' * self.fit_intercept}")
+        table.add_row("noise", f"sigma={self.plan.sigma:.6g}, l2={self.plan.l2:.6g}")
+        table.add_row("report", self.plan.report)
+        table.add_row("sha256", self.sha256)
+        return table

@@ -1,0 +1,103 @@
+"""A release as the fields of a file, and back."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost.data.domain import Domain
+from expost.fitting.release import Release, pack, unpack
+from expost.losses import Loss
+from expost.losses.regularizers import Regularizer
+from expost.privacy.plan import Plan
+from expost.publication.schema import PublishedPlan, Statistics, describe
+
+INSECURE = (
+    "INSECURE: the noise came from a seed, and whoever has the seed can remove it; nothing is guaranteed"
+)
+
+
+def content(
+    release: Release,
+    *,
+    classes: Sequence[Any] | None,
+    feature_names: Sequence[str] | None,
+    domain: Domain | None,
+) -> dict[str, Any]:
+    """Everything that a release holds, as JSON's types; labels default to the loss's own.
+
+    Privacy
+    -------
+    Public in, public out.
+    """
+    plan = release.plan
+    if classes is None:
+        classes = plan.loss.labels.values
+    return {
+        "loss": describe(plan.loss),
+        "regularizer": None if release.regularizer is None else describe(release.regularizer),
+        "norm": float(plan.norm),
+        "fit_intercept": bool(plan.fit_intercept),
+        "classes": None if classes is None else [_plain(label) for label in classes],
+        "feature_names": None if feature_names is None else [str(name) for name in feature_names],
+        "coefficients": release.coefficients.tolist(),
+        "domain": None if domain is None else domain.model_dump(mode="json"),
+        "plan": {
+            "epsilon": float(plan.epsilon) if math.isfinite(plan.epsilon) else None,
+            "delta": float(plan.delta),
+            "sigma": float(plan.sigma),
+            "l2": float(plan.l2),
+            "sigma_gradient": _number(plan.sigma_gradient),
+            "sigma_hessian": _number(plan.sigma_hessian),
+            "sigma_eigenvalue": _number(plan.sigma_eigenvalue),
+            "report": plan.report,
+            "calibration": plan.calibration,
+        },
+        "statistics": {
+            "gradient": None if release.gradient is None else release.gradient.tolist(),
+            "hessian": None if release.hessian is None else pack(release.hessian),
+            "eigenvalue": _number(release.eigenvalue),
+        },
+        "insecure": INSECURE if release.insecure else None,
+    }
+
+
+def restored(
+    *,
+    loss: Loss,
+    regularizer: Regularizer | None,
+    norm: float,
+    fit_intercept: bool,
+    coefficients: Sequence[float],
+    plan: PublishedPlan,
+    statistics: Statistics,
+    insecure: bool,
+) -> Release:
+    """The release that such fields describe, its arrays read-only."""
+    scales = plan.model_dump() | {"epsilon": math.inf if plan.epsilon is None else plan.epsilon}
+    gradient, hessian = statistics.gradient, statistics.hessian
+    return Release(
+        plan=Plan(loss=loss, norm=norm, fit_intercept=fit_intercept, **scales),
+        coefficients=_frozen(coefficients),
+        regularizer=regularizer,
+        gradient=None if gradient is None else _frozen(gradient),
+        hessian=None if hessian is None else _frozen(unpack(hessian, len(coefficients))),
+        eigenvalue=statistics.eigenvalue,
+        insecure=insecure,
+    )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _frozen(values: Sequence[float] | FloatArray) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
