@@ -26,6 +26,7 @@ paper: $(VENV)/.installed-paper
 	$(BIN)/python -m papers.redberg_wang_2021 $(ARGUMENTS)
 
 bench: $(VENV)/.installed-bench
+	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.fit
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.reports --table synthetic

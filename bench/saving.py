@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from expost._common.files import written_whole
+from expost._common.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
 DIGITS = 6
@@ -11,7 +11,7 @@ DIGITS = 6
 
 def save(path, document):
     """Write what was measured, with digits enough to quote and no trace of when or where it was."""
-    with written_whole(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         file.write(json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

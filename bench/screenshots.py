@@ -16,8 +16,8 @@ from rich.text import Text
 from sklearn.datasets import load_breast_cancer
 
 import expost
+from expost import ClassLabel, Domain, Number
 from expost.cli.demonstration import BOUNDS
-from expost.data.domain import ClassLabel, Domain, Number
 
 HERE = Path(__file__).parent.parent / "docs" / "figures"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"

@@ -106,7 +106,7 @@ def data_dependent() -> float:
 def personalised() -> float:
     """The certified ε at δ for a record as long as this person's, in every table."""
     X, _ = make_table()
-    profile = PrivacyProfile(PLAN.loss.curve, norm=abs(X[0, 0]), l2=PLAN.l2, sigma=PLAN.sigma)
+    profile = PrivacyProfile(PLAN.loss.curve, norm=abs(X[0, 0]), l2=PLAN.l2, scales=PLAN.scales)
     return profile.epsilon(PLAN.delta)
 
 

@@ -1,4 +1,4 @@
-"""The experiments' data are not part of the project: where they are absent, a test is skipped aloud."""
+"""The data of the experiments are not part of the project; a test that lacks them is skipped and says why."""
 
 import pytest
 

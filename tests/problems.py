@@ -1,7 +1,7 @@
 """Small problems, and an independent account of every loss to check the library against."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,11 @@ CASES = [
         SquaredLoss(), lambda eta, y: eta - y, lambda eta, y: 1.0 + 0 * eta, lambda rng, n: rng.normal(size=n)
     ),
 ]
+
+
+def with_scales(plan, **scales):
+    """The same plan with other noise scales, whatever it promises."""
+    return replace(plan, scales=replace(plan.scales, **scales))
 
 
 def rows_in_ball(rng, n, d, norm=1.0):

@@ -13,6 +13,7 @@ from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss, gaussi
 from expost.exceptions import CalibrationError, ParameterError
 from expost.losses.base import DerivativeCurve
 from expost.privacy.profile import PrivacyProfile
+from expost.privacy.scales import NoiseScales
 
 LOGISTIC = LogisticLoss().curve
 SOFT = LogisticLoss(soft=True).curve
@@ -60,14 +61,14 @@ def dense(profile: PrivacyProfile, epsilon: float) -> float:
     slopes = np.linspace(0.0, curve.max_slope, 1501)
     curvature = curve.curvature(slopes) * norm_**2
     shift2 = np.zeros_like(slopes)
-    if profile.sigma_gradient:
-        shift2 += (slopes * norm_ / profile.sigma_gradient) ** 2
-    if profile.sigma_hessian:
-        shift2 += curve.rank * curvature**2 / (2.0 * profile.sigma_hessian**2)
-    if profile.sigma_eigenvalue:
-        shift2 += (curvature / profile.sigma_eigenvalue) ** 2
+    if profile.scales.sigma_gradient:
+        shift2 += (slopes * norm_ / profile.scales.sigma_gradient) ** 2
+    if profile.scales.sigma_hessian:
+        shift2 += curve.rank * curvature**2 / (2.0 * profile.scales.sigma_hessian**2)
+    if profile.scales.sigma_eigenvalue:
+        shift2 += (curvature / profile.scales.sigma_eigenvalue) ** 2
     shift = np.sqrt(shift2)
-    rate = slopes * norm_ / profile.sigma
+    rate = slopes * norm_ / profile.scales.sigma
 
     def integrand(noise, log_term):
         left = epsilon - log_term - 0.5 * rate**2 - rate * noise[:, None]
@@ -98,7 +99,7 @@ def dense(profile: PrivacyProfile, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("curve", "l2", "epsilon", "scales"), CASES)
 def test_bracket_contains_a_dense_quadrature_and_is_narrow(curve, l2, epsilon, scales):
-    profile = PrivacyProfile(curve, norm=1.0, l2=l2, **scales)
+    profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(**scales))
     lower, upper = profile.delta(epsilon)
     truth = dense(profile, epsilon)
     assert 0.0 < lower <= upper <= 1.0
@@ -108,7 +109,7 @@ def test_bracket_contains_a_dense_quadrature_and_is_narrow(curve, l2, epsilon, s
 
 @pytest.mark.parametrize("rtol", [0.3, 1e-2, 1e-4])
 def test_bracket_holds_at_every_tolerance(rtol):
-    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=0.5, **MODEL)
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=0.5, scales=NoiseScales(**MODEL))
     lower, upper = profile.delta(1.0, rtol=rtol)
     assert upper - lower <= rtol * upper
     reference = profile.delta(1.0, rtol=1e-5)
@@ -128,7 +129,8 @@ def test_bracket_holds_at_every_tolerance(rtol):
 )
 def test_noise_of_the_model_alone_is_the_reference(curve, l2, epsilon, expected, digits):
     def excess(sigma):
-        return math.log(PrivacyProfile(curve, norm=1.0, l2=l2, sigma=sigma).delta(epsilon).upper / 1e-6)
+        profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(sigma))
+        return math.log(profile.delta(epsilon).upper / 1e-6)
 
     assert round(brentq(excess, 0.9 * expected, 1.1 * expected, xtol=1e-6), digits) == expected
 
@@ -138,7 +140,8 @@ def test_noise_of_the_model_alone_is_the_reference(curve, l2, epsilon, expected,
 )
 def test_noise_of_the_hessian_is_the_reference(scales, expected):
     def excess(sigma_hessian):
-        profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma_hessian=sigma_hessian, **scales)
+        noise = NoiseScales(sigma_hessian=sigma_hessian, **scales)
+        profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=noise)
         return math.log(profile.delta(1.0).upper / 1e-6)
 
     assert round(brentq(excess, 0.9 * expected, 1.1 * expected, xtol=1e-5), 3) == expected
@@ -149,22 +152,26 @@ def test_noise_of_the_hessian_is_the_reference(scales, expected):
 def test_without_the_determinant_it_is_the_gaussian_mechanism(norm_, epsilon):
     sigma = gaussian.sigma(epsilon, 1e-6, sensitivity=norm_)
     for l2 in (math.inf, 1e9 * norm_**2):
-        lower, upper = PrivacyProfile(LOGISTIC, norm=norm_, l2=l2, sigma=sigma).delta(epsilon)
+        profile = PrivacyProfile(LOGISTIC, norm=norm_, l2=l2, scales=NoiseScales(sigma))
+        lower, upper = profile.delta(epsilon)
         assert lower <= 1e-6 * (1.0 + 1e-6)
         assert 1e-6 * (1.0 - 1e-9) <= upper <= 1e-6 * (1.0 + 1e-3)
 
 
 def test_only_ratios_to_the_norm_matter():
-    one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, sigma=5.0, sigma_hessian=2.0)
-    two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, sigma=15.0, sigma_hessian=18.0)
+    one = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(sigma=5.0, sigma_hessian=2.0))
+    two = PrivacyProfile(LOGISTIC, norm=3.0, l2=18.0, scales=NoiseScales(sigma=15.0, sigma_hessian=18.0))
     assert two.delta(1.0).upper == pytest.approx(one.delta(1.0).upper, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["sigma", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "l2"])
 @pytest.mark.parametrize("curve", [LOGISTIC, HUBER, BOX])
 def test_delta_falls_as_any_scale_grows(curve, name):
-    profile = PrivacyProfile(curve, norm=1.0, l2=2.0, **EVERYTHING)
-    louder = replace(profile, **{name: 1.3 * getattr(profile, name)})
+    profile = PrivacyProfile(curve, norm=1.0, l2=2.0, scales=NoiseScales(**EVERYTHING))
+    if name == "l2":
+        louder = replace(profile, l2=1.3 * profile.l2)
+    else:
+        louder = replace(profile, scales=replace(profile.scales, **{name: 1.3 * EVERYTHING[name]}))
     before, after = profile.delta(1.0, rtol=1e-4), louder.delta(1.0, rtol=1e-4)
     assert after.lower <= before.upper
     # For the pseudo-Huber curve the flat middle costs most, and there the gradient is zero.
@@ -172,10 +179,10 @@ def test_delta_falls_as_any_scale_grows(curve, name):
 
 
 def test_delta_falls_with_epsilon_and_a_statistic_costs():
-    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, **EVERYTHING)
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(**EVERYTHING))
     brackets = [profile.delta(epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0)]
     assert all(later.upper < earlier.lower for earlier, later in pairwise(brackets))
-    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, sigma=EVERYTHING["sigma"])
+    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=2.0, scales=NoiseScales(sigma=EVERYTHING["sigma"]))
     assert alone.delta(1.0).upper < brackets[2].lower
 
 
@@ -184,7 +191,7 @@ def test_delta_falls_with_epsilon_and_a_statistic_costs():
     ("curve", "scales"), [(LOGISTIC, MODEL), (HUBER, {"sigma": 6.5, "sigma_gradient": 8.0})]
 )
 def test_epsilon_inverts_delta_on_the_private_side(curve, scales, delta):
-    profile = PrivacyProfile(curve, norm=1.0, l2=5.0, **scales)
+    profile = PrivacyProfile(curve, norm=1.0, l2=5.0, scales=NoiseScales(**scales))
     epsilon = profile.epsilon(delta)
     assert profile.delta(epsilon).upper <= delta
     if epsilon > 0.0:
@@ -194,25 +201,26 @@ def test_epsilon_inverts_delta_on_the_private_side(curve, scales, delta):
 @pytest.mark.parametrize("factor", [0.2, 0.95, 0.9995, 1.0, 1.0005, 1.05, 5.0])
 @pytest.mark.parametrize("scales", [MODEL, HESSIAN])
 def test_certifies_says_what_delta_says(factor, scales):
-    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, **scales)
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(**scales))
     upper = profile.delta(1.0).upper
     assert profile.certifies(1.0, factor * upper) == (factor >= 1.0)
 
 
 def test_extremes():
-    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=100.0).delta(1.0).upper <= 1e-300
-    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=1e-3).delta(1.0).lower > 0.99
-    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=1e-9, sigma=1e6).delta(1.0).lower > 0.9
-    large = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=0.00715, sigma_hessian=1e6).delta(1e4)
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(100.0)).delta(1.0).upper <= 1e-300
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=1e-3)).delta(1.0).lower > 0.99
+    assert PrivacyProfile(LOGISTIC, norm=1.0, l2=1e-9, scales=NoiseScales(sigma=1e6)).delta(1.0).lower > 0.9
+    scales = NoiseScales(0.00715, sigma_hessian=1e6)
+    large = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=scales).delta(1e4)
     assert 0.0 < large.lower <= large.upper < 1.001 * large.lower
-    quiet = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.6, sigma_hessian=1e9)
-    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.6)
+    quiet = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=4.6, sigma_hessian=1e9))
+    alone = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=4.6))
     assert quiet.delta(1.0).upper == pytest.approx(alone.delta(1.0).upper, rel=1e-3)
 
 
 def test_an_unbounded_slope_is_refused():
     with pytest.raises(CalibrationError, match="no worst-case guarantee"):
-        PrivacyProfile(SquaredLoss().curve, norm=1.0, l2=1.0, sigma=1.0)
+        PrivacyProfile(SquaredLoss().curve, norm=1.0, l2=1.0, scales=NoiseScales(sigma=1.0))
 
 
 @pytest.mark.parametrize(
@@ -227,13 +235,14 @@ def test_an_unbounded_slope_is_refused():
     ],
 )
 def test_bad_parameters_are_refused(name, value):
-    parameters = {"norm": 1.0, "l2": 1.0, "sigma": 1.0, name: value}
+    scales = {"norm": 1.0, "l2": 1.0, "sigma": 1.0, name: value}
+    norm, l2 = scales.pop("norm"), scales.pop("l2")
     with pytest.raises(ParameterError, match=f"`{name}`"):
-        PrivacyProfile(LOGISTIC, **parameters)
+        PrivacyProfile(LOGISTIC, norm=norm, l2=l2, scales=NoiseScales(**scales))
 
 
 def test_bad_questions_are_refused():
-    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, sigma=4.0)
+    profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=4.0))
     with pytest.raises(ParameterError, match="`epsilon`"):
         profile.delta(-1.0)
     with pytest.raises(ParameterError, match="`rtol`"):

@@ -4,8 +4,7 @@ import tomllib
 
 import pytest
 
-from expost import Domain
-from expost.data.domain import Category, ClassLabel, Number, NumberLabel, YesNo
+from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
 from expost.data.domain_files import skeleton, to_toml
 from expost.exceptions import DomainError
 

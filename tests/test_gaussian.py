@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from expost import gaussian
+from expost.privacy import gaussian
 from expost.exceptions import ParameterError
 
 # epsilon, shift, delta: the formula of Theorem 8 in mpmath 1.3 with more digits than it cancels.

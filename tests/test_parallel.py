@@ -8,13 +8,13 @@ import pytest
 from problems import CASES, rows_in_ball
 
 import expost
-from expost._common import parallel as _parallel
+from expost._common import parallel
 from expost._common.parallel import map_spans
 
 
 @pytest.fixture
 def three_threads(monkeypatch):
-    monkeypatch.setattr(_parallel, "_threads", lambda: 3)
+    monkeypatch.setattr(parallel, "_threads", lambda: 3)
 
 
 def test_spans_cover_every_row_once_and_in_order(three_threads):
@@ -41,7 +41,7 @@ def test_an_error_in_a_thread_reaches_the_caller(three_threads):
 
     with pytest.raises(expost.exceptions.DomainError, match="from a thread"):
         map_spans(1_000_000, 5, fail)
-    assert _parallel._users == 0
+    assert parallel._users == 0
 
 
 @pytest.mark.parametrize("report", ["independent", "adaptive"])
@@ -54,8 +54,8 @@ def test_a_fit_its_losses_and_its_bounds_do_not_depend_on_the_number_of_threads(
         bounds = model.publication_.bounds(X, y)
         return model.coef_[0], model.ex_post_losses(X, y), bounds.upper, bounds.total
 
-    monkeypatch.setattr(_parallel, "_threads", lambda: 1)
+    monkeypatch.setattr(parallel, "_threads", lambda: 1)
     alone = everything()
-    monkeypatch.setattr(_parallel, "_threads", lambda: 3)
+    monkeypatch.setattr(parallel, "_threads", lambda: 3)
     for one, many in zip(alone, everything(), strict=True):
         np.testing.assert_allclose(many, one, rtol=1e-9, atol=1e-13)

@@ -3,10 +3,11 @@
 import io
 import math
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from itertools import pairwise
 
 import pytest
+from problems import with_scales
 from rich.console import Console
 
 import expost
@@ -31,7 +32,7 @@ def test_delta_falls_with_epsilon_and_epsilon_with_delta():
 @pytest.mark.parametrize("name", ["sigma", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue"])
 def test_delta_falls_as_any_noise_grows(name):
     deltas = [
-        replace(EVERYTHING, **{name: factor * getattr(EVERYTHING, name)}).delta_at(1.0)
+        with_scales(EVERYTHING, **{name: factor * getattr(EVERYTHING, name)}).delta_at(1.0)
         for factor in (0.7, 1.0, 1.5)
     ]
     assert all(later < earlier for earlier, later in pairwise(deltas))
@@ -40,7 +41,7 @@ def test_delta_falls_as_any_noise_grows(name):
 def test_the_certificate_is_that_of_the_accountant():
     plan = expost.calibrate(fit_intercept=True, norm=2.0, l2=3.0)
     assert plan.radius == pytest.approx(math.sqrt(5.0))
-    profile = PrivacyProfile(plan.loss.curve, norm=plan.radius, l2=3.0, sigma=plan.sigma)
+    profile = PrivacyProfile(plan.loss.curve, norm=plan.radius, l2=3.0, scales=plan.scales)
     assert plan.delta_at(0.5) == profile.delta(0.5).upper
 
 
@@ -79,7 +80,7 @@ def test_shares_are_what_each_part_alone_would_cost():
     """Together they cost less than the sum of each alone, and more than the largest."""
     shares = [alone for _, _, alone in EVERYTHING.parts()]
     assert max(shares) < EVERYTHING.epsilon < sum(shares)
-    assert shares[0] == replace(
+    assert shares[0] == with_scales(
         EVERYTHING, sigma_gradient=None, sigma_hessian=None, sigma_eigenvalue=None
     ).epsilon_at(EVERYTHING.delta)
 

@@ -1,7 +1,7 @@
 """What a budget buys: docs/calibration.md and README.md."""
 
 from docs.quoted.marks import Document, paragraph, passage, require, short, table, together
-from expost.privacy.calibration import DEFAULT_SPLIT
+from expost.privacy.statistics import REPORT_KINDS
 
 
 @passage("utility", "utility")
@@ -70,6 +70,10 @@ def above_dpsgd(document: Document) -> str:
 # The split: docs/calibration.md.
 
 
+def _emphasised(split: str, *, default: float) -> str:
+    return f"**{split}**" if float(split) == default else split
+
+
 @passage("splits", "reports")
 def splits(document: Document) -> str:
     """Model and bound as functions of the split."""
@@ -79,7 +83,7 @@ def splits(document: Document) -> str:
     require(dependent["0.9"]["auc"] - dependent["0.5"]["auc"] < 0.005, "its model is hardly worse")
     require(leverage["0.8"]["ratio"] > 0.95 * leverage["0.98"]["ratio"], "less than 0.98 hardly sharpens")
     cells = [
-        [f"`{kind}`", f"**{split}**" if float(split) == DEFAULT_SPLIT[kind] else split, f"{row['auc']:.4f}"]
+        [f"`{kind}`", _emphasised(split, default=REPORT_KINDS[kind].model_share), f"{row['auc']:.4f}"]
         + [f"{row[key]:.3f}" for key in ("truth", "upper", "upper95")]
         + [f"{row['ratio']:.1f}", f"{row['total']:.3f}"]
         for kind, rows in document["splits"].items()

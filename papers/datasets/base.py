@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from expost import ClassLabel, Domain
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
-from expost.data.domain import ClassLabel, Domain
 from expost.exceptions import ExpostError
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from expost._common.files import bytes_written_whole
+from expost._common.files import atomic_write_bytes
 from expost._common.validation import check_choice
 from papers.datasets.base import DataUnavailable
 from papers.datasets.parsing import (
@@ -149,7 +149,7 @@ def _download(source: Source) -> Texts:
             f"{missing}, and what {address} sent has not the expected SHA-256 and was not kept. {way_out}"
         )
     # A full disk costs the next download, not this one.
-    with suppress(OSError), bytes_written_whole(_cache() / source.file) as file:
+    with suppress(OSError), atomic_write_bytes(_cache() / source.file) as file:
         file.write(raw)
     return columns
 

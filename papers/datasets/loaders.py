@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from expost import Domain, NumberLabel
 from expost._common.validation import check_choice
-from expost.data.domain import Domain, NumberLabel, as_numbers
-from expost.data.records import split_by_domain
+from expost.data.records import select_columns
+from expost.data.values import as_numbers
 from papers.datasets.base import DataSet
 from papers.datasets.files import ROOT, fetch
 
@@ -35,7 +36,7 @@ def _load(name: str, key: str, example: str) -> DataSet:
     path = ROOT / "examples" / example / "domain.toml"
     domain = Domain.from_toml(path.read_text(encoding="utf-8"))
     texts = {column: np.array(cells, dtype=object) for column, cells in fetch(key).items()}
-    columns, outcome = split_by_domain(texts, domain)
+    columns, outcome = select_columns(texts, domain)
     if isinstance(domain.label, NumberLabel):
         outcome = as_numbers(outcome, domain.label.name)
     return DataSet(name=name, domain=domain, columns=columns, outcome=outcome)

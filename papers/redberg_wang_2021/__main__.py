@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from expost._common.files import check_writable, written_whole
+from expost._common.files import atomic_write, check_writable
 from expost.exceptions import ExpostError
 from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         for experiment, document in zip(done, documents, strict=True):
             if experiment in chosen:
                 plotting.save(experiment.draw(document["numbers"]), out / "figures" / experiment.name)
-    with written_whole(out / "RESULTS.md") as file:
+    with atomic_write(out / "RESULTS.md") as file:
         file.write(render(done, documents))
     console.print(_verdicts(chosen, out))
     console.print(f"{out / 'RESULTS.md'}: everything, with figures", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from expost.fitting.ex_post import ex_post_terms
 from expost.goe import LargestEigenvalue
 from expost.reports.base import Records, Scope, Shares
 from expost.reports.determinant import Determinant
-from expost.reports.paper import PaperReport
+from expost.reports.paper import PaperReader
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     DELTA,
@@ -214,7 +214,7 @@ def _leverage_factor(fitted: Fitted, X: FloatArray, method: str) -> float:
     scope = Scope(None)
     records = Records.of(release, X, fitted.y, scope)
     if method == "paper":
-        bound = PaperReport(release, RHO, scope).determinant(records, RHO / 3.0)
+        bound = PaperReader(release, RHO, scope).determinant(records, RHO / 3.0)
     else:
         shares = Shares.of(release.plan.report, RHO)
         bound = Determinant(release, shares).bound(records, member=True).high

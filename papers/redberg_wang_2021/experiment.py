@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from expost._common.files import written_whole
+from expost._common.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,7 +111,7 @@ def save_numbers(experiment: Experiment, numbers: Numbers, effort: Effort, folde
         "numbers": numbers,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / f"{experiment.name}.json") as file:
+    with atomic_write(folder / f"{experiment.name}.json") as file:
         file.write(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 

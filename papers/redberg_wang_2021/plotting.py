@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from expost._common.files import bytes_written_whole
+from expost._common.files import atomic_write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def plain_ticks(axis: Any, ticks: Sequence[float]) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as SVG and as PNG, whole or not at all."""
-    with bytes_written_whole(path.with_suffix(".svg")) as file:
+    with atomic_write_bytes(path.with_suffix(".svg")) as file:
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, dpi=100)
-    with bytes_written_whole(path.with_suffix(".png")) as file:
+    with atomic_write_bytes(path.with_suffix(".png")) as file:
         figure.savefig(file, format="png", dpi=100)

@@ -1,31 +1,96 @@
 """What did this model cost me? Private generalised linear models, and every person's exact privacy loss."""
 
-from importlib.metadata import version as _version
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any as _Any
 
-from expost import (
-    audit as audit,
-    budgets as budgets,
-    exceptions as exceptions,
-    gaussian as gaussian,
-    goe as goe,
-)
-from expost.data.domain import Domain as Domain
-from expost.estimators import (
-    LinearRegression as LinearRegression,
-    LogisticRegression as LogisticRegression,
-    SmoothedHingeClassifier as SmoothedHingeClassifier,
-)
-from expost.losses import (
-    LogisticLoss as LogisticLoss,
-    Loss as Loss,
-    PseudoHuber as PseudoHuber,
-    SmoothedHinge as SmoothedHinge,
-    SquaredLoss as SquaredLoss,
-    check_loss as check_loss,
-)
-from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
-from expost.privacy.calibration import calibrate as calibrate
-from expost.privacy.plan import Plan as Plan
-from expost.publication import Publication as Publication
+if TYPE_CHECKING:
+    from expost import (
+        audit as audit,
+        budgets as budgets,
+        exceptions as exceptions,
+        gaussian as gaussian,
+        goe as goe,
+    )
+    from expost.data.domain import Domain as Domain
+    from expost.data.features import (
+        Category as Category,
+        ClassLabel as ClassLabel,
+        Number as Number,
+        NumberLabel as NumberLabel,
+        YesNo as YesNo,
+    )
+    from expost.estimators import (
+        LinearRegression as LinearRegression,
+        LogisticRegression as LogisticRegression,
+        SmoothedHingeClassifier as SmoothedHingeClassifier,
+    )
+    from expost.losses import (
+        DerivativeCurve as DerivativeCurve,
+        LabelSet as LabelSet,
+        LogisticLoss as LogisticLoss,
+        Loss as Loss,
+        PseudoHuber as PseudoHuber,
+        Regularizer as Regularizer,
+        SmoothedHinge as SmoothedHinge,
+        SmoothedL1 as SmoothedL1,
+        SquaredLoss as SquaredLoss,
+        check_loss as check_loss,
+    )
+    from expost.privacy.calibration import calibrate as calibrate
+    from expost.privacy.plan import Plan as Plan
+    from expost.publication import Publication as Publication
 
-__version__ = _version("expost")
+    __version__: str
+
+# Where each public name lives. It is imported when it is first asked for (PEP 562), so that importing the
+# package costs next to nothing. Modules map to None.
+_HOMES = {
+    "audit": None,
+    "budgets": None,
+    "exceptions": None,
+    "gaussian": None,
+    "goe": None,
+    "Category": "data.features",
+    "ClassLabel": "data.features",
+    "DerivativeCurve": "losses",
+    "Domain": "data.domain",
+    "LabelSet": "losses",
+    "LinearRegression": "estimators",
+    "LogisticLoss": "losses",
+    "LogisticRegression": "estimators",
+    "Loss": "losses",
+    "Number": "data.features",
+    "NumberLabel": "data.features",
+    "Plan": "privacy.plan",
+    "PseudoHuber": "losses",
+    "Publication": "publication",
+    "Regularizer": "losses",
+    "SmoothedHinge": "losses",
+    "SmoothedHingeClassifier": "estimators",
+    "SmoothedL1": "losses",
+    "SquaredLoss": "losses",
+    "YesNo": "data.features",
+    "calibrate": "privacy.calibration",
+    "check_loss": "losses",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    """Import a public name when it is first asked for."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("expost")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'expost' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home is None:
+        return _import_module(f"expost.{name}")
+    thing = getattr(_import_module(f"expost.{home}"), name)
+    globals()[name] = thing  # found directly from now on
+    return thing
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted([*_HOMES, "__version__"])

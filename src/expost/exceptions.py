@@ -1,6 +1,6 @@
 """The errors and warnings of the library.
 
-Every message names the argument, the constraint, what was got and the way out, and speaks of public
+Every message names the argument, the constraint, what was got and the way out, and has public
 values only: a message may reach a log that the people in the table never agreed to. Each class is
 explained in ``docs/messages.md`` under the heading that is its ``slug``.
 """

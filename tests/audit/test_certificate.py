@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from problems import with_scales
 from rich.console import Console
 
 import expost
@@ -12,6 +13,7 @@ from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.audit import audit_plan, hockey_stick, search, worst_pair
 from expost.exceptions import ParameterError
 from expost.privacy.profile import PrivacyProfile
+from expost.privacy.scales import NoiseScales
 
 LOSSES = {
     "logistic": LogisticLoss(),
@@ -79,7 +81,9 @@ def test_no_pair_exceeds_the_certificate(name, setting):
     epsilon, l2, scales = SETTINGS[setting]
     norm = 1.0 if setting % 2 else 1.5
     loss, rng = LOSSES[name], np.random.default_rng([setting, list(LOSSES).index(name)])
-    certificate = PrivacyProfile(loss.curve, norm=norm, l2=l2, **scales).delta(epsilon).upper
+    certificate = (
+        PrivacyProfile(loss.curve, norm=norm, l2=l2, scales=NoiseScales(**scales)).delta(epsilon).upper
+    )
     found = [
         hockey_stick(loss, **draw_pair(rng, name, norm, scales["sigma"]), epsilon=epsilon, l2=l2, **scales)
         for _ in range(PAIRS)
@@ -94,11 +98,12 @@ def test_no_pair_exceeds_the_certificate(name, setting):
 )
 def test_no_pair_in_two_dimensions_exceeds_the_certificate(name):
     loss, rng = LOSSES[name], np.random.default_rng(7)
-    scales = {"sigma": 1.5, "sigma_hessian": 0.6, "l2": 0.8}
-    certificate = PrivacyProfile(loss.curve, norm=1.0, **scales).delta(1.0).upper
+    scales = {"sigma": 1.5, "sigma_hessian": 0.6}
+    profile = PrivacyProfile(loss.curve, norm=1.0, l2=0.8, scales=NoiseScales(**scales))
+    certificate = profile.delta(1.0).upper
     for _ in range(2):
         pair = draw_pair(rng, name, 1.0, scales["sigma"], dimension=2)
-        assert hockey_stick(loss, **pair, epsilon=1.0, **scales).delta <= certificate
+        assert hockey_stick(loss, **pair, epsilon=1.0, l2=0.8, **scales).delta <= certificate
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
@@ -106,7 +111,7 @@ def test_strong_regularisation_leaves_no_gap_and_a_broken_certificate_is_caught(
     plan = expost.calibrate(loss="logistic", epsilon=epsilon, l2=5.0 / epsilon)
     found = audit_plan(plan, trials=1, random_state=0)
     assert 0.999 < found.ratio <= 1.0
-    overstated = replace(plan, sigma=1.03 * plan.sigma)
+    overstated = with_scales(plan, sigma=1.03 * plan.sigma)
     assert found.audited > overstated.delta_at(epsilon)
 
 
@@ -123,7 +128,7 @@ def test_every_release_of_a_plan_is_audited():
     found = audit_plan(everything, trials=1, random_state=0)
     assert 0.2 < found.ratio <= 1.0
     # Published beside statistics, the model has more noise of its own than it would need alone.
-    bare = replace(everything, sigma_gradient=None, sigma_hessian=None, sigma_eigenvalue=None)
+    bare = with_scales(everything, sigma_gradient=None, sigma_hessian=None, sigma_eigenvalue=None)
     assert audit_plan(bare, trials=1, random_state=0).audited < found.audited
     assert everything.sigma > alone.sigma
     assert np.linalg.norm(found.pair.record) == pytest.approx(everything.radius)
@@ -157,8 +162,9 @@ def test_squared_loss_has_no_worst_case():
 
 
 def test_settings_reach_from_small_to_large_deltas():
+    curve = LogisticLoss().curve
     deltas = [
-        PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=l2, **scales).delta(epsilon, rtol=0.1).upper
+        PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(**scales)).delta(epsilon, rtol=0.1).upper
         for epsilon, l2, scales in SETTINGS
     ]
     assert min(deltas) < 1e-5

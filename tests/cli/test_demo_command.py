@@ -1,4 +1,4 @@
-"""The whole story on bundled data."""
+"""``expost demo`` on bundled data."""
 
 import csv
 import json
@@ -96,6 +96,6 @@ def test_ctrl_c_while_fitting_is_one_sentence(tmp_path, monkeypatch):
     def interrupted(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("expost.cli.demo.demonstrate", interrupted)
+    monkeypatch.setattr("expost.cli.demonstration.demonstrate", interrupted)
     assert refused(run("demo", "--out", tmp_path), "stopped before the end")
     assert not list(tmp_path.iterdir())

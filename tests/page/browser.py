@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright; what is missing is said aloud by the tests that need it."""
+"""Debian's Chromium, driven by Playwright; tests that need it say so where it is missing."""
 
 import shutil
 from contextlib import contextmanager

@@ -10,16 +10,21 @@ import numpy as np
 import pandas as pd
 
 from expost import (
+    Category,
+    ClassLabel,
+    Domain,
     LogisticLoss,
+    Number,
+    NumberLabel,
     PseudoHuber,
     Publication,
     SmoothedHinge,
     SmoothedL1,
     SquaredLoss,
+    YesNo,
     calibrate,
 )
 from expost.data.design import Design
-from expost.data.domain import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
 from expost.data.encoding import encode_labels
 from expost.data.tables import open_table
 from expost.fitting.mechanism import perturb

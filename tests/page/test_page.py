@@ -15,7 +15,7 @@ import pages
 import pytest
 
 import expost
-from expost.data.domain import Domain
+from expost import Domain
 from expost.exceptions import PublicationError
 from expost.page import render
 from expost.page.assembly import MODULES, script

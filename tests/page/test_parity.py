@@ -8,7 +8,7 @@ import pages
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from expost.data.domain import Category, Number, YesNo
+from expost import Category, Number, YesNo
 from expost.exceptions import DomainError
 from expost.page.numbers import payload
 

@@ -11,9 +11,9 @@ import pytest
 from at_hand import need
 from ward import run
 
-from expost.data.domain import Category, Number, YesNo
-from expost.data.records import split_by_domain
-from expost.data.tables.files import read_columns
+from expost import Category, Number, YesNo
+from expost.data.files import read_columns
+from expost.data.records import select_columns
 from expost.exceptions import ParameterError
 from papers.datasets import DataUnavailable, adult, available, credit, kidney, wine
 from papers.datasets.files import SOURCES, _places
@@ -59,7 +59,7 @@ FEATURES = {name: [text.strip() for text in texts.split(",")] for name, texts in
 
 @cache
 def load(key):
-    """A data set, read once; its test is skipped aloud where the files are not at hand."""
+    """A data set, read once; its test is skipped, and says why, where the files are not at hand."""
     name = key.partition(",")[0]
     need(name)
     return LOADERS[key]()
@@ -181,7 +181,7 @@ def test_the_command_line_fits_what_the_command_prints(tmp_path):
     path, domain = tmp_path / "kidney.csv", ROOT / "examples" / "kidney" / "domain.toml"
     with open(path, "w", encoding="utf-8") as file:
         subprocess.run([sys.executable, "-m", "papers.datasets", "kidney"], cwd=ROOT, stdout=file, check=True)
-    columns, outcome = split_by_domain(read_columns(path), table.domain)
+    columns, outcome = select_columns(read_columns(path), table.domain)
     assert np.array_equal(table.domain.encode(columns), table.domain.encode(table.columns))
     assert np.array_equal(outcome, table.outcome)
     result = run("fit", domain, path, "-o", tmp_path / "out.json")

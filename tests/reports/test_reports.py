@@ -9,8 +9,9 @@ from problems import CASES, rows_in_ball, with_intercept
 
 import expost
 from expost.exceptions import ParameterError
+from expost.privacy.scales import NoiseScales
+from expost.privacy.statistics import REPORT_KINDS
 from expost.reports import evaluate
-from expost.reports.base import _SHARES
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
 BOUNDED = [case for case in CASES if np.isfinite(case.loss.curve.max_slope)]
@@ -83,13 +84,12 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
 def test_statistics_never_make_the_figure_worse_than_the_share_they_take(report, member, simultaneous):
     """Never above the independent report at the confidence that is left to it."""
     made = problem(report)
-    share = _SHARES[report][3]
+    share = REPORT_KINDS[report].failure_shares["tilt"]
     for seed in range(10):
         release, _ = made.fit(seed)
-        scales = {"sigma_gradient": None, "sigma_hessian": None, "sigma_eigenvalue": None}
         plain = replace(
             release,
-            plan=replace(release.plan, report="independent", **scales),
+            plan=replace(release.plan, report="independent", scales=NoiseScales(release.plan.sigma)),
             gradient=None,
             hessian=None,
             eigenvalue=None,

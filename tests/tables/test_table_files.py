@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import expost
-from expost.data.domain import ClassLabel, Number
+from expost import ClassLabel, Number
+from expost.data.files import read_columns, read_kinds
 from expost.data.tables import open_table
-from expost.data.tables.files import read_columns, read_kinds
 from expost.exceptions import DomainError, FileError
 
 DOMAIN = expost.Domain(

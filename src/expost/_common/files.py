@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Atomic writing of files: whole, or not at all."""
 
 import errno
 import io
@@ -15,14 +15,14 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
-def written_whole(path: Path, *, private: bool = False) -> Iterator[TextIO]:
+def atomic_write(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """Open a text file that appears at ``path`` only once it is complete.
 
     Whatever interrupts the writing, a full disk or Ctrl-C, leaves the old file as it was and no part of the
     new one. Where the system knows files without a name, not even a killed process leaves a part behind.
     A private file is for its owner's eyes only.
     """
-    with bytes_written_whole(path, private=private) as raw:
+    with atomic_write_bytes(path, private=private) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
         yield file
         file.flush()
@@ -30,7 +30,7 @@ def written_whole(path: Path, *, private: bool = False) -> Iterator[TextIO]:
 
 
 @contextmanager
-def bytes_written_whole(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+def atomic_write_bytes(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """The same for a file of bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f".expost-{secrets.token_hex(8)}"

@@ -1,4 +1,4 @@
-"""Row blocks worked through by as many threads as the linear algebra library would use."""
+"""Passes over blocks of rows, in as many threads as the linear algebra library would use."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ def map_spans(n_rows: int, n_columns: int, work: Callable[[list[slice]], Result]
         return list(pool.map(work, spans))
 
 
-def small_algebra(dimension: int) -> AbstractContextManager[None]:
+def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
     """Keep the algebra of small matrices between passes in the caller's thread.
 
     The threads that BLAS would wake for it do not sleep again at once: they spin, on the cores that the next

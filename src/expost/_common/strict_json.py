@@ -1,4 +1,4 @@
-"""JSON read with suspicion and written so that every number survives."""
+"""Strict reading of JSON, and writing that keeps every digit."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
 
 
-def unusable(what: str, way_out: str = INTACT) -> PublicationError:
+def publication_error(what: str, way_out: str = INTACT) -> PublicationError:
     """Build the one sentence that refuses a publication; the caller raises it."""
     return PublicationError(f"cannot use this publication: {what}; {way_out}.")
 
@@ -69,9 +69,9 @@ def read_object(text: str | bytes) -> dict[str, Any]:
         )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise unusable(f"it is not valid JSON at {place} ({error.msg})") from None
+        raise publication_error(f"it is not valid JSON at {place} ({error.msg})") from None
     if not isinstance(document, dict):
-        raise unusable(f"it must be one JSON object but is {shown(document)}")
+        raise publication_error(f"it must be one JSON object but is {shown(document)}")
     return document
 
 
@@ -123,18 +123,18 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
 
 def _decode(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
-        raise unusable(f"it is longer than {MAX_BYTES // 2**20} MiB")
+        raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
     if isinstance(text, bytes):
         try:
             decoded = text.decode("utf-8")
         except UnicodeDecodeError:
-            raise unusable("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
+            raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
     else:
         decoded = text
     if decoded.startswith("\ufeff"):
-        raise unusable("it starts with a byte order mark", "save it as UTF-8 without one")
+        raise publication_error("it starts with a byte order mark", "save it as UTF-8 without one")
     if not decoded.strip():
-        raise unusable("it is empty")
+        raise publication_error("it is empty")
     return decoded
 
 
@@ -147,9 +147,9 @@ def _check_structure(text: str) -> None:
     for bracket in brackets[: 2 * _MAX_CONTAINERS]:
         depth += 1 if bracket in "[{" else -1
         if depth > _MAX_DEPTH:
-            raise unusable(f"it is nested deeper than {_MAX_DEPTH} levels")
+            raise publication_error(f"it is nested deeper than {_MAX_DEPTH} levels")
     if values > _MAX_VALUES or keys > _MAX_KEYS or len(brackets) > 2 * _MAX_CONTAINERS:
-        raise unusable(
+        raise publication_error(
             f"it has more than {_MAX_VALUES} values, {_MAX_KEYS} keys or {_MAX_CONTAINERS} lists and objects"
         )
 
@@ -158,7 +158,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for key, value in pairs:
         if key in document:
-            raise unusable(f"the key {shown(key)} stands twice in one object")
+            raise publication_error(f"the key {shown(key)} stands twice in one object")
         document[key] = value
     return document
 
@@ -166,14 +166,14 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
     def parse(literal: str) -> float:
         if len(literal) > _MAX_NUMBER:
-            raise unusable(f"a number has {len(literal)} characters, more than {_MAX_NUMBER}")
+            raise publication_error(f"a number has {len(literal)} characters, more than {_MAX_NUMBER}")
         number = kind(literal)
         if not math.isfinite(number):
-            raise unusable(f"the number {shown(literal)} is beyond double precision")
+            raise publication_error(f"the number {shown(literal)} is beyond double precision")
         return number
 
     return parse
 
 
 def _refuse_constant(name: str) -> float:
-    raise unusable(f"numbers must be finite but one is {name}")
+    raise publication_error(f"numbers must be finite but one is {name}")

@@ -1,4 +1,4 @@
-"""Checks of public parameters that all speak in one form: argument, constraint, value got, way out."""
+"""Checks of public arguments. A message names the argument, the constraint, the value and the way out."""
 
 import math
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import Any
 from expost.exceptions import ParameterError
 
 
-def refuse(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
+def parameter_error(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
     """Build the error for a parameter outside its range; the caller raises it."""
     sentence = f"`{name}` must be {constraint}; got {name}={value!r}."
     return ParameterError(f"{sentence} {way_out}".rstrip())
@@ -37,14 +37,16 @@ def check_positive(
     if not 0.0 < number < below:  # NaN fails here too
         limits = f"0 < {name} < {below:g}" if below < math.inf else f"{name} > 0"
         kind = "a number" if infinite else "a finite number"
-        raise refuse(name, f"{'a number' if below < math.inf else kind} with {limits}", value, way_out)
+        raise parameter_error(
+            name, f"{'a number' if below < math.inf else kind} with {limits}", value, way_out
+        )
     return number
 
 
 def check_count(name: str, value: Any, *, way_out: str = "") -> int:
     """Return ``value`` as a positive whole number, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise refuse(name, "a whole number of at least 1", value, way_out)
+        raise parameter_error(name, "a whole number of at least 1", value, way_out)
     return int(value)
 
 
@@ -58,5 +60,5 @@ def check_choice(name: str, value: Any, choices: Collection[str], *, way_out: st
     expost.exceptions.ParameterError: `report` must be one of 'independent', 'leverage'; got report='none'.
     """
     if not isinstance(value, str) or value not in choices:
-        raise refuse(name, "one of " + ", ".join(map(repr, choices)), value, way_out)
+        raise parameter_error(name, "one of " + ", ".join(map(repr, choices)), value, way_out)
     return value

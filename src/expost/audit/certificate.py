@@ -1,6 +1,6 @@
 """The certificate of a plan beside the worst neighbouring data sets that a search finds for it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from rich.text import Text
@@ -100,11 +100,8 @@ def audit_plan(
         plan.loss,
         norm=plan.radius,
         epsilon=at,
-        sigma=plan.sigma,
         l2=plan.l2,
-        sigma_gradient=plan.sigma_gradient,
-        sigma_hessian=plan.sigma_hessian,
-        sigma_eigenvalue=plan.sigma_eigenvalue,
+        **asdict(plan.scales),
         dimension=dimension,
         trials=trials,
         random_state=random_state,

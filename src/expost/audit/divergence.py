@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, refuse
+from expost._common.validation import check_positive, parameter_error
 from expost.audit.quadrature import Columns, cut, even_cells, integrate
-from expost.audit.release_law import Publication
+from expost.audit.release_law import ReleaseLaw
 from expost.exceptions import DomainError
 from expost.losses import Loss
 from expost.privacy import gaussian
+from expost.privacy.scales import NoiseScales
 
 _REACH = 10.0  # in standard deviations; leaving out the mass beyond, below 2e-23, can only lower a result
 
@@ -101,7 +102,7 @@ def hockey_stick(
     rows, labels, point = np.asarray(X, float), np.asarray(y, float), np.asarray(record, float)
     repeats = np.ones(len(labels)) if counts is None else np.asarray(counts, float)
     if point.shape not in {(1,), (2,)}:
-        raise refuse("record", "a vector of length 1 or 2", point.tolist())
+        raise parameter_error("record", "a vector of length 1 or 2", point.tolist())
     if labels.ndim != 1 or rows.shape != (len(labels), len(point)) or repeats.shape != labels.shape:
         raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
     labels = np.append(labels, label)
@@ -113,26 +114,29 @@ def hockey_stick(
     length = float(np.linalg.norm(point))
     along = point / length if length > 0.0 else np.eye(len(point))[0]
     axes = along[:, None] if len(point) == 1 else np.column_stack([along, [-along[1], along[0]]])
-    optional = {
-        name: math.inf if scale is None else check_positive(name, scale, infinite=True)
-        for name, scale in [
-            ("sigma_gradient", sigma_gradient),
-            ("sigma_hessian", sigma_hessian),
-            ("sigma_eigenvalue", sigma_eigenvalue),
-        ]
-    }
+    scales = NoiseScales(
+        check_positive("sigma", sigma),
+        **{
+            name: scale
+            for name, scale in [
+                ("sigma_gradient", sigma_gradient),
+                ("sigma_hessian", sigma_hessian),
+                ("sigma_eigenvalue", sigma_eigenvalue),
+            ]
+            if scale is not None and scale != math.inf  # infinite noise is no release
+        },
+    )
     divergences = [
         _divergence(
-            Publication(
+            ReleaseLaw(
                 loss,
                 rows=np.vstack([rows @ axes, length * np.eye(1, len(point))]),
                 labels=labels,
                 counts=np.append(repeats, member),
                 base_counts=np.append(repeats, 0.0),
                 epsilon=check_positive("epsilon", epsilon),
-                sigma=check_positive("sigma", sigma),
                 l2=check_positive("l2", l2),
-                **optional,
+                scales=scales,
             )
         )
         for member in (0.0, 1.0)
@@ -145,16 +149,16 @@ def _density(u: FloatArray) -> FloatArray:
     return np.exp(-0.5 * u**2) / math.sqrt(2.0 * math.pi)
 
 
-def _divergence(publication: Publication) -> tuple[float, float]:
+def _divergence(law: ReleaseLaw) -> tuple[float, float]:
     """Hockey-stick divergence to the neighbour, and the estimated error."""
-    if publication.rows.shape[1] == 1:
-        values, errors = _along(publication, np.zeros(1))
+    if law.rows.shape[1] == 1:
+        values, errors = _along(law, np.zeros(1))
         return min(1.0, float(values[0])), float(errors[0])
     worst = 0.0
 
     def across(_: Columns, u: FloatArray) -> FloatArray:
         nonlocal worst
-        values, errors = _along(publication, u.ravel())
+        values, errors = _along(law, u.ravel())
         density = _density(u)
         worst = max(worst, float(np.max(density.ravel() * errors)))
         return density * values.reshape(u.shape)
@@ -163,14 +167,14 @@ def _divergence(publication: Publication) -> tuple[float, float]:
     return min(1.0, float(value)), float(error + 2.0 * _REACH * worst)
 
 
-def _along(publication: Publication, across: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _along(law: ReleaseLaw, across: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Integrals along the record's direction, one for each coordinate ``across`` it (unused if d = 1)."""
-    d = publication.rows.shape[1]
+    d = law.rows.shape[1]
 
     def at(column: Columns, u: FloatArray) -> tuple[FloatArray, ...]:
         coordinates = np.stack([u, np.broadcast_to(across[column][:, None], u.shape)], axis=-1)
-        noise = publication.sigma * coordinates[..., :d].reshape(-1, d)
-        return tuple(part.reshape(u.shape) for part in publication.at(noise))
+        noise = law.sigma * coordinates[..., :d].reshape(-1, d)
+        return tuple(part.reshape(u.shape) for part in law.at(noise))
 
     def integrand(column: Columns, u: FloatArray) -> FloatArray:
         excess, shift, _, _ = at(column, u)

@@ -30,21 +30,21 @@ def even_cells(reach: float, number: int, columns: int) -> Cells:
 
 
 def cut(at: Callable[[Columns, FloatArray], tuple[FloatArray, ...]], cells: Cells) -> Cells:
-    """Cut cells until the record's slope and bend change little in each, then at the roots of the excess.
+    """Cut cells until slope and log-determinant change little in each, then at the roots of the excess.
 
     With little regularisation a record passes from flat to steep within a sliver of the noise's range,
-    which even cells would step over. Its slope is monotone, and its bend, ``log(1 + curvature / l2)``,
-    rises and falls once, so the ends of a cell betray what is inside. ``at`` gives the excess, whose sign
-    makes the kinks, the shift, the slope and the bend.
+    which even cells would step over. Its slope is monotone, and its log-determinant,
+    ``log(1 + curvature / l2)``, rises and falls once, so the ends of a cell show what is inside. ``at`` gives
+    the excess, whose sign makes the kinks, the shift, the slope and the log-determinant.
     """
     column, low, high = cells
     done: list[Cells] = []
     largest = 0.0
     for _ in range(12):
-        _, _, slope, bend = at(column, np.stack([low, high], axis=1))
+        _, _, slope, log_determinant = at(column, np.stack([low, high], axis=1))
         largest = max(largest, float(np.max(np.abs(slope))))
         uneven = np.abs(np.diff(slope)[:, 0]) > 0.1 * largest
-        uneven |= np.abs(np.diff(bend)[:, 0]) > 0.2
+        uneven |= np.abs(np.diff(log_determinant)[:, 0]) > 0.2
         done.append((column[~uneven], low[~uneven], high[~uneven]))
         grid = np.linspace(low[uneven], high[uneven], 5, axis=1)
         column, low, high = np.repeat(column[uneven], 4), grid[:, :-1].ravel(), grid[:, 1:].ravel()

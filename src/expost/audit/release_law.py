@@ -1,18 +1,18 @@
-"""The law of a publication from one of two neighbours, as a function of the noise in the objective."""
+"""The law of a release from one of two neighbouring data sets, as a function of the objective's noise."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
 from expost.losses import Loss
+from expost.privacy.scales import NoiseScales
 
 
 @dataclass(frozen=True, eq=False)
-class Publication:
-    """The publication of one of two neighbours, in axes of which the first points along the record.
+class ReleaseLaw:
+    """The release of one of two neighbours, in axes of which the first points along the record.
 
     The record is the last row. ``counts`` says how often each row is in the data set at hand, and
     ``base_counts`` how often it is in the smaller of the two.
@@ -24,11 +24,13 @@ class Publication:
     counts: FloatArray
     base_counts: FloatArray
     epsilon: float
-    sigma: float
     l2: float
-    sigma_gradient: float
-    sigma_hessian: float
-    sigma_eigenvalue: float
+    scales: NoiseScales
+
+    @property
+    def sigma(self) -> float:
+        """The noise of the objective."""
+        return self.scales.sigma
 
     def _derivatives(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         eta = theta @ self.rows.T
@@ -73,7 +75,7 @@ class Publication:
         raise SolverError("A perturbed objective was not minimised to rounding error. Raise `l2`.")
 
     def at(self, noise: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        r"""Log-ratio of the densities less epsilon, shift of the statistics, slope and bend of the record.
+        r"""Log-ratio less epsilon, shift of the statistics, slope and log-determinant of the record.
 
         .. math:: L = \pm\log(1 + \kappa\,x^\top H(D)^{-1}x) + \|\nabla\ell\|^2/2\sigma^2
                       \pm b\cdot\nabla\ell/\sigma^2
@@ -83,15 +85,16 @@ class Publication:
         sign = 1.0 if self.counts[-1] else -1.0
         length = self.rows[-1, 0]
         slopes, curvatures = self._derivatives(self.minimisers(noise))
-        gradient, bend = slopes[:, -1] * length, curvatures[:, -1] * length**2
+        gradient, curvature = slopes[:, -1] * length, curvatures[:, -1] * length**2
         base = self._hessian(curvatures * self.base_counts)
         first_axis = np.eye(base.shape[-1])[:, :1]
-        leverage = np.linalg.solve(base, np.broadcast_to(first_axis, (*base.shape[:-1], 1)))[:, 0, 0]
-        ratio = sign * np.log1p(bend * leverage)
+        inverse = np.linalg.solve(base, np.broadcast_to(first_axis, (*base.shape[:-1], 1)))[:, 0, 0]
+        ratio = sign * np.log1p(curvature * inverse)
         ratio += gradient * (gradient / 2.0 + sign * noise[:, 0]) / self.sigma**2
-        shift = (gradient / self.sigma_gradient) ** 2 + (bend / self.sigma_hessian) ** 2 / 2.0
-        if self.sigma_eigenvalue < math.inf:
-            grown = base + bend[:, None, None] * (first_axis @ first_axis.T)
+        shift = replace(self.scales, sigma_eigenvalue=None).shift(gradient, curvature)
+        if self.scales.sigma_eigenvalue is not None:
+            # The eigenvalue's own change, where the certificate has only its bound.
+            grown = base + curvature[:, None, None] * (first_axis @ first_axis.T)
             rise = np.linalg.eigvalsh(grown)[:, 0] - np.linalg.eigvalsh(base)[:, 0]
-            shift += (rise / self.sigma_eigenvalue) ** 2
-        return ratio - self.epsilon, np.sqrt(shift), slopes[:, -1], np.log1p(bend / self.l2)
+            shift = np.hypot(shift, rise / self.scales.sigma_eigenvalue)
+        return ratio - self.epsilon, shift, slopes[:, -1], np.log1p(curvature / self.l2)

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count, check_positive, refuse
+from expost._common.validation import check_count, check_positive, parameter_error
 from expost.audit.divergence import Audit, hockey_stick
 from expost.losses import Loss
 
@@ -78,20 +79,23 @@ def worst_pair(
     check_positive("norm", norm)
     check_count("trials", trials)
     if dimension not in (1, 2):
-        raise refuse("dimension", "1 or 2", dimension)
+        raise parameter_error("dimension", "1 or 2", dimension)
     rng = np.random.default_rng(random_state)
     labels = _label_choices(loss)
+    scales: dict[str, Any] = {
+        "sigma": sigma,
+        "sigma_gradient": sigma_gradient,
+        "sigma_hessian": sigma_hessian,
+        "sigma_eigenvalue": sigma_eigenvalue,
+    }
 
     def audited(pair: Pair) -> tuple[Audit, Pair]:
         audit = hockey_stick(
             loss,
             **vars(pair),
             epsilon=epsilon,
-            sigma=sigma,
             l2=l2,
-            sigma_gradient=sigma_gradient,
-            sigma_hessian=sigma_hessian,
-            sigma_eigenvalue=sigma_eigenvalue,
+            **scales,
         )
         return audit, pair
 

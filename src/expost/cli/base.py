@@ -1,4 +1,4 @@
-"""What all commands share: the application, its consoles, and how a refusal sounds."""
+"""The application, its consoles and its error reporting."""
 
 import json
 import math
@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from expost.exceptions import ExpostError
 
+# Commands import what they compute with when they run: `expost --help` should not load SciPy.
 app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
@@ -22,12 +23,12 @@ app = typer.Typer(
     epilog="Status 0: done. 1: refused, with one sentence that says why. 2: wrong usage.",
 )
 console = Console()
-errors = Console(stderr=True)
+error_console = Console(stderr=True)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
-def refusing(command: Command) -> Command:
+def report_errors(command: Command) -> Command:
     """Turn what can go wrong into one sentence on standard error and exit status 1."""
 
     @wraps(command)
@@ -44,7 +45,7 @@ def refusing(command: Command) -> Command:
             sentence = "stopped before the end; nothing half-written was left behind."
         else:
             return
-        errors.print(f"[bold red]expost:[/bold red] {escape(sentence)}", highlight=False, soft_wrap=True)
+        say(f"[bold red]expost:[/bold red] {escape(sentence)}", to=error_console)
         raise typer.Exit(1)
 
     return cast(Command, run)
@@ -59,16 +60,19 @@ def _about_file(error: OSError) -> str:
     return f"cannot use{where}: {error.strerror or error}. Choose another place, or make room there."
 
 
+def say(text: str, *, to: Console = console) -> None:
+    """Print a line as it is: not broken at the terminal's width, numbers not coloured."""
+    to.print(text, highlight=False, soft_wrap=True)
+
+
 def warn(sentence: str) -> None:
-    """Say something on standard error that does not stop the command."""
-    errors.print(
-        f"[bold yellow]expost, warning:[/bold yellow] {escape(sentence)}", highlight=False, soft_wrap=True
-    )
+    """Print a warning on standard error; the command goes on."""
+    say(f"[bold yellow]expost, warning:[/bold yellow] {escape(sentence)}", to=error_console)
 
 
-def speaker(as_json: bool) -> Console:
-    """Where people are spoken to: standard output belongs to the machine that asked for JSON."""
-    return errors if as_json else console
+def output_console(as_json: bool) -> Console:
+    """The console for people: standard error where standard output is for JSON."""
+    return error_console if as_json else console
 
 
 def print_json(content: Any) -> None:

@@ -2,20 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, refuse
-from expost.cli.base import console, errors, print_json, refusing, warn
-from expost.cli.display import show_bounds
+from expost.cli.base import console, error_console, print_json, report_errors, say, warn
 from expost.cli.options import AsJson
-from expost.data.records import split_for
-from expost.data.tables.files import read_columns
-from expost.publication import Publication
-from expost.reports import Bounds
+
+if TYPE_CHECKING:
+    from expost.publication import Publication
+    from expost.reports import Bounds
 
 
 class Member(StrEnum):
@@ -29,7 +25,7 @@ class Member(StrEnum):
 _MEMBER = {Member.YES: True, Member.NO: False, Member.UNKNOWN: None}
 
 
-@refusing
+@report_errors
 def bounds(
     publications: Annotated[
         list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
@@ -58,14 +54,27 @@ def bounds(
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
+    import numpy as np
+
+    from expost._common.validation import check_positive
+    from expost.cli.display import show_bounds
+    from expost.data.files import read_columns
+    from expost.data.records import select_columns
+    from expost.publication import Publication
+
     failure = 1.0 - check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)
     read = [Publication.load(path) for path in publications]
     columns = read_columns(records)
     every: list[Bounds] = []
-    with errors.status("Reading the publications for each record"):
+    with error_console.status("Reading the publications for each record"):
         for publication in read:
-            X, y = split_for(publication, columns)
+            X, y = select_columns(
+                columns,
+                publication.domain,
+                feature_names=publication.feature_names,
+                classes=publication.classes,
+            )
             # Each may fail with its share, so that together they fail with no more than was asked for.
             level = 1.0 - failure / len(read)
             every.append(
@@ -74,7 +83,7 @@ def bounds(
     for path, publication in zip(publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
-    total: FloatArray = np.sum([one.total for one in every], axis=0)
+    total = np.sum([one.total for one in every], axis=0)
     promised = float(sum(_promise(publication) for publication in read))
     if as_json:
         print_json(
@@ -89,7 +98,7 @@ def bounds(
         )
     else:
         console.print(show_bounds(publications, every, total, promised))
-        console.print(f"Each line holds with confidence {confidence:g} {_words(scope)}.", highlight=False)
+        say(f"Each line holds with confidence {confidence:g} {_words(scope)}.")
 
 
 def _words(scope: int | str | None) -> str:
@@ -101,17 +110,19 @@ def _words(scope: int | str | None) -> str:
 def _scope(simultaneous: str | None) -> int | str | None:
     if simultaneous is None or simultaneous == "all":
         return simultaneous
+    from expost._common.validation import parameter_error
+
     try:
         return int(simultaneous)
     except ValueError:
-        raise refuse("simultaneous", "a number of records or 'all'", simultaneous) from None
+        raise parameter_error("simultaneous", "a number of records or 'all'", simultaneous) from None
 
 
-def _promise(publication: Publication) -> float:
+def _promise(publication: "Publication") -> float:
     return float("inf") if publication.plan.epsilon is None else publication.plan.epsilon
 
 
-def _fields(path: Path, publication: Publication, bounds: Bounds) -> dict[str, object]:
+def _fields(path: Path, publication: "Publication", bounds: "Bounds") -> dict[str, object]:
     return {
         "publication": path,
         "sha256": publication.sha256,

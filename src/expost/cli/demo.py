@@ -1,23 +1,20 @@
-"""``expost demo``: the whole story on bundled data."""
+"""``expost demo``: a fit on bundled data, from the domain file to the page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from expost._common.files import written_whole
-from expost.cli import figures
-from expost.cli.base import console, errors, refusing
-from expost.cli.demonstration import Demonstration, demonstrate, domain_file, write_table
-from expost.cli.display import show_losses
-from expost.cli.page import write_page
-from expost.cli.private_files import write_losses
+from expost.cli.base import console, error_console, report_errors, say
+
+if TYPE_CHECKING:
+    from expost.cli.demonstration import Demonstration
 
 CONFIDENCE = 0.95
 
 
-@refusing
+@report_errors
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
     epsilon: Annotated[float, typer.Option(help="Budget: the guarantee's epsilon.")] = 1.0,
@@ -27,7 +24,10 @@ def demo(
 
     Example: expost demo --out demo
     """
-    with errors.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
+    from expost.cli.demonstration import demonstrate
+    from expost.cli.display import show_losses
+
+    with error_console.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
         shown = demonstrate(epsilon=epsilon, delta=delta)
     console.print(shown.model.plan_)
     console.print()
@@ -38,12 +38,16 @@ def demo(
     console.print("[bold]What to open[/bold]")
     width = max(len(str(path)) for path in written)
     for path, words in written.items():
-        console.print(f"  {escape(str(path).ljust(width))}  {words}", highlight=False, soft_wrap=True)
+        say(f"  {escape(str(path).ljust(width))}  {words}")
 
 
-def _publish(out: Path, shown: Demonstration) -> dict[Path, str]:
+def _publish(out: Path, shown: "Demonstration") -> dict[Path, str]:
     """Write what is public, and say what each file is."""
-    with written_whole(out / "domain.toml") as file:
+    from expost._common.files import atomic_write
+    from expost.cli.demonstration import domain_file
+    from expost.cli.page import write_page
+
+    with atomic_write(out / "domain.toml") as file:
         file.write(domain_file())
     shown.model.publication_.save(out / "publication.json")
     write_page(out / "report.html", [shown.model.publication_])
@@ -54,8 +58,12 @@ def _publish(out: Path, shown: Demonstration) -> dict[Path, str]:
     }
 
 
-def _keep(folder: Path, shown: Demonstration) -> dict[Path, str]:
+def _keep(folder: Path, shown: "Demonstration") -> dict[Path, str]:
     """Write what the curator keeps, and say what each file is."""
+    from expost.cli import figures
+    from expost.cli.demonstration import write_table
+    from expost.cli.private_files import write_losses
+
     write_table(folder / "table.csv", shown)
     write_losses(folder / "losses.csv", shown.losses.tolist())
     written = {
@@ -63,13 +71,11 @@ def _keep(folder: Path, shown: Demonstration) -> dict[Path, str]:
         folder / "losses.csv": "the exact loss of every person (PRIVATE)",
     }
     if not figures.available():
-        errors.print(
-            "No figures: they need matplotlib. Get it with: pip install 'expost\\[figures]'",
-            highlight=False,
-            soft_wrap=True,
+        say(
+            "No figures: they need matplotlib. Get it with: pip install 'expost\\[figures]'", to=error_console
         )
         return written
-    with errors.status("Drawing the figures"):
+    with error_console.status("Drawing the figures"):
         bounds = shown.model.publication_.bounds(
             shown.table, shown.labels, confidence=CONFIDENCE, member=True
         )

@@ -1,4 +1,4 @@
-"""The whole story on data that ships with scikit-learn, with bounds written down by hand."""
+"""The demonstration's data, from scikit-learn, with bounds written down by hand."""
 
 import csv
 from collections.abc import Mapping
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
-from expost._common.files import written_whole
+from expost._common.files import atomic_write
 from expost._common.typing import FloatArray
-from expost.data.domain import ClassLabel, Domain, Number
+from expost.data.domain import Domain
 from expost.data.domain_files import to_toml
+from expost.data.features import ClassLabel, Number
 from expost.estimators import LogisticRegression
 
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
@@ -93,7 +94,7 @@ def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
 
 def write_table(path: Path, shown: Demonstration) -> None:
     """Write the table as the CSV file that the other commands read."""
-    with written_whole(path, private=True) as file:
+    with atomic_write(path, private=True) as file:
         writer = csv.writer(file)
         writer.writerow([*shown.table, _LABEL])
         writer.writerows(

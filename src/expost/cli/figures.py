@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from expost._common.files import bytes_written_whole
+from expost._common.files import atomic_write_bytes
 from expost._common.typing import FloatArray
 from expost.reports import Bounds
 
@@ -75,5 +75,5 @@ def _empty(title: str) -> tuple["Figure", Any]:
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    with bytes_written_whole(path, private=True) as file:
+    with atomic_write_bytes(path, private=True) as file:
         figure.savefig(file, format="png", dpi=150)

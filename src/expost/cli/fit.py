@@ -1,15 +1,13 @@
 """``expost fit``: spend the budget once and write what may be published."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from expost._common.files import check_writable
-from expost._common.typing import FloatArray
-from expost.cli.base import errors, print_json, refusing, speaker
+from expost.cli.base import error_console, output_console, print_json, report_errors, say
 from expost.cli.options import (
     L2,
     AsJson,
@@ -24,22 +22,14 @@ from expost.cli.options import (
     plan_fields,
     read_domain,
 )
-from expost.cli.private_files import check_private, write_losses
-from expost.data.design import Design
-from expost.data.domain import ClassLabel, Domain
-from expost.data.encoding import encode_labels
-from expost.data.records import split_by_domain
-from expost.data.tables import open_table
-from expost.data.tables.files import read_columns
-from expost.exceptions import FileError
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import perturb
-from expost.fitting.noise import noise_source
-from expost.privacy.plan import Plan
-from expost.publication import Publication
+
+if TYPE_CHECKING:
+    from expost.data.domain import Domain
+    from expost.data.encoding import Encoded
+    from expost.privacy.plan import Plan
 
 
-@refusing
+@report_errors
 def fit(
     domain: DomainFile,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file; private.")],
@@ -66,42 +56,47 @@ def fit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a private model to a table and write the publication: the one file that may leave the building.
+    """Fit a private model to a table and write the publication: the one file that is made public.
 
     Shows what will be spent and written before it spends. Every fit spends the budget again. Columns
     that the domain does not name are ignored; a record that does not fit the domain is refused.
 
     Example: expost fit domain.toml table.csv -o publication.json --losses private-losses.csv
     """
+    from expost.cli.private_files import write_losses
+    from expost.fitting.ex_post import ex_post_terms
+    from expost.fitting.fit import fit as fit_model
+    from expost.publication import Publication
+
     declared = read_domain(domain)
     plan = make_plan(declared, epsilon=epsilon, delta=delta, report=report, l2=l2, split=split, loss=loss)
     _check_places(output, losses, force=force)
-    speak = speaker(as_json)
-    _announce(speak, plan, output, losses)
-    with errors.status("Reading the table and checking it against the domain"):
-        design, labels = _open(table, declared, plan)
+    out = output_console(as_json)
+    _announce(out, plan, output, losses)
+    with error_console.status("Reading the table and checking it against the domain"):
+        records = _read(table, declared, plan)
     if dry_run:
-        speak.print("Dry run: everything fits, and nothing was spent or written.")
+        out.print("Dry run: everything fits, and nothing was spent or written.")
     elif confirm and not typer.confirm("Spend it?", err=as_json):
-        errors.print("Nothing was spent or written.")
+        error_console.print("Nothing was spent or written.")
         raise typer.Exit(1)
     else:
-        with errors.status("Drawing the noise and fitting"):
-            release, private = perturb(plan, design, labels, noise=noise_source(None))
-        with errors.status("Verifying and writing the publication"):
+        with error_console.status("Drawing the noise and fitting"):
+            release, private = fit_model(plan, records)
+        with error_console.status("Verifying and writing the publication"):
             publication = Publication.from_release(
                 release,
-                classes=_classes(declared),
+                classes=declared.classes,
                 feature_names=declared.column_names,
                 domain=declared,
             )
             publication.save(output)
-        speak.print(f"\nPublished: {escape(str(output))}", highlight=False, soft_wrap=True)
+        say(f"\nPublished: {escape(str(output))}", to=out)
         if losses is not None:
-            with errors.status("Computing everyone's exact loss"):
-                exact = ex_post_terms(private, design, labels, plan.loss, member=True).loss
-                write_losses(losses, exact.tolist())
-            speak.print(f"Private:   {escape(str(losses))}", highlight=False, soft_wrap=True)
+            with error_console.status("Computing everyone's exact loss"):
+                terms = ex_post_terms(private, records.design, records.labels, plan.loss, member=True)
+                write_losses(losses, terms.loss.tolist())
+            say(f"Private:   {escape(str(losses))}", to=out)
     if as_json:
         print_json(
             {
@@ -116,6 +111,10 @@ def fit(
 
 def _check_places(output: Path, losses: Path | None, *, force: bool) -> None:
     """Refuse where the results could not be written, before a budget is spent on them."""
+    from expost._common.files import check_writable
+    from expost.cli.private_files import check_private
+    from expost.exceptions import FileError
+
     if output.is_file() and not force:
         raise FileError(
             f"{output} exists and a budget was spent on it. Name another file with `-o`, or give `--force`."
@@ -127,26 +126,22 @@ def _check_places(output: Path, losses: Path | None, *, force: bool) -> None:
             raise FileError("`--losses` must be another file than the publication: one is private.")
 
 
-def _announce(speak: Console, plan: Plan, output: Path, losses: Path | None) -> None:
-    speak.print(plan)
+def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> None:
+    out.print(plan)
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
     written += f"\nWill write   {escape(str(output))}  (public)"
     if losses is not None:
         written += f"\n             {escape(str(losses))}  (PRIVATE: never publish)"
-    speak.print(written, highlight=False, soft_wrap=True)
+    say(written, to=out)
 
 
-def _open(table: Path, domain: Domain, plan: Plan) -> tuple[Design, FloatArray]:
+def _read(table: Path, domain: "Domain", plan: "Plan") -> "Encoded":
     """The table as the mechanism sees it, with every record looked at once."""
-    features, outcome = split_by_domain(read_columns(table), domain)
-    opened = open_table(features, domain)
-    labels = encode_labels(
-        outcome, loss=plan.loss, classes=_classes(domain), rows=opened.n_rows, domain=domain
-    )
-    design = Design(opened, norm=plan.norm, fit_intercept=plan.fit_intercept)
-    design.scan()
-    return design, labels
+    from expost.data.encoding import encode_records
+    from expost.data.files import read_columns
+    from expost.data.records import select_columns
 
-
-def _classes(domain: Domain) -> tuple[str, str] | None:
-    return domain.label.classes if isinstance(domain.label, ClassLabel) else None
+    features, outcome = select_columns(read_columns(table), domain)
+    records = encode_records(features, outcome, plan, classes=domain.classes, domain=domain)
+    records.design.scan()
+    return records

@@ -5,12 +5,10 @@ from typing import Annotated
 
 import typer
 
-from expost.cli.base import errors, refusing
-from expost.data.domain_files import skeleton
-from expost.data.tables.files import read_kinds
+from expost.cli.base import error_console, report_errors, say
 
 
-@refusing
+@report_errors
 def init(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
     label: Annotated[
@@ -24,10 +22,9 @@ def init(
 
     Example: expost init table.csv > domain.toml
     """
+    from expost.data.domain_files import skeleton
+    from expost.data.files import read_kinds
+
     text = skeleton(read_kinds(table), label)
     typer.echo(text, nl=False)
-    errors.print(
-        "Next: fill in what the file leaves open, then run  expost plan domain.toml",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say("Next: fill in what the file leaves open, then run  expost plan domain.toml", to=error_console)

@@ -1,27 +1,20 @@
-"""``expost losses``: everyone's exact loss, for the curator's eyes only."""
+"""``expost losses``: everyone's exact loss, for the curator only."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from expost._common.typing import FloatArray
-from expost.cli.base import console, errors, print_json, refusing, warn
-from expost.cli.display import quantiles, show_losses
+from expost.cli.base import console, error_console, print_json, report_errors, say, warn
 from expost.cli.options import AsJson
-from expost.cli.private_files import MARK, check_private, write_losses
-from expost.data.design import Design
-from expost.data.encoding import encode_labels
-from expost.data.records import split_for
-from expost.data.tables import open_table
-from expost.data.tables.files import read_columns
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import plausible, recover
-from expost.publication import Publication
+
+if TYPE_CHECKING:
+    from expost._common.typing import FloatArray
+    from expost.publication import Publication
 
 
-@refusing
+@report_errors
 def losses(
     publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="What was published.")],
     table: Annotated[
@@ -44,10 +37,14 @@ def losses(
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
+    from expost.cli.display import quantiles, show_losses
+    from expost.cli.private_files import MARK, check_private, write_losses
+    from expost.publication import Publication
+
     if output is not None:
         check_private(output)
     read = Publication.load(publication)
-    with errors.status("Computing everyone's exact loss"):
+    with error_console.status("Computing everyone's exact loss"):
         exact, likely = exact_losses(read, table)
     if not likely:
         warn(
@@ -70,17 +67,24 @@ def losses(
         return
     console.print(show_losses(exact, read.release.plan.epsilon))
     if output is not None:
-        console.print(f"\nPrivate: {escape(str(output))}", highlight=False, soft_wrap=True)
-    console.print("These figures come from everyone's records. Never publish them.", highlight=False)
+        say(f"\nPrivate: {escape(str(output))}")
+    say("These figures come from everyone's records. Never publish them.")
 
 
-def exact_losses(publication: Publication, table: Path) -> tuple[FloatArray, bool]:
+def exact_losses(publication: "Publication", table: Path) -> "tuple[FloatArray, bool]":
     """Everyone's exact loss, and whether the table could be the one that was fitted; both private."""
-    X, y = split_for(publication, read_columns(table))
-    opened = open_table(X, publication.domain)
-    labels = encode_labels(
-        y, loss=publication.loss, classes=publication.classes, rows=opened.n_rows, domain=publication.domain
+    from expost.data.encoding import encode_records
+    from expost.data.files import read_columns
+    from expost.data.records import select_columns
+    from expost.fitting.ex_post import ex_post_terms
+    from expost.fitting.mechanism import plausible, recover
+
+    domain, classes = publication.domain, publication.classes
+    X, y = select_columns(
+        read_columns(table), domain, feature_names=publication.feature_names, classes=classes
     )
-    design = Design(opened, norm=publication.norm, fit_intercept=publication.fit_intercept)
-    private = recover(publication.release, design, labels)
-    return ex_post_terms(private, design, labels, publication.loss, member=True).loss, plausible(private)
+    release = publication.release
+    records = encode_records(X, y, release.plan, classes=classes, domain=domain)
+    private = recover(release, records.design, records.labels)
+    terms = ex_post_terms(private, records.design, records.labels, publication.loss, member=True)
+    return terms.loss, plausible(private)

@@ -2,14 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from expost._common.validation import refuse
-from expost.data.domain import ClassLabel, Domain
-from expost.privacy.calibration import calibrate
-from expost.privacy.plan import Plan
+if TYPE_CHECKING:
+    from expost.data.domain import Domain
+    from expost.privacy.plan import Plan
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
@@ -55,14 +54,16 @@ LossOption = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 
 
-def read_domain(path: Path) -> Domain:
+def read_domain(path: Path) -> "Domain":
     """Read a domain file, or refuse it in one sentence."""
+    from expost.data.domain import Domain
+
     # A byte that is no text becomes a sign that TOML refuses in its own words.
     return Domain.from_toml(path.read_text(encoding="utf-8-sig", errors="replace"))
 
 
 def make_plan(
-    domain: Domain,
+    domain: "Domain",
     *,
     epsilon: float,
     delta: float,
@@ -70,16 +71,19 @@ def make_plan(
     l2: float | None,
     split: float | None,
     loss: LossName | None,
-) -> Plan:
+) -> "Plan":
     """The plan for a domain: public, and the same before the fit as in it."""
-    classes = isinstance(domain.label, ClassLabel)
+    from expost._common.validation import parameter_error
+    from expost.privacy.calibration import calibrate
+
+    classes = domain.classes is not None
     if loss is None:
         loss = LossName.LOGISTIC if classes else LossName.PSEUDO_HUBER
     if (loss is LossName.PSEUDO_HUBER) == classes:
         suitable = (
             "'logistic' or 'smoothed_hinge' for two classes" if classes else "'pseudo_huber' for a number"
         )
-        raise refuse("loss", suitable, loss.value, "The domain says which the outcome is.")
+        raise parameter_error("loss", suitable, loss.value, "The domain says which the outcome is.")
     return calibrate(
         loss=loss.value,
         norm=domain.row_norm,
@@ -92,8 +96,10 @@ def make_plan(
     )
 
 
-def plan_fields(plan: Plan) -> dict[str, Any]:
+def plan_fields(plan: "Plan") -> dict[str, Any]:
     """A plan for machines, in the names that a publication uses."""
+    from dataclasses import asdict
+
     return {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
@@ -103,8 +109,5 @@ def plan_fields(plan: Plan) -> dict[str, Any]:
         "report": plan.report,
         "calibration": plan.calibration,
         "l2": plan.l2,
-        "sigma": plan.sigma,
-        "sigma_gradient": plan.sigma_gradient,
-        "sigma_hessian": plan.sigma_hessian,
-        "sigma_eigenvalue": plan.sigma_eigenvalue,
+        **asdict(plan.scales),
     }

@@ -1,18 +1,18 @@
 """``expost page``: the page on which a person reads what it cost her."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from expost._common.files import written_whole
-from expost.cli.base import console, errors, refusing
-from expost.page import render
-from expost.publication import Publication
+from expost.cli.base import error_console, report_errors, say
+
+if TYPE_CHECKING:
+    from expost.publication import Publication
 
 
-@refusing
+@report_errors
 def page(
     publications: Annotated[
         list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
@@ -25,14 +25,19 @@ def page(
 
     Example: expost page publication.json -o report.html
     """
+    from expost.publication import Publication
+
     read = [Publication.load(path) for path in publications]
-    with errors.status("Making the page"):
+    with error_console.status("Making the page"):
         write_page(output, read)
-    console.print(f"Open in a browser: {escape(str(output))}", highlight=False, soft_wrap=True)
+    say(f"Open in a browser: {escape(str(output))}")
 
 
-def write_page(path: Path, publications: list[Publication]) -> None:
+def write_page(path: Path, publications: "list[Publication]") -> None:
     """Write the page of these publications, whole or not at all. Public."""
+    from expost._common.files import atomic_write
+    from expost.page import render
+
     text = render(publications)
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(text)

@@ -1,6 +1,6 @@
 """``expost plan``: what would be spent, before any data."""
 
-from expost.cli.base import console, print_json, refusing
+from expost.cli.base import console, print_json, report_errors
 from expost.cli.options import (
     L2,
     AsJson,
@@ -17,7 +17,7 @@ from expost.cli.options import (
 )
 
 
-@refusing
+@report_errors
 def plan(
     domain: DomainFile,
     epsilon: Epsilon = 1.0,

@@ -4,8 +4,8 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from expost._common.files import bytes_written_whole, check_writable, written_whole
-from expost.data.tables.files import PARQUET, pyarrow_parquet
+from expost._common.files import atomic_write, atomic_write_bytes, check_writable
+from expost.data.files import PARQUET, pyarrow_parquet
 from expost.exceptions import FileError
 
 MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
@@ -40,7 +40,7 @@ def write_losses(path: Path, losses: Sequence[float]) -> None:
     if path.suffix.lower() in PARQUET:
         _write_parquet(path, losses)
         return
-    with written_whole(path, private=True) as file:
+    with atomic_write(path, private=True) as file:
         file.write(f"# {MARK}\n")
         writer = csv.writer(file)
         writer.writerow(["row", COLUMN])
@@ -52,5 +52,5 @@ def _write_parquet(path: Path, losses: Sequence[float]) -> None:
 
     columns = {"row": range(len(losses)), COLUMN: losses}
     table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
-    with bytes_written_whole(path, private=True) as file:
+    with atomic_write_bytes(path, private=True) as file:
         pyarrow_parquet().write_table(table.replace_schema_metadata({"PRIVATE": MARK}), file)

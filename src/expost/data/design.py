@@ -1,6 +1,5 @@
 """The design matrix as the mechanism sees it: finite rows inside the declared ball, intercept included."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.tables import Table
 from expost.exceptions import DomainError
+from expost.privacy.plan import row_radius
 
 _EPS = np.finfo(np.float64).eps
 
@@ -34,7 +34,7 @@ class Design:
     def __init__(self, table: Table, *, norm: float, fit_intercept: bool) -> None:
         self.n_rows = table.n_rows
         self.dimension = table.n_features + fit_intercept
-        self.radius = math.sqrt(norm**2 + fit_intercept)
+        self.radius = row_radius(norm, fit_intercept=fit_intercept)
         self.norm = norm
         self.intercept = fit_intercept
         self._table = table

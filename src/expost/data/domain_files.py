@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from expost.data.domain import PLACEHOLDER, Category, ClassLabel, Domain, Number
+from expost.data.domain import PLACEHOLDER, Domain
+from expost.data.features import Category, ClassLabel, Number
 from expost.exceptions import DomainError
 
 _OPENING = f"""\
@@ -58,7 +59,7 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
             parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(
-        "# The outcome: two classes, of which a positive score speaks for the second, or a number.\n"
+        "# The outcome: two classes, positive scores predict the second, or a number.\n"
         f"[label]\nname = {_quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
         "# For "
         + ("two classes" if numeric else "a number")

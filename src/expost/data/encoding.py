@@ -1,18 +1,97 @@
-"""Labels as a loss wants them, the curator's and the reader's alike."""
+"""Records as the mechanism sees them: opened, scaled into the ball, and labelled, in one step."""
 
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
 
 from expost._common.typing import FloatArray
-from expost.data.domain import Domain, as_texts
+from expost.data.design import Design
+from expost.data.domain import Domain
+from expost.data.tables import open_table
+from expost.data.values import as_texts
 from expost.exceptions import DomainError
 from expost.losses import Loss
+from expost.privacy.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Encoded rows with the labels that the loss takes; as private as the records."""
+
+    design: Design
+    labels: FloatArray
+
+
+def encode_records(
+    X: Any,
+    y: Any,
+    plan: Plan,
+    *,
+    classes: Sequence[Any] | NDArray[Any] | None,
+    domain: Domain | None = None,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Encoded:
+    """Open a table, scale its rows into the ball and encode its labels.
+
+    Parameters
+    ----------
+    X, y
+        Records and labels, in the units of the fit.
+    plan
+        What the fit was planned for: its loss, the norm of its rows, its intercept.
+    classes
+        The declared classes in the order of the loss's labels; None where labels are numbers.
+    domain
+        What is publicly known about a record, where it was declared.
+    n_features, feature_names
+        The columns of the fit, to be checked, where there is no domain.
+
+    Privacy
+    -------
+    The result is as private as the records. A refusal names declared values only: never a row, a value
+    or a count.
+    """
+    design = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
+    return with_labels(design, y, plan, classes=classes, domain=domain)
+
+
+def encode_rows(
+    X: Any,
+    plan: Plan,
+    *,
+    domain: Domain | None = None,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Design:
+    """Open a table and scale its rows into the ball, as :func:`encode_records` does, without labels."""
+    table = open_table(X, domain)
+    if domain is None and n_features is not None and table.n_features != n_features:
+        raise DomainError(f"`X` must have {n_features} features, as in the fit; got {table.n_features}.")
+    named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(X)
+    if named and nw.from_native(X, eager_only=True).columns != list(feature_names or ()):
+        raise DomainError("`X` must have the columns `feature_names`, in that order; rename or reorder them.")
+    return Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
+
+
+def with_labels(
+    design: Design,
+    y: Any,
+    plan: Plan,
+    *,
+    classes: Sequence[Any] | NDArray[Any] | None,
+    domain: Domain | None = None,
+) -> Encoded:
+    """Encoded rows together with their labels, encoded for the plan's loss."""
+    return Encoded(
+        design, encode_labels(y, loss=plan.loss, classes=classes, rows=design.n_rows, domain=domain)
+    )
 
 
 def one_label_per_row(y: Any) -> NDArray[Any]:
@@ -24,6 +103,8 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
     except ValueError:
         labels = np.empty((0, 0))
     if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4
         )
@@ -56,19 +137,7 @@ def encode_labels(
             "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
         )
     if classes is None:
-        numbers: FloatArray | None = None
-        if labels.dtype.kind in "fiubOUS":
-            with suppress(TypeError, ValueError, OverflowError):  # their messages quote the label
-                numbers = labels.astype(np.float64)
-        if numbers is None:
-            raise DomainError("`y` must hold numbers only; got something else.")
-        if domain is not None:
-            numbers = domain.scale_outcome(numbers)
-        if not np.all(loss.labels.contains(numbers)):
-            raise DomainError(
-                f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
-            )
-        return numbers
+        return _encode_numbers(labels, loss, domain)
     if domain is not None:
         labels = as_texts(labels)
     first, second = (labels == label for label in classes)
@@ -81,3 +150,19 @@ def encode_labels(
     values = loss.labels.values
     assert values is not None
     return np.where(second, values[1], values[0])
+
+
+def _encode_numbers(labels: NDArray[Any], loss: Loss, domain: Domain | None) -> FloatArray:
+    numbers: FloatArray | None = None
+    if labels.dtype.kind in "fiubOUS":
+        with suppress(TypeError, ValueError, OverflowError):  # their messages quote the label
+            numbers = labels.astype(np.float64)
+    if numbers is None:
+        raise DomainError("`y` must hold numbers only; got something else.")
+    if domain is not None:
+        numbers = domain.scale_outcome(numbers)
+    if not np.all(loss.labels.contains(numbers)):
+        raise DomainError(
+            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
+        )
+    return numbers

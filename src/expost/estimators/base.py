@@ -1,4 +1,4 @@
-"""What all estimators share: the way from a table to a release, and exact losses afterwards."""
+"""What all estimators share: fitting, the publication, and exact losses afterwards."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -9,19 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.typing import FloatArray
-from expost._common.validation import refuse
 from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.data.encoding import encode_labels
-from expost.data.tables import open_table
+from expost.data.encoding import Encoded, encode_rows, with_labels
 from expost.exceptions import PrivateStateError, PublicationError
 from expost.fitting.ex_post import LossTerms, ex_post_terms
-from expost.fitting.mechanism import perturb
-from expost.fitting.noise import noise_source
+from expost.fitting.fit import fit
 from expost.fitting.prediction import linear_predictor
-from expost.losses import Loss
-from expost.losses.regularizers import Regularizer
+from expost.losses import Loss, Regularizer
 from expost.privacy.calibration import calibrate
+from expost.privacy.plan import Plan
 from expost.publication import Publication
 
 
@@ -37,9 +34,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     norm: float
     l2: float | None
     sigma: float | None
-    sigma_gradient: float | None = None
-    sigma_hessian: float | None = None
-    sigma_eigenvalue: float | None = None
+    sigma_gradient: float | None
+    sigma_hessian: float | None
+    sigma_eigenvalue: float | None
     fit_intercept: bool
     regularizer: Regularizer | None
     report: str
@@ -76,37 +73,18 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, but for
         the private part that never leaves memory.
         """
-        loss = self._make_loss()
-        if self.regularizer is not None and not isinstance(self.regularizer, Regularizer):
-            raise refuse("regularizer", "a Regularizer or None", self.regularizer)
-        # Everything that can be refused is refused here, before any noise is drawn.
-        plan = calibrate(
-            loss=loss,
-            norm=self.norm if self.domain is None else self.domain.row_norm,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            l2=self.l2,
-            report=self.report,
-            split=self.split,
-            sigma=self.sigma,
-            sigma_gradient=self.sigma_gradient,
-            sigma_hessian=self.sigma_hessian,
-            sigma_eigenvalue=self.sigma_eigenvalue,
-            fit_intercept=bool(self.fit_intercept),
-            calibration=self.calibration,
-        )
-        noise = noise_source(self.random_state)
-        table = open_table(X, self.domain)
+        # Everything that can be refused is refused before any noise is drawn.
+        plan = self._make_plan()
+        design = encode_rows(X, plan, domain=self.domain)
+        self._set_classes(y)
+        records = self._with_labels(design, y, plan)
         if self.domain is None:
             validate_data(self, X, reset=True, skip_check_array=True)
         else:
-            self.n_features_in_ = table.n_features
-        self._set_classes(y)
-        labels = self._encode_labels(y, loss, table.n_rows)
-        design = Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
-        release, private = perturb(plan, design, labels, noise=noise, regularizer=self.regularizer)
+            self.n_features_in_ = len(self.domain.column_names)
+        release, private = fit(plan, records, regularizer=self.regularizer, random_state=self.random_state)
         intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
-        self._set_coefficients(release.coefficients[: table.n_features], intercept)
+        self._set_coefficients(release.coefficients[: self.n_features_in_], intercept)
         self.plan_ = release.plan
         self.insecure_ = release.insecure
         self._private = private
@@ -175,31 +153,46 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 "exact losses need the private part of the fit, which is dropped when an estimator is "
                 "pickled or copied; call `ex_post_losses` on the object that was fitted, where it was fitted."
             )
-        design, loss = self._design(X), self.plan_.loss
-        labels = self._encode_labels(y, loss, design.n_rows)
-        terms = ex_post_terms(private, design, labels, loss, member=member)
+        records = self._with_labels(self._encode_rows(X), y, self.plan_)
+        terms = ex_post_terms(private, records.design, records.labels, self.plan_.loss, member=member)
         return terms if return_terms else terms.loss
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
-        design = self._design(X)
         theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
-        return linear_predictor(design, theta)
+        return linear_predictor(self._encode_rows(X), theta)
 
-    def _encode_labels(self, y: Any, loss: Loss, rows: int) -> FloatArray:
+    def _make_plan(self) -> Plan:
+        return calibrate(
+            loss=self._make_loss(),
+            norm=self.norm if self.domain is None else self.domain.row_norm,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            l2=self.l2,
+            report=self.report,
+            split=self.split,
+            sigma=self.sigma,
+            sigma_gradient=self.sigma_gradient,
+            sigma_hessian=self.sigma_hessian,
+            sigma_eigenvalue=self.sigma_eigenvalue,
+            fit_intercept=bool(self.fit_intercept),
+            calibration=self.calibration,
+        )
+
+    def _encode_rows(self, X: Any) -> Design:
+        design = encode_rows(X, self.plan_, domain=self.domain)
+        if self.domain is None:  # refuses columns that are not those of the fit
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return design
+
+    def _with_labels(self, design: Design, y: Any, plan: Plan) -> Encoded:
         classes = getattr(self, "classes_", None)
-        return encode_labels(y, loss=loss, classes=classes, rows=rows, domain=self.domain)
+        return with_labels(design, y, plan, classes=classes, domain=self.domain)
 
     def _column_names(self) -> Sequence[str] | None:
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
         return names if self.domain is None else self.domain.column_names
-
-    def _design(self, X: Any) -> Design:
-        table = open_table(X, self.domain)
-        if self.domain is None:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return Design(table, norm=self.plan_.norm, fit_intercept=self.plan_.fit_intercept)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
 from expost._common.typing import FloatArray
-from expost._common.validation import refuse
-from expost.data.domain import ClassLabel
+from expost._common.validation import parameter_error
 from expost.data.encoding import one_label_per_row
+from expost.data.features import ClassLabel
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
 
@@ -36,8 +36,8 @@ class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         labels = one_label_per_row(y)
         if self.domain is not None:
             if not isinstance(self.domain.label, ClassLabel):
-                raise refuse("domain", "one whose label has two classes", self.domain.label.kind)
-            # In the order of the declaration: the second class is the one that a score speaks for.
+                raise parameter_error("domain", "one whose label has two classes", self.domain.label.kind)
+            # In the order of the declaration: positive scores predict the second class.
             self.classes_ = np.array(self.domain.label.classes)
             return
         self.classes_ = _inferred(labels) if self.classes is None else _declared(self.classes)
@@ -58,7 +58,7 @@ def _declared(classes: Sequence[Any]) -> NDArray[Any]:
     except (TypeError, ValueError):
         unique = np.empty(0)
     if len(unique) != 2:
-        raise refuse("classes", "two different labels", classes)
+        raise parameter_error("classes", "two different labels", classes)
     return unique
 
 

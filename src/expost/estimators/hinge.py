@@ -5,8 +5,7 @@ from typing import Any
 
 from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
-from expost.losses import Loss, SmoothedHinge
-from expost.losses.regularizers import Regularizer
+from expost.losses import Loss, Regularizer, SmoothedHinge
 
 
 class SmoothedHingeClassifier(BinaryClassifier):
@@ -19,7 +18,9 @@ class SmoothedHingeClassifier(BinaryClassifier):
         machine and needs more regularisation.
     epsilon, delta, norm, l2, fit_intercept, report, split
         As in :class:`expost.LogisticRegression`.
-    classes, calibration, sigma, regularizer, domain, random_state
+    classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
+        As there.
+    regularizer, domain, random_state
         As there.
 
     Attributes
@@ -53,6 +54,9 @@ class SmoothedHingeClassifier(BinaryClassifier):
         classes: Sequence[Any] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
+        sigma_gradient: float | None = None,
+        sigma_hessian: float | None = None,
+        sigma_eigenvalue: float | None = None,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -68,6 +72,9 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.classes = classes
         self.calibration = calibration
         self.sigma = sigma
+        self.sigma_gradient = sigma_gradient
+        self.sigma_hessian = sigma_hessian
+        self.sigma_eigenvalue = sigma_eigenvalue
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state

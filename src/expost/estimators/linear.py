@@ -6,11 +6,11 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_choice, refuse
-from expost.data.domain import Domain, NumberLabel
+from expost._common.validation import check_choice, parameter_error
+from expost.data.domain import Domain
+from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
-from expost.losses import Loss, PseudoHuber, SquaredLoss
-from expost.losses.regularizers import Regularizer
+from expost.losses import Loss, PseudoHuber, Regularizer, SquaredLoss
 
 
 class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
@@ -25,12 +25,10 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     threshold
         Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        Explicit noise for the statistics of ``report``; they come together with ``sigma``.
-    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma, regularizer, domain
+    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
-    random_state
-        As in :class:`expost.LogisticRegression`.
+    sigma_gradient, sigma_hessian, sigma_eigenvalue, regularizer, domain, random_state
+        As there.
 
     Attributes
     ----------
@@ -100,7 +98,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     def _set_classes(self, y: Any) -> None:
         if self.domain is not None and not isinstance(self.domain.label, NumberLabel):
-            raise refuse("domain", "one whose label is a number", self.domain.label.kind)
+            raise parameter_error("domain", "one whose label is a number", self.domain.label.kind)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

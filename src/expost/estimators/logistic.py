@@ -7,8 +7,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
-from expost.losses import LogisticLoss, Loss
-from expost.losses.regularizers import Regularizer
+from expost.losses import LogisticLoss, Loss, Regularizer
 
 
 class LogisticRegression(BinaryClassifier):
@@ -43,6 +42,8 @@ class LogisticRegression(BinaryClassifier):
         The theorem that the noise scale relies on.
     sigma
         An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
+    sigma_gradient, sigma_hessian, sigma_eigenvalue
+        Explicit noise for the statistics of ``report``; they come together with ``sigma``.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
     domain
@@ -92,6 +93,9 @@ class LogisticRegression(BinaryClassifier):
         classes: Sequence[Any] | None = None,
         calibration: str = "tight",
         sigma: float | None = None,
+        sigma_gradient: float | None = None,
+        sigma_hessian: float | None = None,
+        sigma_eigenvalue: float | None = None,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -106,6 +110,9 @@ class LogisticRegression(BinaryClassifier):
         self.classes = classes
         self.calibration = calibration
         self.sigma = sigma
+        self.sigma_gradient = sigma_gradient
+        self.sigma_hessian = sigma_hessian
+        self.sigma_eigenvalue = sigma_eigenvalue
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state

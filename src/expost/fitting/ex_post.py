@@ -1,13 +1,13 @@
-"""The exact privacy loss of every record at the released coefficients: curator's eyes only."""
+"""The exact privacy loss of every record at the released coefficients; private."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from expost._common.parallel import map_spans, small_algebra
+from expost._common.parallel import limit_blas_threads, map_spans
 from expost._common.typing import FloatArray
-from expost._common.validation import refuse
+from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import SolverError
 from expost.fitting.mechanism import PrivateFit
@@ -19,16 +19,15 @@ class LossTerms:
     """The three signed terms of each record's log-odds; private."""
 
     determinant: FloatArray
-    """How much the record bends the objective: its leverage. Not negative for members, nor
-    positive for outsiders."""
+    """The record's leverage. Not negative for members, not positive for outsiders."""
     quadratic: FloatArray
-    """How large the record's gradient is next to the noise; never negative."""
+    """The squared norm of the record's gradient, over twice the noise variance; never negative."""
     inner_product: FloatArray
-    """How the record's gradient lies to the noise that happened to be drawn."""
+    """The inner product of the record's gradient with the noise that was drawn, over its variance."""
 
     @property
     def signed(self) -> FloatArray:
-        """The log-odds: positive where the release speaks for the record being as it is."""
+        """Log density ratio, actual table over its neighbour."""
         return self.determinant + self.quadratic + self.inner_product
 
     @property
@@ -72,10 +71,10 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
     if not isinstance(member, bool | np.bool_):
-        raise refuse("member", "True or False", member)
+        raise parameter_error("member", "True or False", member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     try:
-        with small_algebra(design.dimension):
+        with limit_blas_threads(design.dimension):
             factor = cholesky(fit.hessian, lower=True)
             whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
     except LinAlgError:

@@ -6,10 +6,10 @@ from typing import NoReturn, overload
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from scipy.stats import chi2
+from scipy.special import chdtr, chdtrc
 
 from expost._common.typing import FloatArray
-from expost._common.validation import refuse
+from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.fitting.noise import NoiseSource
@@ -83,7 +83,7 @@ def perturb(
     loss = plan.loss
     if design.intercept != plan.fit_intercept or design.norm > plan.norm:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
-        raise refuse("plan", "made for the norm and the intercept of the design", made)
+        raise parameter_error("plan", "made for the norm and the intercept of the design", made)
     if not np.all(loss.labels.contains(y)):
         raise DomainError(
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."
@@ -126,7 +126,7 @@ def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
 
 
 def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
-    r"""Whether noise as long as the table implies could have been drawn, at all but odds of ``level``.
+    r"""Whether the noise that the table implies has a plausible length, at a false-alarm rate of ``level``.
 
     For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is a chi-square draw with one degree of
     freedom per coefficient. For another table it is not, and is usually enormous.
@@ -136,8 +136,8 @@ def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
     The answer is private: it depends on the table.
     """
     length = float(fit.gradient @ fit.gradient) / fit.sigma**2
-    law = chi2(len(fit.gradient))
-    return bool(2.0 * min(law.sf(length), law.cdf(length)) >= level)
+    freedom = len(fit.gradient)
+    return bool(2.0 * min(chdtrc(freedom, length), chdtr(freedom, length)) >= level)
 
 
 def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:

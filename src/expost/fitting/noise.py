@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from expost._common.typing import FloatArray
-from expost._common.validation import refuse
+from expost._common.validation import parameter_error
 
 
 class NoiseSource(ABC):
@@ -65,7 +65,7 @@ class SeededNoise(NoiseSource):
             generator = isinstance(random_state, np.random.Generator)
             self._random = random_state if generator else check_random_state(random_state)
         except ValueError:
-            raise refuse("random_state", "None, a seed or a NumPy generator", random_state) from None
+            raise parameter_error("random_state", "None, a seed or a NumPy generator", random_state) from None
 
     def gaussian(self, scale: float, size: int) -> FloatArray:
         """Repeatable draws from NumPy's generator."""

@@ -53,7 +53,7 @@ class _Sums:
         self.rows += other.rows
         return self
 
-    def weigh_up(self, rows: int) -> None:
+    def rescale_to(self, rows: int) -> None:
         """Let the rows that were seen stand for all of them."""
         weight = rows / self.rows
         self.gradient *= weight
@@ -110,7 +110,7 @@ class Objective:
         sums, *others = map_spans(self.n_rows, self.dimension, work)
         for other in others:
             sums += other
-        sums.weigh_up(self.n_rows)
+        sums.rescale_to(self.n_rows)
         gradient = sums.gradient + self._l2 * theta
         if sums.hessian is not None:
             sums.hessian.flat[:: self.dimension + 1] += self._l2

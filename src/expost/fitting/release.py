@@ -1,4 +1,4 @@
-"""Release: everything that leaves the building, as arrays."""
+"""What the mechanism released, in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

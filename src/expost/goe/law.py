@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count, refuse
+from expost._common.validation import check_count, parameter_error
 from expost.goe.pfaffian import log_cdf, unit_rule
 
 # Below this many widths left of 2 sqrt(d) the distribution function is under 1e-16 for every d > 1.
@@ -48,7 +48,7 @@ class LargestEigenvalue:
     1e-12 absolutely, and to 1e-8 of its own value where that exceeds 1e-5. Values of ``cdf`` under 1e-10
     are not resolved for ``d > 1`` and may be returned as zero. One value costs O(d) operations.
 
-    Literature that writes the density :math:`\exp(-\operatorname{tr} X^2/2)`, [2]_ among it, speaks of
+    Literature that writes the density :math:`\exp(-\operatorname{tr} X^2/2)`, [2]_ among it, means
     :math:`X = \mathrm{GOE}/\sqrt 2`, whose largest eigenvalue is smaller by :math:`\sqrt 2`.
 
     References
@@ -234,14 +234,14 @@ def _unwrap(values: FloatArray) -> float | FloatArray:
 def _check_points(x: Any) -> FloatArray:
     points = _as_floats(x)
     if np.isnan(points).any():
-        raise refuse("x", "a number or an array of numbers, none of them NaN", x)
+        raise parameter_error("x", "a number or an array of numbers, none of them NaN", x)
     return points
 
 
 def _check_levels(q: Any) -> FloatArray:
     levels = _as_floats(q)
     if not np.all((levels >= 0.0) & (levels <= 1.0)):  # NaN fails here too
-        raise refuse("q", "a probability between 0 and 1, or an array of them", q)
+        raise parameter_error("q", "a probability between 0 and 1, or an array of them", q)
     return levels
 
 

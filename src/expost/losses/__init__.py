@@ -1,8 +1,10 @@
-"""Losses of a linear predictor, one per file, and the check that a new one is what it declares."""
+"""Losses of a linear predictor, one per file, regularisers, and the check that a new loss is valid."""
 
 from expost.losses.base import DerivativeCurve as DerivativeCurve, LabelSet as LabelSet, Loss as Loss
 from expost.losses.check import check_loss as check_loss
 from expost.losses.logistic import LogisticLoss as LogisticLoss
 from expost.losses.pseudo_huber import PseudoHuber as PseudoHuber
+from expost.losses.registry import LOSSES as LOSSES, as_loss as as_loss, describe as describe
+from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 from expost.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
 from expost.losses.squared import SquaredLoss as SquaredLoss

@@ -80,6 +80,3 @@ class SmoothedL1(Regularizer):
         root = np.hypot(theta, self.scale)
         curvature: FloatArray = self.weight * (self.scale / root) ** 2 / root
         return curvature
-
-
-REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}

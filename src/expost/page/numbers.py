@@ -6,13 +6,13 @@ from typing import Any
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.losses import describe
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
-from expost.publication.schema import describe
 from expost.reports.base import Scope
 from expost.reports.determinant import Pencil
 from expost.reports.gradient import Factors, reach_factors
-from expost.reports.tight import TightReport
+from expost.reports.tight import TightReader
 from expost.reports.total import cost_quantile, whole_quantile
 
 # The menu of confidence levels, as it is shown and as a number.
@@ -46,17 +46,17 @@ class Quantiles:
 
     @classmethod
     def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
-        """The quantiles that :class:`expost.reports.tight.TightReport` uses."""
-        report, dimension = TightReport(release, failure, scope), len(release.coefficients)
-        measured, beside = release.gradient is not None, release.plan.releases_statistics
+        """The quantiles that :class:`expost.reports.tight.TightReader` uses."""
+        report, dimension = TightReader(release, failure, scope), len(release.coefficients)
+        measured, beside = release.gradient is not None, release.plan.scales.releases_statistics
 
         def reaching(share: float) -> Factors:
             return reach_factors(scope, share, dimension)
 
         return cls(
-            noise=reaching(report.shares.noise),
+            noise=reaching(report.shares.tilt),
             gradient=reaching(report.shares.gradient) if measured else None,
-            quarter_noise=reaching(report.quarter.noise),
+            quarter_noise=reaching(report.quarter.tilt),
             quarter_gradient=reaching(report.quarter.gradient) if measured else None,
             cost=cost_quantile(release, scope, failure) if beside else None,
             quarter_cost=cost_quantile(release, scope, report.cost_share) if beside else None,
@@ -105,12 +105,9 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "plan": {
             "epsilon": plan.epsilon if plan.profile is not None else None,
             "delta": plan.delta,
-            "sigma": plan.sigma,
             "l2": plan.l2,
-            "sigma_gradient": plan.sigma_gradient,
-            "sigma_hessian": plan.sigma_hessian,
-            "sigma_eigenvalue": plan.sigma_eigenvalue,
             "report": plan.report,
+            **asdict(plan.scales),
         },
         "bases": [basis.T.tolist() for basis in bases],
         "levels": levels,
@@ -119,7 +116,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
 
 def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
     """One confidence level; bases that are not yet there are added to ``bases``."""
-    determinant = TightReport(release, failure, Scope(None)).determinant
+    determinant = TightReader(release, failure, Scope(None)).determinant
     simple = release.hessian is None and release.regularizer is None
     return {
         "fixed": asdict(Quantiles.of(release, failure, Scope(None))),

@@ -13,7 +13,7 @@ References
 
 import math
 
-from expost._common.validation import check_positive, refuse
+from expost._common.validation import check_positive, parameter_error
 from expost.privacy import gaussian
 
 _FINEST = 1e-10  # relative; the profile itself is known to about 1e-12
@@ -106,5 +106,5 @@ def _at_most(shift: float, delta: float, budget: str) -> float:
         below = nearest - step
     if below <= 0.0:
         most = float(gaussian.delta(0.0, sensitivity=shift, sigma=1.0))
-        raise refuse("delta", f"below {most:.6g}, where the curve of {budget} ends", delta)
+        raise parameter_error("delta", f"below {most:.6g}, where the curve of {budget} ends", delta)
     return below

@@ -1,4 +1,4 @@
-r"""Two-sided bounds on the expectation of a function of Gaussian noise that is convex in disguise.
+r"""Two-sided bounds on the expectation of a function of Gaussian noise that is convex in v = exp(-rN).
 
 The functions here, suprema of Gaussian profiles, rise in the noise :math:`N` and are convex and falling in
 :math:`v = e^{-rN}` for a known rate :math:`r`. On each cell of :math:`N` the chord in :math:`v` then lies

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtri
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, refuse
+from expost._common.validation import check_positive, parameter_error
 
 # Below this shift the difference of two Mills ratios is expanded; above it, it loses at most four digits.
 _SMALL_SHIFT = 5e-3
@@ -58,7 +58,7 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
     """
     at = np.asarray(epsilon, dtype=np.float64)
     if np.isnan(at).any():
-        raise refuse("epsilon", "a number", epsilon)
+        raise parameter_error("epsilon", "a number", epsilon)
     return _profile(at, _shift(sensitivity, sigma))
 
 
@@ -207,9 +207,9 @@ def _shift(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
     distance = np.asarray(sensitivity, dtype=np.float64)
     scale = np.asarray(sigma, dtype=np.float64)
     if not np.all(distance >= 0.0):  # NaN fails here too
-        raise refuse("sensitivity", "at least 0", sensitivity)
+        raise parameter_error("sensitivity", "at least 0", sensitivity)
     if not np.all((scale > 0.0) & np.isfinite(scale)):
-        raise refuse("sigma", "finite and positive", sigma)
+        raise parameter_error("sigma", "finite and positive", sigma)
     return np.asarray(distance / scale)
 
 

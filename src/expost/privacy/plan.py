@@ -3,12 +3,20 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from expost.losses import Loss
 from expost.privacy import gaussian
 from expost.privacy.profile import PrivacyProfile
+from expost.privacy.scales import NoiseScales
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def row_radius(norm: float, *, fit_intercept: bool) -> float:
+    """The largest norm of an encoded row: an intercept is one more feature with the value 1."""
+    return math.hypot(norm, 1.0) if fit_intercept else norm
 
 
 @dataclass(frozen=True)
@@ -23,12 +31,14 @@ class Plan:
         The guarantee for the whole publication, under adding or removing one row. ``epsilon`` is infinite
         where the loss has no worst case.
     sigma
-        Noise of the tilt that the model's objective gets.
+        Noise of the linear term that is added to the objective.
     l2
         The quadratic regulariser of the objective, a sum.
     sigma_gradient, sigma_hessian, sigma_eigenvalue
         Noise of the gradient, of the Hessian and of its smallest eigenvalue at the released coefficients;
         None where the statistic is not released.
+    scales
+        All of these as one value.
     loss, norm, fit_intercept, report, calibration
         What the plan was made for.
     """
@@ -40,22 +50,33 @@ class Plan:
     calibration: str
     epsilon: float
     delta: float
-    sigma: float
     l2: float
-    sigma_gradient: float | None = None
-    sigma_hessian: float | None = None
-    sigma_eigenvalue: float | None = None
+    scales: NoiseScales
+
+    @property
+    def sigma(self) -> float:
+        """The noise of the objective's linear term."""
+        return self.scales.sigma
+
+    @property
+    def sigma_gradient(self) -> float | None:
+        """The noise of the gradient, or None."""
+        return self.scales.sigma_gradient
+
+    @property
+    def sigma_hessian(self) -> float | None:
+        """The noise of the Hessian, or None."""
+        return self.scales.sigma_hessian
+
+    @property
+    def sigma_eigenvalue(self) -> float | None:
+        """The noise of the Hessian's smallest eigenvalue, or None."""
+        return self.scales.sigma_eigenvalue
 
     @property
     def radius(self) -> float:
-        """The largest norm of an encoded row: the intercept is one more feature, constant 1."""
-        return math.hypot(self.norm, 1.0) if self.fit_intercept else self.norm
-
-    @property
-    def releases_statistics(self) -> bool:
-        """Whether anything but the coefficients is published."""
-        scales = (self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
-        return any(scale is not None for scale in scales)
+        """The largest norm of an encoded row."""
+        return row_radius(self.norm, fit_intercept=self.fit_intercept)
 
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
@@ -74,15 +95,7 @@ class Plan:
         curve = self.loss.curve
         if math.isinf(curve.max_slope):
             return None
-        return PrivacyProfile(
-            curve,
-            norm=self.radius,
-            l2=self.l2,
-            sigma=self.sigma,
-            sigma_gradient=self.sigma_gradient,
-            sigma_hessian=self.sigma_hessian,
-            sigma_eigenvalue=self.sigma_eigenvalue,
-        )
+        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=self.scales)
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.
@@ -90,20 +103,23 @@ class Plan:
         The shares do not add up to ``epsilon``: parts released together cost less than the sum of each alone.
         """
         curve = self.loss.curve
-        slope, bend = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
+        slope, curvature = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
         alone = math.inf
         if not math.isinf(slope):
-            alone = PrivacyProfile(curve, norm=self.radius, l2=self.l2, sigma=self.sigma).epsilon(self.delta)
+            model = NoiseScales(self.sigma)
+            alone = PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=model).epsilon(self.delta)
         yield "coefficients", self.sigma, alone
-        for name, scale, sensitivity in (
-            ("gradient", self.sigma_gradient, slope),
-            ("Hessian", self.sigma_hessian, bend * math.sqrt(curve.rank / 2.0)),
-            ("smallest eigenvalue", self.sigma_eigenvalue, bend),
-        ):
-            if scale is not None:
-                yield name, scale, float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale))
+        for statistic, scale in self.scales.released:
+            sensitivity = statistic.sensitivity(slope, curvature, curve.rank)
+            yield (
+                statistic.title,
+                scale,
+                float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale)),
+            )
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> "Table":
+        from rich.table import Table
+
         table = Table(title="Plan (public, made without data)", title_justify="left")
         table.add_column("released")
         table.add_column("noise scale", justify="right")

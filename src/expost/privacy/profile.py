@@ -13,7 +13,7 @@ coefficients, the statistics are one Gaussian mechanism of shift
 .. math:: \Delta(m)^2 = \frac{m^2R^2}{\sigma_2^2} + \frac{\kappa^2R^4}{2\sigma_3^2}
           + \frac{\kappa^2R^4}{\sigma_4^2}.
 
-With :math:`\delta_G` the profile of that mechanism (:func:`expost.privacy.gaussian.delta`), all of it satisfies
+With :math:`\delta_G` the profile of that mechanism (:func:`expost.gaussian.delta`), all of it satisfies
 
 .. math:: \delta(\epsilon) \le \mathbb{E}\, G(N), \quad
           G(N) = \sup_m \delta_G(\epsilon - u(m, N); \Delta(m)).
@@ -35,9 +35,9 @@ degrees of freedom as outputs and the logarithm counts once for every dimension 
 
 **How the expectation is bracketed.** :math:`\delta_G` is convex and falling in :math:`e^\epsilon`, and
 :math:`e^{\epsilon - u}` is concave in :math:`v = e^{-rN}` with :math:`r = m_{\max}R/\sigma`, hence :math:`G`
-is convex and falling in :math:`v`; :mod:`expost.privacy.expectation` uses that over :math:`N`. Over :math:`m` the
-supremum is bracketed by branch and bound: on a cell of slopes, its steepest slope together with its largest
-curvature lies above, and any slope in it lies below. Neither needs more than is declared in
+is convex and falling in :math:`v`; :mod:`expost.privacy.expectation` uses that over :math:`N`. Over
+:math:`m` the supremum is bracketed by branch and bound: on a cell of slopes, its steepest slope together
+with its largest curvature lies above, and any slope in it lies below. Neither needs more than is declared in
 :class:`~expost.losses.base.DerivativeCurve`.
 """
 
@@ -48,11 +48,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, refuse
+from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.expectation import NEGLIGIBLE, Bracket, Noise, expectation
+from expost.privacy.scales import NoiseScales
 
 # Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
 _RTOL_MODEL = 2e-4
@@ -80,16 +81,14 @@ class PrivacyProfile:
     l2
         The weight :math:`\lambda` of the penalty :math:`\lambda\|\theta\|^2/2` on the summed loss; with
         ``math.inf`` the determinant costs nothing.
-    sigma
-        The noise of objective perturbation, :math:`\sigma`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        The noise :math:`\sigma_2, \sigma_3, \sigma_4` of the gradient, the Hessian and its smallest
-        eigenvalue; None where the statistic is not released.
+    scales
+        The noise :math:`\sigma` of objective perturbation and that of each statistic.
 
     Examples
     --------
     >>> from expost import LogisticLoss
-    >>> profile = PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=5.0, sigma=4.309, sigma_hessian=1.05)
+    >>> scales = NoiseScales(4.309, sigma_hessian=1.05)
+    >>> profile = PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=5.0, scales=scales)
     >>> f"{profile.delta(1.0).upper:.1e}", round(profile.epsilon(1e-6), 2)
     ('1.0e-06', 1.0)
     """
@@ -97,18 +96,11 @@ class PrivacyProfile:
     curve: DerivativeCurve
     norm: float
     l2: float
-    sigma: float
-    sigma_gradient: float | None = None
-    sigma_hessian: float | None = None
-    sigma_eigenvalue: float | None = None
+    scales: NoiseScales
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
         check_positive("l2", self.l2, infinite=True)
-        check_positive("sigma", self.sigma)
-        for name in ("sigma_gradient", "sigma_hessian", "sigma_eigenvalue"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
         if not math.isfinite(self.curve.max_slope):
             raise CalibrationError(
                 "no worst-case guarantee exists for a loss of unbounded slope; got max_slope=inf. "
@@ -116,14 +108,8 @@ class PrivacyProfile:
             )
 
     @property
-    def releases_statistics(self) -> bool:
-        """Whether anything but the coefficients is published."""
-        scales = (self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
-        return any(scale is not None for scale in scales)
-
-    @property
     def _width(self) -> float:
-        return _RTOL if self.releases_statistics else _RTOL_MODEL
+        return _RTOL if self.scales.releases_statistics else _RTOL_MODEL
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.
@@ -144,13 +130,13 @@ class PrivacyProfile:
         at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
         width = self._width if rtol is None else check_positive("rtol", rtol, below=1.0)
         if width < _FINEST:
-            raise refuse("rtol", f"at least {_FINEST:g}", rtol)
+            raise parameter_error("rtol", f"at least {_FINEST:g}", rtol)
         outputs = self.curve.outputs
         single = outputs == self.curve.rank == 1
         adding = expectation(_Integrand(self, at, determinant=True), Noise(outputs, signed=single), width)
         if self.curve.sign_fixed or not single:
             return adding
-        # The smaller of the two matters only as far as it is the smaller.
+        # Only the maximum is returned, so the smaller of the two need not be resolved further.
         removing = expectation(
             _Integrand(self, at, determinant=False), Noise(outputs, signed=False), width, scale=adding.lower
         )
@@ -185,7 +171,7 @@ class PrivacyProfile:
         """
         target = check_positive("delta", delta, below=1.0)
         if target < 10.0 * NEGLIGIBLE:
-            raise refuse("delta", f"at least {10.0 * NEGLIGIBLE:g}", delta)
+            raise parameter_error("delta", f"at least {10.0 * NEGLIGIBLE:g}", delta)
 
         def excess(epsilon: float) -> float:
             return math.log(self.delta(epsilon).upper / target)
@@ -213,12 +199,12 @@ class _Integrand:
     @property
     def rate(self) -> float:
         """The largest slope of the privacy loss in the noise; any larger number serves as well."""
-        return max(self.profile.curve.max_slope * self.profile.norm / self.profile.sigma, 1e-9)
+        return max(self.profile.curve.max_slope * self.profile.norm / self.profile.scales.sigma, 1e-9)
 
     @property
     def cheap(self) -> bool:
         """Whether no Gaussian profile has to be evaluated."""
-        return not self.profile.releases_statistics
+        return not self.profile.scales.releases_statistics
 
     @property
     def slopes(self) -> FloatArray:
@@ -232,22 +218,15 @@ class _Integrand:
         p = self.profile
         curvature = p.curve.max_curvature_between(low, high) * p.norm**2
         logarithm = p.curve.rank * np.log1p(curvature / p.l2) if self.determinant else np.zeros_like(high)
-        square = np.zeros_like(high)
-        if p.sigma_gradient is not None:
-            square += (high * p.norm / p.sigma_gradient) ** 2
-        if p.sigma_hessian is not None:  # squared Frobenius norm over the variance off the diagonal, twice
-            square += 0.5 * p.curve.rank * (curvature / p.sigma_hessian) ** 2
-        if p.sigma_eigenvalue is not None:
-            square += (curvature / p.sigma_eigenvalue) ** 2
-        return logarithm, np.sqrt(square)
+        return logarithm, p.scales.shift(high * p.norm, curvature, rank=p.curve.rank)
 
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound on the integrand's values for slopes in ``[low, high]``; exact where they agree."""
         logarithm, shift = self.terms(low, high)
-        unit = self.profile.norm / self.profile.sigma
+        unit = self.profile.norm / self.profile.scales.sigma
         loss = logarithm + 0.5 * (unit * high) ** 2 + unit * np.where(noise >= 0.0, high, low) * noise
         left = self.epsilon - loss
-        if self.profile.releases_statistics:
+        if self.profile.scales.releases_statistics:
             return gaussian.delta(left, sensitivity=shift, sigma=1.0)
         return -np.expm1(np.minimum(left, 0.0))
 
@@ -258,7 +237,7 @@ class _Integrand:
         law, gives no less than a normal one.
         """
         logarithm, shift = self.terms(self.slopes, self.slopes)
-        together = np.hypot(self.slopes * self.profile.norm / self.profile.sigma, shift)
+        together = np.hypot(self.slopes * self.profile.norm / self.profile.scales.sigma, shift)
         return float(np.max(gaussian.delta(self.epsilon - logarithm, sensitivity=together, sigma=1.0)))
 
     def sample(self, noise: FloatArray) -> FloatArray:

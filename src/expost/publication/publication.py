@@ -1,4 +1,4 @@
-"""Publication: the one thing that leaves the building. Frozen, versioned, plain JSON."""
+"""The verified public file of one fit."""
 
 import os
 import stat
@@ -6,30 +6,34 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
-from rich.table import Table
 
-from expost._common.files import written_whole
-from expost._common.strict_json import INTACT, MAX_BYTES, digest, indented, read_object, unusable
+from expost._common.files import atomic_write
+from expost._common.models import FrozenModel
+from expost._common.strict_json import INTACT, MAX_BYTES, digest, indented, publication_error, read_object
 from expost._common.typing import FloatArray
-from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.data.encoding import encode_labels
+from expost.data.encoding import encode_records, encode_rows
 from expost.exceptions import PublicationError
-from expost.fitting.prediction import encoded, linear_predictor, probabilities
+from expost.fitting.prediction import linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
-from expost.losses import LogisticLoss
+from expost.losses import LogisticLoss, describe
 from expost.page import render
-from expost.publication.checks import check_claims, check_classes, check_domain, check_shapes
+from expost.publication.checks import (
+    check_classes,
+    check_domain,
+    check_guarantee,
+    check_shapes,
+    check_statistics,
+)
+from expost.publication.display import one_line, summary_table
 from expost.publication.schema import (
     FORMAT,
     Classes,
     FeatureNames,
-    Part,
     Positive,
     PublishedLoss,
     PublishedPlan,
@@ -37,15 +41,17 @@ from expost.publication.schema import (
     Statistics,
     check_format,
     choice,
-    describe,
+    error_of_validation,
     numbers,
-    refusal,
 )
 from expost.publication.serialize import INSECURE, content, restored
 from expost.reports import Bounds, evaluate
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-class Publication(Part):
+
+class Publication(FrozenModel):
     """Everything public about one fit: the model, its guarantee, and what was published beside it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
@@ -148,7 +154,7 @@ class Publication(Part):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file whole or not at all."""
-        with written_whole(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(self.to_json())
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -158,7 +164,7 @@ class Publication(Part):
         -------
         Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
         """
-        with written_whole(Path(path)) as file:
+        with atomic_write(Path(path)) as file:
             file.write(render([self]))
 
     @classmethod
@@ -183,9 +189,9 @@ class Publication(Part):
         """Read a publication from a file of at most 64 MiB; see :meth:`from_json`."""
         information = os.stat(path)
         if not stat.S_ISREG(information.st_mode):
-            raise unusable("it must be a regular file", "name the file itself")
+            raise publication_error("it must be a regular file", "name the file itself")
         if information.st_size > MAX_BYTES:
-            raise unusable(f"it is longer than {MAX_BYTES // 2**20} MiB")
+            raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
         with open(path, "rb") as file:
             return cls.from_json(file.read(MAX_BYTES + 1))
 
@@ -196,17 +202,19 @@ class Publication(Part):
         -------
         As private as ``X``; the publication is not changed and remembers nothing.
         """
-        return linear_predictor(self._design(X), self.release.coefficients)
+        design = encode_rows(
+            X,
+            self.release.plan,
+            domain=self.domain,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+        )
+        return linear_predictor(design, self.release.coefficients)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The more likely class of each record, or the predicted label where there are no classes."""
         predictor = self.decision_function(X)
-        if self.classes is not None:
-            labels: NDArray[Any] = np.array(self.classes)[(predictor > 0.0).astype(int)]
-            return labels
-        if isinstance(self.loss, LogisticLoss):
-            return probabilities(predictor)[:, 1]
-        return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
+        return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, for the logistic loss only."""
@@ -257,14 +265,19 @@ class Publication(Part):
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
-        design = self._design(X)
-        labels = encode_labels(
-            y, loss=self.loss, classes=self.classes, rows=design.n_rows, domain=self.domain
+        records = encode_records(
+            X,
+            y,
+            self.release.plan,
+            classes=self.classes,
+            domain=self.domain,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
         )
         return evaluate(
             self.release,
-            design,
-            labels,
+            records.design,
+            records.labels,
             confidence=confidence,
             member=member,
             simultaneous=simultaneous,
@@ -276,16 +289,6 @@ class Publication(Part):
         """The number of features of a record, without the intercept."""
         return len(self.coefficients) - self.fit_intercept
 
-    def _design(self, X: Any) -> Design:
-        return encoded(
-            X,
-            norm=self.norm,
-            fit_intercept=self.fit_intercept,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-            domain=self.domain,
-        )
-
     @classmethod
     def _examined(cls, document: dict[str, Any]) -> Self:
         """The publication that a document describes, or the sentence that refuses it."""
@@ -293,13 +296,15 @@ class Publication(Part):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise refusal(error) from None
+            raise error_of_validation(error) from None
 
     @model_validator(mode="after")
     def _verified(self) -> Self:
         """Refuse fields that do not belong together, the cheap checks first."""
         if digest(self.model_dump(exclude={"sha256"})) != self.sha256:
-            raise unusable("`sha256` must be that of the other fields but is not: something was changed")
+            raise publication_error(
+                "`sha256` must be that of the other fields but is not: something was changed"
+            )
         check_shapes(
             self.coefficients,
             self.statistics,
@@ -308,7 +313,8 @@ class Publication(Part):
         )
         check_classes(self.loss, self.classes)
         check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
-        check_claims(self.release)
+        check_statistics(self.plan, self.statistics, len(self.coefficients))
+        check_guarantee(self.loss, self.plan, norm=self.norm, fit_intercept=self.fit_intercept)
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -322,31 +328,9 @@ class Publication(Part):
         return Publication.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
-        mark = "INSECURE, " if self.insecure else ""
-        features = f"{self.n_features} feature{'s' * (self.n_features != 1)}"
-        return (
-            f"Publication({mark}{describe(self.loss)['name']}, {features}, {self._promise}, "
-            f"report={self.plan.report!r})"
-        )
+        return one_line(self)
 
     __str__ = __repr__
 
-    @property
-    def _promise(self) -> str:
-        if self.plan.epsilon is None:
-            return "no worst case"
-        return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}"
-
-    def __rich__(self) -> Table:
-        table = Table(title="Publication (public)", title_justify="left", show_header=False)
-        if self.insecure:
-            table.add_row("[bold red]INSECURE[/bold red]", f"[bold red]{self.insecure}[/bold red]")
-        table.add_row(
-            "guarantee", f"none; with secret noise {self._promise}" if self.insecure else self._promise
-        )
-        table.add_row("loss", ", ".join(f"{key} {value}" for key, value in describe(self.loss).items()))
-        table.add_row("features", f"{self.n_features}{' and an intercept' * self.fit_intercept}")
-        table.add_row("noise", f"sigma={self.plan.sigma:.6g}, l2={self.plan.l2:.6g}")
-        table.add_row("report", self.plan.report)
-        table.add_row("sha256", self.sha256)
-        return table
+    def __rich__(self) -> "Table":
+        return summary_table(self)

@@ -6,21 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError
 
-from expost._common.strict_json import INTACT, shown, unusable
+from expost._common.models import FrozenModel
+from expost._common.strict_json import INTACT, publication_error, shown
 from expost.exceptions import PublicationError
-from expost.losses import Loss
-from expost.losses.regularizers import REGULARIZERS, Regularizer
-from expost.privacy.calibration import CALIBRATIONS, LOSSES, REPORTS
+from expost.losses import Loss, Regularizer, describe
+from expost.losses.registry import LOSSES, REGULARIZERS
+from expost.privacy.calibration import CALIBRATIONS
+from expost.privacy.scales import NoiseScales
+from expost.privacy.statistics import REPORT_KINDS
 
 FORMAT = "expost-publication/1"
 # Labels beyond this are not exact everywhere that JSON is read.
@@ -31,44 +26,13 @@ Named = TypeVar("Named", Loss, Regularizer)
 Label = str | bool | int | float
 
 
-class Part(BaseModel):
-    """Frozen, with exactly the declared fields, and no conversion between types."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
-    )
-
-
-def describe(thing: Loss | Regularizer) -> dict[str, Any]:
-    """The name and the parameters of a loss or a regulariser that the library knows.
-
-    Examples
-    --------
-    >>> from expost import PseudoHuber
-    >>> describe(PseudoHuber(2))
-    {'name': 'pseudo_huber', 'threshold': 2.0}
-    """
-    known: dict[str, type] = LOSSES | REGULARIZERS
-    for name, kind in known.items():
-        if type(thing) is kind:
-            return {"name": name} | {key: _plain(value) for key, value in vars(thing).items()}
-    raise PublicationError(
-        f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
-        f"one of {', '.join(known)}, or share the coefficients without a publication."
-    )
-
-
-def _plain(parameter: Any) -> bool | float:
-    return parameter if isinstance(parameter, bool) else float(parameter)
-
-
 def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     """Build the loss or regulariser that a field describes."""
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
         choices = ", ".join(known)
-        raise unusable(
+        raise publication_error(
             f"`{field}` must name one of {choices} but is {got}",
             "upgrade expost if it is newer than this one, or " + INTACT,
         )
@@ -76,12 +40,12 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     parameters = {key: given for key, given in value.items() if key != "name"}
     if set(parameters) != set(declared):
         wanted = ", ".join(declared) or "no parameters"
-        raise unusable(f"`{field}` of kind {name!r} must have exactly {wanted}")
+        raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
     for key, given in parameters.items():
         if declared[key] is bool and not isinstance(given, bool):
-            raise unusable(f"`{field}.{key}` must be true or false but is {shown(given)}")
+            raise publication_error(f"`{field}.{key}` must be true or false but is {shown(given)}")
         if declared[key] is not bool and (type(given) not in (int, float) or given <= 0):
-            raise unusable(f"`{field}.{key}` must be a finite number above 0 but is {shown(given)}")
+            raise publication_error(f"`{field}.{key}` must be a finite number above 0 but is {shown(given)}")
     return known[name](**parameters)
 
 
@@ -92,10 +56,10 @@ def numbers(field: str) -> BeforeValidator:
         if value is None:
             return None
         if not isinstance(value, list | tuple):
-            raise unusable(f"`{field}` must be a list of numbers but is {shown(value)}")
+            raise publication_error(f"`{field}` must be a list of numbers but is {shown(value)}")
         for place, entry in enumerate(value):
             if type(entry) is not float and type(entry) is not int:
-                raise unusable(f"`{field}[{place}]` must be a number but is {shown(entry)}")
+                raise publication_error(f"`{field}[{place}]` must be a number but is {shown(entry)}")
         return tuple(map(float, value))
 
     return BeforeValidator(read)
@@ -106,7 +70,7 @@ def choice(field: str, choices: Collection[str]) -> AfterValidator:
 
     def check(value: str) -> str:
         if value not in choices:
-            raise unusable(f"`{field}` must be one of {', '.join(choices)} but is {shown(value)}")
+            raise publication_error(f"`{field}` must be one of {', '.join(choices)} but is {shown(value)}")
         return value
 
     return AfterValidator(check)
@@ -116,17 +80,17 @@ def _labels(value: Any) -> Any:
     if value is None:
         return None
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise unusable(f"`classes` must be null or two labels but is {shown(value)}")
+        raise publication_error(f"`classes` must be null or two labels but is {shown(value)}")
     kinds = [next((k for k in (bool, str, int, float) if isinstance(label, k)), None) for label in value]
     if None in kinds or (len(set(kinds)) > 1 and set(kinds) != {int, float}):
-        raise unusable("`classes` must be two labels of one kind: texts, numbers, or false and true")
+        raise publication_error("`classes` must be two labels of one kind: texts, numbers, or false and true")
     for label in value:
         if isinstance(label, str):
             _check_text("classes", label)
         elif not abs(label) <= (_LARGEST_INTEGER if isinstance(label, int) else sys.float_info.max):
-            raise unusable(f"`classes` must be exact, finite numbers but one is {shown(label)}")
+            raise publication_error(f"`classes` must be exact, finite numbers but one is {shown(label)}")
     if value[0] == value[1]:
-        raise unusable(f"`classes` must be two different labels but both are {shown(value[0])}")
+        raise publication_error(f"`classes` must be two different labels but both are {shown(value[0])}")
     return tuple(value)
 
 
@@ -135,20 +99,24 @@ def _check_text(field: str, text: str) -> None:
     try:
         short = len(text.encode("utf-8")) <= _LONGEST_TEXT
     except UnicodeEncodeError:
-        raise unusable(f"`{field}` must be text but {shown(text)} holds half of a surrogate pair") from None
+        raise publication_error(
+            f"`{field}` must be text but {shown(text)} holds half of a surrogate pair"
+        ) from None
     if not short:
-        raise unusable(f"`{field}` must be texts of at most {_LONGEST_TEXT} bytes but one is {shown(text)}")
+        raise publication_error(
+            f"`{field}` must be texts of at most {_LONGEST_TEXT} bytes but one is {shown(text)}"
+        )
 
 
 def _names(value: Any) -> Any:
     if value is None:
         return None
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise unusable(f"`feature_names` must be null or a list of texts but is {shown(value)}")
+        raise publication_error(f"`feature_names` must be null or a list of texts but is {shown(value)}")
     for name in value:
         _check_text("feature_names", name)
     if len(set(value)) < len(value):
-        raise unusable("`feature_names` must be different from each other")
+        raise publication_error("`feature_names` must be different from each other")
     return tuple(value)
 
 
@@ -165,7 +133,7 @@ Classes = Annotated[tuple[Label, Label] | None, BeforeValidator(_labels)]
 FeatureNames = Annotated[tuple[str, ...] | None, BeforeValidator(_names)]
 
 
-class PublishedPlan(Part):
+class PublishedPlan(FrozenModel):
     """The scales of the noise and what they guarantee; see :class:`expost.Plan`."""
 
     epsilon: Annotated[float, Field(ge=0.0)] | None
@@ -182,13 +150,18 @@ class PublishedPlan(Part):
     """The noise of the Hessian off its diagonal, or null."""
     sigma_eigenvalue: Positive | None
     """The noise of the Hessian's smallest eigenvalue, or null."""
-    report: Annotated[str, choice("plan.report", REPORTS)]
+    report: Annotated[str, choice("plan.report", REPORT_KINDS)]
     """Which statistics are published beside the coefficients."""
     calibration: Annotated[str, choice("plan.calibration", CALIBRATIONS)]
     """The theorem by which the scales were chosen."""
 
+    @property
+    def scales(self) -> NoiseScales:
+        """The noise scales as one value."""
+        return NoiseScales(**{scale.name: getattr(self, scale.name) for scale in fields(NoiseScales)})
 
-class Statistics(Part):
+
+class Statistics(FrozenModel):
     """What is published beside the coefficients, each with its own noise."""
 
     gradient: Annotated[tuple[float, ...] | None, numbers("statistics.gradient")]
@@ -208,29 +181,31 @@ def check_format(found: object) -> None:
             "upgrade with pip install --upgrade expost."
         )
     if found != FORMAT:
-        raise unusable(f"`format` must be {FORMAT!r} but is {shown(found)}")
+        raise publication_error(f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 
-def refusal(error: ValidationError) -> PublicationError:
-    """Turn the first thing that validation found into our one sentence."""
+def error_of_validation(error: ValidationError) -> PublicationError:
+    """The error for the first thing that validation found, in one sentence."""
     first = error.errors(include_url=False)[0]
     inside = first.get("ctx", {}).get("error")
     if isinstance(inside, PublicationError):
         return inside
     where = ".".join(_place(part) for part in first["loc"])
     if first["type"] == "missing":
-        return unusable(f"the field `{where}` is missing")
+        return publication_error(f"the field `{where}` is missing")
     if first["type"] == "extra_forbidden":
-        return unusable(
+        return publication_error(
             f"`{where}` is no field of this format",
             "upgrade expost if it is newer than this one, or " + INTACT,
         )
     if first["type"] in ("model_type", "model_attributes_type"):
-        return unusable(f"`{where}` must be an object but is {shown(first['input'])}")
+        return publication_error(f"`{where}` must be an object but is {shown(first['input'])}")
     if first["type"] == "string_pattern_mismatch":
-        return unusable(f"`{where}` must match {first['ctx']['pattern']} but is {shown(first['input'])}")
+        return publication_error(
+            f"`{where}` must match {first['ctx']['pattern']} but is {shown(first['input'])}"
+        )
     constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
-    return unusable(f"`{where}` must be {constraint} but is {shown(first['input'])}")
+    return publication_error(f"`{where}` must be {constraint} but is {shown(first['input'])}")
 
 
 def _place(part: int | str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.fitting.release import Release, pack, unpack
-from expost.losses import Loss
+from expost.losses import Loss, describe
 from expost.losses.regularizers import Regularizer
 from expost.privacy.plan import Plan
-from expost.publication.schema import PublishedPlan, Statistics, describe
+from expost.publication.schema import PublishedPlan, Statistics
 
 INSECURE = (
     "INSECURE: the noise came from a seed, and whoever has the seed can remove it; nothing is guaranteed"
@@ -47,11 +48,8 @@ def content(
         "plan": {
             "epsilon": float(plan.epsilon) if math.isfinite(plan.epsilon) else None,
             "delta": float(plan.delta),
-            "sigma": float(plan.sigma),
             "l2": float(plan.l2),
-            "sigma_gradient": _number(plan.sigma_gradient),
-            "sigma_hessian": _number(plan.sigma_hessian),
-            "sigma_eigenvalue": _number(plan.sigma_eigenvalue),
+            **{name: _number(scale) for name, scale in asdict(plan.scales).items()},
             "report": plan.report,
             "calibration": plan.calibration,
         },
@@ -76,10 +74,19 @@ def restored(
     insecure: bool,
 ) -> Release:
     """The release that such fields describe, its arrays read-only."""
-    scales = plan.model_dump() | {"epsilon": math.inf if plan.epsilon is None else plan.epsilon}
     gradient, hessian = statistics.gradient, statistics.hessian
     return Release(
-        plan=Plan(loss=loss, norm=norm, fit_intercept=fit_intercept, **scales),
+        plan=Plan(
+            loss=loss,
+            norm=norm,
+            fit_intercept=fit_intercept,
+            report=plan.report,
+            calibration=plan.calibration,
+            epsilon=math.inf if plan.epsilon is None else plan.epsilon,
+            delta=plan.delta,
+            l2=plan.l2,
+            scales=plan.scales,
+        ),
         coefficients=_frozen(coefficients),
         regularizer=regularizer,
         gradient=None if gradient is None else _frozen(gradient),

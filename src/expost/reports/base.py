@@ -6,23 +6,13 @@ from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi
+from scipy.special import gammainccinv, ndtri
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count, check_positive, refuse
+from expost._common.validation import check_count, check_positive, parameter_error
 from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
-
-# How the failure probability is shared: Hessian, eigenvalue, noisy gradient, the noise's own law. The
-# gradient's share and the last are each above a third, so that a report with a noisy gradient is never worse
-# than the smaller of the two bounds that it combines would be with a third each.
-_SHARES = {
-    "independent": (0.0, 0.0, 0.0, 1.0),
-    "leverage": (0.1, 0.0, 0.0, 0.9),
-    "dependent": (0.1, 0.0, 0.5, 0.4),
-    "adaptive": (0.06, 0.34, 0.34, 0.26),
-}
+from expost.privacy.statistics import REPORT_KINDS
 
 
 @dataclass(frozen=True)
@@ -32,13 +22,16 @@ class Shares:
     hessian: float
     eigenvalue: float
     gradient: float
-    noise: float
+    tilt: float
 
     @classmethod
     def of(cls, report: str, failure: float, *, of_terms: float = 1.0) -> "Shares":
         """Share ``failure``, with the inner product's parts shrunk by ``of_terms``."""
-        hessian, eigenvalue, gradient, noise = (failure * share for share in _SHARES[report])
-        return cls(hessian, eigenvalue, of_terms * gradient, of_terms * noise)
+        shares = REPORT_KINDS[report].failure_shares
+        hessian, eigenvalue, gradient, tilt = (
+            failure * shares.get(event, 0.0) for event in ("hessian", "eigenvalue", "gradient", "tilt")
+        )
+        return cls(hessian, eigenvalue, of_terms * gradient, of_terms * tilt)
 
 
 @dataclass(frozen=True)
@@ -53,11 +46,11 @@ class Scope:
         if simultaneous is None or (isinstance(simultaneous, str) and simultaneous == "all"):
             return cls(simultaneous)
         if isinstance(simultaneous, str):
-            raise refuse("simultaneous", "None, a number of records or 'all'", simultaneous)
+            raise parameter_error("simultaneous", "None, a number of records or 'all'", simultaneous)
         way_out = "'all' covers every record at once."
         count = check_count("simultaneous", simultaneous, way_out=way_out)
         if count > 10**12:
-            raise refuse("simultaneous", "at most 1e12", simultaneous, way_out)
+            raise parameter_error("simultaneous", "at most 1e12", simultaneous, way_out)
         return cls(count)
 
     @property
@@ -85,6 +78,11 @@ class Records:
     """The sum of absolute entries, where every record is covered."""
     along: FloatArray | None
     """The row's inner product with the noisy gradient, where it is released."""
+
+    @property
+    def hessian_norm(self) -> FloatArray:
+        """The largest eigenvalue of each record's Hessian."""
+        return self.curvature * self.norm**2
 
     @classmethod
     def of(cls, release: Release, rows: FloatArray, y: FloatArray, scope: Scope) -> Self:
@@ -129,12 +127,4 @@ def chi_quantile(freedom: int, failure: float) -> float:
     """The quantile that a chi variable exceeds with probability ``failure``."""
     if freedom == 2:
         return math.sqrt(-2.0 * math.log(failure))
-    return float(chi.isf(failure, freedom))
-
-
-def statistics_dimension(release: Release) -> int:
-    """How many numbers are published beside the coefficients."""
-    d = len(release.coefficients)
-    count = d if release.gradient is not None else 0
-    count += d * (d + 1) // 2 if release.hessian is not None else 0
-    return count + (release.eigenvalue is not None)
+    return math.sqrt(2.0 * float(gammainccinv(0.5 * freedom, failure)))

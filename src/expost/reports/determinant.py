@@ -1,4 +1,4 @@
-"""The determinant term: what a reader can know of a record's leverage."""
+"""Bounds on the determinant term, which is a record's leverage."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +70,7 @@ class Determinant:
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
         if self.release.hessian is None and self.release.regularizer is None:
-            largest = np.log1p(records.curvature * records.norm**2 / self.release.plan.l2)
+            largest = np.log1p(records.hessian_norm / self.release.plan.l2)
             nothing = np.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
         public, adaptive = self.public, self.adaptive
@@ -84,8 +84,8 @@ class Determinant:
         largest = np.log1p(excess)
         smallest = np.zeros_like(largest)
         if self.upper is not None:
-            bend = (kappa * (squares @ self.upper.reciprocals))[:, 0]
-            smallest = -np.log1p(-np.where(bend < 1.0, bend, 0.0)) if member else np.log1p(bend)
+            leverage = (kappa * (squares @ self.upper.reciprocals))[:, 0]
+            smallest = -np.log1p(-np.where(leverage < 1.0, leverage, 0.0)) if member else np.log1p(leverage)
             smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)
 
@@ -158,9 +158,9 @@ def _mixtures(basis: FloatArray, lower: FloatArray, floor: float, margin: float)
     return Pencil(basis, weights[definite], 1.0 / values[:, definite])
 
 
-def _smallest(bends: FloatArray, weights: FloatArray | float) -> FloatArray:
+def _smallest(leverages: FloatArray, weights: FloatArray | float) -> FloatArray:
     """The smallest ``a / (1 - wa)`` along each row, over the weights with ``wa < 1``."""
-    below = 1.0 - weights * bends
+    below = 1.0 - weights * leverages
     with np.errstate(divide="ignore", invalid="ignore"):
-        excess: FloatArray = np.min(np.where(below > 0.0, bends / below, np.inf), axis=1)
+        excess: FloatArray = np.min(np.where(below > 0.0, leverages / below, np.inf), axis=1)
     return excess

@@ -6,15 +6,15 @@ import numpy as np
 
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost._common.validation import check_choice, refuse
+from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.fitting.release import Release
 from expost.reports.base import Records, Scope, check_confidence
-from expost.reports.paper import PaperReport
-from expost.reports.tight import TightReport
+from expost.reports.paper import PaperReader
+from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
 
-METHODS: dict[str, type[TightReport] | type[PaperReport]] = {"tight": TightReport, "paper": PaperReport}
+METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReader, "paper": PaperReader}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def evaluate(
     scope = Scope.of(simultaneous)
     check_choice("method", method, METHODS)
     if not (member is None or isinstance(member, bool | np.bool_)):
-        raise refuse("member", "True, False or None", member)
+        raise parameter_error("member", "True, False or None", member)
     reader = METHODS[method](release, failure, scope)
     sides = (True, False) if member is None else (bool(member),)
     bounds = Bounds(*(np.empty(design.n_rows) for _ in range(4)))

@@ -1,4 +1,4 @@
-"""The inner-product term: what a reader can know of how a record lay to the noise."""
+"""Bounds on the inner product of a record's gradient with the noise."""
 
 import math
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def inner_product(
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = np.abs(records.slope)
-    width = steepness * reach(records, scope, shares.noise, dimension) / plan.sigma
+    width = steepness * reach(records, scope, shares.tilt, dimension) / plan.sigma
     if plan.sigma_gradient is None:
         return Interval(-width, width)
     assert records.along is not None

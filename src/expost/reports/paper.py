@@ -8,13 +8,14 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.privacy.statistics import REPORT_KINDS
 from expost.reports.base import Records, Scope, goe_quantile, two_sided
 from expost.reports.determinant import Pencil
 from expost.reports.tight import Reading
 from expost.reports.total import report_cost, statistics_shift
 
 
-class PaperReport:
+class PaperReader:
     r"""Algorithm 2 of [RW21]_, its Appendix's adaptive report, and their uniform versions.
 
     .. math:: \bar\epsilon_1 = -\log(1 - f''\bar\mu) + \frac{\|f'x\|^2}{2\sigma^2} + \frac{|\bar g|}{\sigma^2}
@@ -35,7 +36,7 @@ class PaperReport:
         self._release = release
         self._scope = scope
         self._failure = failure
-        self._statistics = release.plan.releases_statistics
+        self._statistics = release.plan.scales.releases_statistics
         self._estimators: dict[float, tuple[float, Pencil | None]] = {}
 
     def read(self, records: Records, *, member: bool) -> Reading:
@@ -48,9 +49,7 @@ class PaperReport:
 
     def _upper(self, records: Records, failure: float) -> FloatArray:
         plan = self._release.plan
-        # The adaptive report bounds the inner product once, the other reports as often as they have bounds.
-        events = {"independent": 1, "leverage": 2, "dependent": 3, "adaptive": 3}[plan.report]
-        share = failure / events
+        share = failure / REPORT_KINDS[plan.report].paper_events
         determinant = self.determinant(records, share)
         gradient = np.abs(records.slope) * records.norm
         return (
@@ -59,9 +58,9 @@ class PaperReport:
 
     def determinant(self, records: Records, share: float) -> FloatArray:
         """The bound on the determinant term of each record, where ``share`` is its failure probability."""
-        bend = records.curvature * self._leverage(records, share)
+        leverage = records.curvature * self._inverse_form(records, share)
         with np.errstate(divide="ignore"):
-            largest: FloatArray = -np.log1p(-np.minimum(bend, 1.0))
+            largest: FloatArray = -np.log1p(-np.minimum(leverage, 1.0))
         return largest
 
     def _product(self, records: Records, share: float) -> FloatArray:
@@ -80,7 +79,7 @@ class PaperReport:
         measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * quantile
         return measured if plan.report == "adaptive" else np.minimum(measured, alone)
 
-    def _leverage(self, records: Records, share: float) -> FloatArray:
+    def _inverse_form(self, records: Records, share: float) -> FloatArray:
         floor, estimator = self._estimator(share)
         cap = records.norm**2 / floor
         return cap if estimator is None else np.minimum(estimator.forms(records.rows)[:, 0], cap)

@@ -23,7 +23,7 @@ class Reading(NamedTuple):
     total: FloatArray
 
 
-class TightReport:
+class TightReader:
     r"""How to read a release at one failure probability.
 
     The signed log-odds are :math:`L = t_1 + t_2 + t_3` with :math:`t_2` known and intervals for :math:`t_1`
@@ -54,7 +54,7 @@ class TightReport:
         self.shares = Shares.of(release.plan.report, failure)
         # For the total: a quarter of the terms' part each to the interval and to the report's cost, and
         # half of it to the bound for the whole.
-        terms = self.shares.gradient + self.shares.noise
+        terms = self.shares.gradient + self.shares.tilt
         self.quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
         self.cost_share, self.whole_share = 0.25 * terms, 0.5 * terms
         self.determinant = Determinant(release, self.shares)
@@ -63,7 +63,7 @@ class TightReport:
         """The interval and the total of each record."""
         determinant = self.determinant.bound(records, member=member)
         interval = self._interval(records, determinant, self.shares, member=member)
-        if not self._release.plan.releases_statistics:
+        if not self._release.plan.scales.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
         model = self._interval(records, determinant, self.quarter, member=member).high
         apart = model + report_cost(self._release, records, self._scope, self.cost_share)

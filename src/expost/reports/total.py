@@ -4,27 +4,13 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.reports.base import Records, Scope, chi_quantile, statistics_dimension, two_sided
+from expost.reports.base import Records, Scope, chi_quantile, two_sided
 
 
 def statistics_shift(release: Release, records: Records) -> FloatArray:
-    r"""How far the record moves the statistics, in units of their noise.
-
-    .. math:: \Delta(z)^2 = \frac{\|\nabla\ell\|^2}{\sigma_2^2} + \frac{\|\nabla^2\ell\|_F^2}{2\sigma_3^2}
-              + \frac{\|\nabla^2\ell\|_2^2}{\sigma_4^2}
-
-    with a term for each statistic that is released. It does not depend on the table.
-    """
-    plan = release.plan
-    square = np.zeros_like(records.norm)
-    bend = records.curvature * records.norm**2
-    if plan.sigma_gradient is not None:
-        square += (records.slope * records.norm / plan.sigma_gradient) ** 2
-    if plan.sigma_hessian is not None:
-        square += 0.5 * (bend / plan.sigma_hessian) ** 2
-    if plan.sigma_eigenvalue is not None:
-        square += (bend / plan.sigma_eigenvalue) ** 2
-    shift: FloatArray = np.sqrt(square)
+    """How far each record moves the statistics; see :meth:`NoiseScales.shift`."""
+    gradient = np.abs(records.slope) * records.norm
+    shift: FloatArray = release.plan.scales.shift(gradient, records.hessian_norm)
     return shift
 
 
@@ -34,7 +20,7 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
     """
     shift = statistics_shift(release, records)
-    if not release.plan.releases_statistics:
+    if not release.plan.scales.releases_statistics:
         return shift
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
@@ -42,7 +28,7 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
 def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
     """What :func:`report_cost` allows for the statistics' noise along any record's shift, in its units."""
     if scope.every:
-        return chi_quantile(statistics_dimension(release), failure)
+        return chi_quantile(_statistics_dimension(release), failure)
     return two_sided(scope.each(failure))
 
 
@@ -64,5 +50,9 @@ def whole_cost(
 
 def whole_quantile(release: Release, scope: Scope, failure: float) -> float:
     """What :func:`whole_cost` allows for all the noise along any record's shift, in its units."""
-    freedom = len(release.coefficients) + statistics_dimension(release) if scope.every else 2
+    freedom = len(release.coefficients) + _statistics_dimension(release) if scope.every else 2
     return chi_quantile(freedom, scope.each(failure))
+
+
+def _statistics_dimension(release: Release) -> int:
+    return release.plan.scales.entries(len(release.coefficients))

@@ -1,4 +1,4 @@
-"""The one verb: minimise the perturbed objective, exactly, on all rows."""
+"""Minimise the perturbed objective, exactly, on all rows."""
 
 import numpy as np
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from expost._common.parallel import small_algebra
+from expost._common.parallel import limit_blas_threads
 from expost._common.typing import FloatArray
 from expost.fitting.objective import Objective
 from expost.fitting.solvers.base import Solution, backtrack
@@ -68,7 +68,7 @@ def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | Non
     """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
     assert hessian is not None
     try:
-        with small_algebra(len(gradient)):
+        with limit_blas_threads(len(gradient)):
             step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
     except LinAlgError:
         return None

@@ -6,25 +6,25 @@ from contextlib import suppress
 
 import pytest
 
-from expost._common import files as _files
-from expost._common.files import bytes_written_whole, check_writable, written_whole
+from expost._common import files
+from expost._common.files import atomic_write, atomic_write_bytes, check_writable
 
 
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
 def folder(request, tmp_path, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(_files, "_nameless", lambda folder, mode: None)
+        monkeypatch.setattr(files, "_nameless", lambda folder, mode: None)
     return tmp_path / "new" / "folder"
 
 
 def test_a_file_appears_at_the_end_and_replaces_the_old(folder):
     path = folder / "file.txt"
     for text in ("one\né\r\n", "two"):
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(text)
             assert not path.exists() or path.read_bytes() == "one\né\r\n".encode()
         assert path.read_bytes() == text.encode()
-    with bytes_written_whole(path) as file:
+    with atomic_write_bytes(path) as file:
         file.write(b"\x00\xff")
     assert path.read_bytes() == b"\x00\xff"
     assert list(folder.iterdir()) == [path]
@@ -34,7 +34,7 @@ def test_a_private_file_is_for_its_owner_only(folder):
     for private, mode in ((True, 0o600), (False, 0o644)):
         before = os.umask(0o022)
         try:
-            with written_whole(folder / "file.txt", private=private) as file:
+            with atomic_write(folder / "file.txt", private=private) as file:
                 file.write("text")
         finally:
             os.umask(before)
@@ -43,9 +43,9 @@ def test_a_private_file_is_for_its_owner_only(folder):
 
 def test_trouble_leaves_the_old_file_and_nothing_else(folder):
     path = folder / "file.txt"
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write("old")
-    with suppress(KeyboardInterrupt), written_whole(path) as file:
+    with suppress(KeyboardInterrupt), atomic_write(path) as file:
         file.write("new" * 10_000)
         raise KeyboardInterrupt
     assert path.read_text() == "old"

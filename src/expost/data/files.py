@@ -1,16 +1,13 @@
 """Tables in files: CSV with what comes with Python, Parquet where pyarrow is installed."""
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from expost.data.records import Columns
 from expost.exceptions import FileError
-
-Columns = Mapping[str, NDArray[Any]]
 
 PARQUET = (".parquet", ".pq")
 _NOT_CSV = "the table is not valid CSV in UTF-8; save it anew as CSV or Parquet."

@@ -1,0 +1,154 @@
+"""The features and labels that a domain declares, and how each becomes columns of numbers."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from expost._common.models import FrozenModel
+from expost._common.typing import FloatArray
+from expost.data.values import as_numbers, default_of, filled_texts
+from expost.exceptions import DomainError
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Bounded = TypeVar("Bounded", "Number", "NumberLabel")
+
+
+def _check_bounds(part: Bounded) -> Bounded:
+    if not part.low < part.high or not math.isfinite(part.high - part.low):
+        raise ValueError(f"`{part.name}` must have low < high")
+    return part
+
+
+class Number(FrozenModel):
+    """A feature measured on a scale with public bounds; values beyond them are clipped.
+
+    Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
+    """
+
+    name: Text
+    kind: Literal["number"] = "number"
+    low: float
+    high: float
+    scale: Literal["symmetric", "unit"] = "symmetric"
+    missing: float | None = None
+    """What a missing value counts as; where this is null a missing value is refused."""
+
+    columns: ClassVar[int] = 1
+
+    _bounds = model_validator(mode="after")(_check_bounds)
+
+    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
+        """Write the column of ``values`` into ``out``, one column wide."""
+        numbers = as_numbers(values, self.name)
+        gone = np.isnan(numbers)
+        if gone.any():
+            numbers = np.where(gone, default_of(self.name, self.missing), numbers)
+        share = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
+        out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [self.name]
+
+
+class Category(FrozenModel):
+    """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
+
+    name: Text
+    kind: Literal["category"] = "category"
+    categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
+    missing: str | None = None
+    """The category that a missing value counts as; where this is null a missing value is refused."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError(f"`{self.name}` must have different categories")
+        if self.missing is not None and self.missing not in self.categories:
+            raise ValueError(f"`{self.name}` must count missing values as one of its categories")
+        return self
+
+    @property
+    def columns(self) -> int:
+        """How many columns it takes."""
+        return len(self.categories)
+
+    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
+        """Write a one-hot block for ``values`` into ``out``."""
+        texts = filled_texts(values, self.name, self.missing)
+        np.equal(texts[:, None], np.array(self.categories, dtype=object), out=out, casting="unsafe")
+        if not np.all(out.sum(axis=1) == 1.0):
+            raise DomainError(
+                f"`{self.name}` has a category that was never declared. Recode it, or declare it in the "
+                "domain."
+            )
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [f"{self.name}={category}" for category in self.categories]
+
+
+class YesNo(FrozenModel):
+    """A feature that is true or false, encoded as one column of 1 or 0."""
+
+    name: Text
+    kind: Literal["yes_no"] = "yes_no"
+    missing: bool | None = None
+    """What a missing value counts as; where this is null a missing value is refused."""
+
+    columns: ClassVar[int] = 1
+    _words: ClassVar[Mapping[str, float]] = {
+        **dict.fromkeys(("yes", "true", "1", "1.0", "y", "t"), 1.0),
+        **dict.fromkeys(("no", "false", "0", "0.0", "n", "f"), 0.0),
+    }
+
+    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
+        """Write ones and zeros for ``values`` into ``out``, one column wide."""
+        missing = None if self.missing is None else ("yes" if self.missing else "no")
+        words = filled_texts(values, self.name, missing)
+        try:
+            out[:, 0] = [self._words[word.strip().lower()] for word in words]
+        except KeyError:
+            raise DomainError(
+                f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
+            ) from None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [self.name]
+
+
+class ClassLabel(FrozenModel):
+    """An outcome with two declared classes; positive scores predict the second."""
+
+    name: Text
+    kind: Literal["classes"] = "classes"
+    classes: Annotated[tuple[Text, Text], Field(strict=False)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if self.classes[0] == self.classes[1]:
+            raise ValueError(f"`{self.name}` must have two different classes")
+        return self
+
+
+class NumberLabel(FrozenModel):
+    """An outcome on a scale with public bounds; it is clipped and scaled to [-1, 1], as features are."""
+
+    name: Text
+    kind: Literal["number"] = "number"
+    low: float
+    high: float
+
+    _bounds = model_validator(mode="after")(_check_bounds)
+
+
+Feature = Annotated[Number | Category | YesNo, Field(discriminator="kind")]
+Label = Annotated[ClassLabel | NumberLabel, Field(discriminator="kind")]

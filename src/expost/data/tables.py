@@ -1,0 +1,162 @@
+"""Tables as blocks of rows: NumPy arrays, data frames, and raw records encoded by their domain."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.typing import FloatArray
+from expost.data.domain import Domain
+from expost.exceptions import DomainError
+
+
+class Table(ABC):
+    """Rows of numbers that are read in blocks and never copied whole.
+
+    Privacy
+    -------
+    A table is private. Its number of features is public; its number of rows is not.
+    """
+
+    n_rows: int
+    n_features: int
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view wherever one exists."""
+
+
+class ArrayTable(Table):
+    """A NumPy matrix of any real dtype and memory order; its blocks are views."""
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self._matrix = matrix
+        self.n_rows, self.n_features = matrix.shape
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """A view of the rows."""
+        return self._matrix[start:stop]
+
+
+class FrameTable(Table):
+    """A pandas, polars or pyarrow data frame whose rows become a matrix one block at a time.
+
+    Missing values turn into NaN, which the design matrix refuses.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = nw.from_native(frame, eager_only=True)
+        for name, dtype in self._frame.schema.items():
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                raise DomainError(
+                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
+                    "Encode it as numbers, or leave the column out."
+                )
+        self.n_rows, self.n_features = self._frame.shape
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """The rows of the block, brought together from the columns."""
+        block: NDArray[Any] | None = None
+        with suppress(Exception):  # each library has its own errors, and some quote cells
+            cells: NDArray[Any] = self._frame[start:stop].to_numpy()
+            block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
+        if block is None:
+            raise DomainError(
+                "`X` must hold numbers only; convert its columns to floats, missing cells filled."
+            )
+        return block
+
+
+class EncodedTable(Table):
+    """Raw records, encoded by their domain one block at a time.
+
+    A frame, or a mapping from names to columns of one length, with a column for every feature of the
+    domain, in any order and among any others.
+    """
+
+    def __init__(self, frame: Any, domain: Domain) -> None:
+        columns: Mapping[str, Any]
+        if isinstance(frame, Mapping):
+            columns = {name: np.asarray(column) for name, column in frame.items()}
+        elif nw.dependencies.is_into_dataframe(frame):
+            opened = nw.from_native(frame, eager_only=True)
+            columns = {name: opened[name] for name in opened.columns}
+        else:
+            raise DomainError("with a domain, `X` must be a data frame with named columns.")
+        missing = [feature.name for feature in domain.features if feature.name not in columns]
+        if missing:
+            raise DomainError(
+                f"`X` lacks the column {missing[0]!r} that the domain declares. Add or rename it."
+            )
+        self._columns = {feature.name: columns[feature.name] for feature in domain.features}
+        for name, column in self._columns.items():
+            if np.ndim(column) != 1:
+                raise DomainError(f"`{name}` must be one column with one value per record.")
+        lengths = {len(column) for column in self._columns.values()}
+        if len(lengths) > 1:
+            raise DomainError("the columns of `X` must have one length.")
+        self._domain = domain
+        self.n_rows = lengths.pop()
+        self.n_features = len(domain.column_names)
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """The encoded rows of the block."""
+        return self._domain.encode({name: column[start:stop] for name, column in self._columns.items()})
+
+
+def open_table(X: Any, domain: Domain | None = None) -> Table:
+    """Read a matrix, a nested list or a data frame as a table, without copying numeric data.
+
+    With a domain, ``X`` is a frame of raw records that the domain encodes.
+
+    Raises
+    ------
+    DomainError
+        If there are no rows or columns, or something that is not a number. The message names neither row
+        nor value nor count.
+    """
+    table: Table
+    if domain is not None:
+        table = EncodedTable(X, domain)
+    else:
+        table = FrameTable(X) if nw.dependencies.is_into_dataframe(X) else ArrayTable(_as_matrix(X))
+    if table.n_features == 0:
+        raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if table.n_rows == 0:
+        raise DomainError("`X` must have at least one row; got an empty table.")
+    return table
+
+
+def _as_matrix(X: Any) -> NDArray[Any]:
+    from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
+
+    if isinstance(X, np.ma.MaskedArray):
+        raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
+    matrix: NDArray[Any] | None = None
+    reason = ""
+    try:
+        matrix = check_array(
+            X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+        )
+    except (ValueError, OverflowError) as error:
+        # The checker quotes cells, whole arrays and their shapes: private values must not reach a log.
+        reason = _public_reason(str(error))
+    if matrix is None:  # raised here, so that the checker's error is not attached to ours
+        raise DomainError(reason)
+    if matrix.dtype.kind not in "fiub":
+        raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
+    return matrix
+
+
+def _public_reason(message: str) -> str:
+    if message.startswith("Expected 2D array"):
+        return (
+            "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one row."
+        )
+    if message.startswith("Complex data"):
+        return "`X` must hold real numbers: Complex data not supported."
+    return "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."

@@ -1,0 +1,51 @@
+"""The losses and regularisers by name, and their description in a file."""
+
+from typing import Any
+
+from expost._common.validation import parameter_error
+from expost.exceptions import PublicationError
+from expost.losses.base import Loss
+from expost.losses.check import check_loss
+from expost.losses.logistic import LogisticLoss
+from expost.losses.pseudo_huber import PseudoHuber
+from expost.losses.regularizers import Regularizer, SmoothedL1
+from expost.losses.smoothed_hinge import SmoothedHinge
+from expost.losses.squared import SquaredLoss
+
+LOSSES: dict[str, type[Loss]] = {
+    loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
+}
+REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}
+
+
+def as_loss(loss: Any) -> Loss:
+    """A loss given as itself or by its name; one that the library does not know is examined first."""
+    if isinstance(loss, Loss):
+        if type(loss) not in LOSSES.values():
+            check_loss(loss)  # the certificate is only as true as the curve that the loss declares
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss)
+
+
+def describe(thing: Loss | Regularizer) -> dict[str, Any]:
+    """The name and the parameters of a loss or a regulariser that the library knows.
+
+    Examples
+    --------
+    >>> describe(PseudoHuber(2))
+    {'name': 'pseudo_huber', 'threshold': 2.0}
+    """
+    known: dict[str, type] = LOSSES | REGULARIZERS
+    for name, kind in known.items():
+        if type(thing) is kind:
+            return {"name": name} | {key: _plain(value) for key, value in vars(thing).items()}
+    raise PublicationError(
+        f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
+        f"one of {', '.join(known)}, or share the coefficients without a publication."
+    )
+
+
+def _plain(parameter: Any) -> bool | float:
+    return parameter if isinstance(parameter, bool) else float(parameter)

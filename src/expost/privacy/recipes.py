@@ -1,0 +1,129 @@
+"""Two recipes for the noise scales: the tight profile, and the classical theorem for comparison."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from expost._common.validation import check_positive, parameter_error
+from expost.exceptions import CalibrationError
+from expost.privacy import gaussian
+from expost.privacy.profile import PrivacyProfile
+from expost.privacy.scales import NoiseScales
+from expost.privacy.statistics import STATISTICS
+from expost.privacy.target import Target
+
+# What the Hessian and its eigenvalue get of the report's part where the gradient is released too.
+HESSIAN_SHARE = 0.04
+# The default regularisation per unit of the noise in the objective; docs/calibration.md.
+L2_PER_SIGMA = 0.5
+# How much more noise than without a log-determinant the default regularisation may cost.
+NOISE_INFLATION = 1.05
+# Of the two parts of the whitened sensitivity the eigenvalue takes as much as the Hessian.
+EIGENVALUE_PER_HESSIAN = math.sqrt(2.0)
+
+
+def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
+    """The regularisation and the least noise whose certified profile meets the target."""
+    share = _model_share(target, split)
+    _check_floor(target, l2)
+    start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
+    flat = start
+    if not target.curve.sign_fixed or target.curve.outputs > 1:
+        flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)
+    chosen = default_l2(target, flat) if l2 is None else l2
+    alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
+    released = target.kind.releases
+    sigma = alone / math.sqrt(share)
+    sigma_gradient = None
+    if "gradient" in released:
+        rest = 1.0 - share - HESSIAN_SHARE * (1.0 - share)
+        sigma_gradient = alone / math.sqrt(rest)
+    if "hessian" not in released:
+        return chosen, NoiseScales(sigma, sigma_gradient)
+
+    def with_hessian(scale: float) -> NoiseScales:
+        eigenvalue = EIGENVALUE_PER_HESSIAN * scale if "eigenvalue" in released else None
+        return NoiseScales(sigma, sigma_gradient, scale, eigenvalue)
+
+    sigma_hessian = target.smallest(
+        lambda scale: target.profile(chosen, with_hessian(scale)), target.curvature * start / target.slope
+    )
+    return chosen, with_hessian(sigma_hessian)
+
+
+def default_l2(target: Target, flat: float) -> float:
+    r"""The regularisation to use where the curator names none: a rule in public quantities only.
+
+    .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2m_{\max}\}
+
+    :math:`\lambda_{1.05}` is the smallest that costs at most 5% more noise than an infinite one. The second
+    term keeps the penalty as strong as the noise on a coefficient of the size :math:`2 m_{\max}/R`, so that
+    directions in which the table says little shrink instead of following the noise.
+    """
+    strong = L2_PER_SIGMA * target.radius * flat / target.curve.max_slope
+
+    def profile(weight: float) -> PrivacyProfile:
+        return target.profile(weight, NoiseScales(NOISE_INFLATION * flat))
+
+    # Nearly always the second term is the larger one, and one look shows it.
+    if profile(strong).certifies(target.epsilon, target.delta):
+        return strong
+    return target.smallest(profile, strong)
+
+
+def kifer(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
+    """The classical recipe, with one ε per part and equal parts of δ; everything adds up."""
+    parts = 1 + len(target.kind.releases)
+    shares = _epsilons(target, split, parts)
+    delta = target.delta / parts
+    model = next(shares)
+    floor = 2.0 * target.curvature / model
+    if l2 is not None and l2 < floor:
+        raise CalibrationError(
+            f"calibration='kifer2012' needs l2 >= {floor:.6g} at epsilon={model:g}; got l2={l2:g}. "
+            f"Raise `l2` to {floor:.6g} or the model's epsilon to {2.0 * target.curvature / l2:.6g}."
+        )
+    sigma = target.slope * math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * model) / model
+    scales = {
+        f"sigma_{name}": gaussian.sigma(
+            next(shares),
+            delta,
+            sensitivity=STATISTICS[name].sensitivity(target.slope, target.curvature, target.curve.rank),
+        )
+        for name in target.kind.releases
+    }
+    return floor if l2 is None else l2, NoiseScales(sigma, **scales)
+
+
+def _model_share(target: Target, split: Any) -> float:
+    """The model's share of the precision that the budget buys, 1/σ²."""
+    if target.kind.releases:
+        return check_positive("split", target.kind.model_share if split is None else split, below=1.0)
+    if split is not None:
+        raise parameter_error("split", "None where nothing but the model is published", split)
+    return target.kind.model_share
+
+
+def _check_floor(target: Target, l2: float | None) -> None:
+    """Refuse a regularisation at which no noise scale is certified."""
+    each = target.epsilon / target.curve.rank
+    floor = target.curvature * math.exp(-each) / -math.expm1(-each)  # β/(e^ε − 1), at any ε
+    if l2 is not None and l2 <= floor:
+        # Six digits, rounded up: what is suggested works as it is printed.
+        enough = (1.0 + 1e-5) * target.curve.rank * math.log1p(target.curvature / l2)
+        raise CalibrationError(
+            f"no noise scale meets epsilon={target.epsilon:g} with l2={l2:g} for "
+            f"{type(target.loss).__name__}: the floor is l2 > {floor:.6g}. Raise `l2` above it, "
+            f"or `epsilon` to {enough:.6g} or more."
+        )
+
+
+def _epsilons(target: Target, split: Any, parts: int) -> Iterator[float]:
+    if parts == 1 and split is None:
+        return iter([target.epsilon])
+    valid = isinstance(split, Sequence) and len(split) == parts
+    if not valid or not all(isinstance(share, float | int) and share > 0 for share in split):
+        raise parameter_error("split", f"{parts} positive epsilons, one for each part", split)
+    if not math.isclose(sum(split), target.epsilon, rel_tol=1e-9):
+        raise parameter_error("split", f"epsilons that add up to epsilon={target.epsilon:g}", split)
+    return iter(split)

@@ -1,0 +1,96 @@
+r"""The statistics that can be published beside the coefficients, and the kinds of report made of them.
+
+Adding a statistic takes a row of :data:`STATISTICS`, a scale in
+:class:`expost.privacy.scales.NoiseScales` and the code that computes it. Adding a kind of report takes a row
+of :data:`REPORT_KINDS`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A noisy statistic at the released coefficients.
+
+    ``sensitivity`` maps the norm of a record's gradient, the largest eigenvalue of its Hessian and that
+    Hessian's rank to how far the record can move the statistic, for noise of scale 1. ``entries`` maps the
+    number of coefficients to how many numbers are published.
+    """
+
+    name: str
+    title: str
+    sensitivity: Callable[[Any, Any, int], Any]
+    entries: Callable[[int], int]
+
+
+STATISTICS = {
+    statistic.name: statistic
+    for statistic in (
+        Statistic(
+            "gradient",
+            "gradient",
+            sensitivity=lambda gradient, curvature, rank: gradient,
+            entries=lambda dimension: dimension,
+        ),
+        # The GOE has variance 2 on the diagonal: half of the squared Frobenius norm counts.
+        Statistic(
+            "hessian",
+            "Hessian",
+            sensitivity=lambda gradient, curvature, rank: curvature * math.sqrt(rank / 2.0),
+            entries=lambda dimension: dimension * (dimension + 1) // 2,
+        ),
+        # Weyl: the smallest eigenvalue moves by at most the spectral norm of the change.
+        Statistic(
+            "eigenvalue",
+            "smallest eigenvalue",
+            sensitivity=lambda gradient, curvature, rank: curvature,
+            entries=lambda dimension: 1,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ReportKind:
+    r"""What one kind of report releases, its part of the budget, and how a reader's confidence is shared.
+
+    ``model_share`` is the default share of the precision :math:`1/\sigma^2` that the model keeps
+    (docs/calibration.md has the experiment). ``failure_shares`` shares a reader's failure probability among
+    the events that a bound relies on: the statistics' noise, by statistic, and under ``"tilt"`` the law of
+    the objective's own noise. ``paper_events`` is how many events the report of Redberg and Wang (2021)
+    relies on.
+    """
+
+    name: str
+    releases: tuple[str, ...]
+    model_share: float
+    failure_shares: Mapping[str, float]
+    paper_events: int
+
+
+# Where a gradient is released, its share and the tilt's are each above a third, so that the bound is never
+# worse than the smaller of the two bounds that it combines would be with a third each.
+REPORT_KINDS = {
+    kind.name: kind
+    for kind in (
+        ReportKind("independent", (), 1.0, {"tilt": 1.0}, paper_events=1),
+        ReportKind("leverage", ("hessian",), 0.98, {"hessian": 0.1, "tilt": 0.9}, paper_events=2),
+        ReportKind(
+            "dependent",
+            ("gradient", "hessian"),
+            0.5,
+            {"hessian": 0.1, "gradient": 0.5, "tilt": 0.4},
+            paper_events=3,
+        ),
+        ReportKind(
+            "adaptive",
+            ("gradient", "hessian", "eigenvalue"),
+            0.5,
+            {"hessian": 0.06, "eigenvalue": 0.34, "gradient": 0.34, "tilt": 0.26},
+            paper_events=3,
+        ),
+    )
+}

@@ -1,0 +1,90 @@
+"""What the noise scales have to meet, and the smallest scale that meets it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scipy.optimize import brentq
+
+from expost.exceptions import CalibrationError
+from expost.losses import DerivativeCurve, Loss
+from expost.privacy.profile import PrivacyProfile
+from expost.privacy.scales import NoiseScales
+from expost.privacy.statistics import REPORT_KINDS, ReportKind
+
+
+@dataclass(frozen=True)
+class Target:
+    """A total budget for one loss, one norm of the rows and one kind of report."""
+
+    epsilon: float
+    delta: float
+    loss: Loss
+    radius: float
+    report: str
+
+    @property
+    def kind(self) -> ReportKind:
+        """The row of the table of report kinds."""
+        return REPORT_KINDS[self.report]
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """The loss's derivative curve."""
+        return self.loss.curve
+
+    @property
+    def slope(self) -> float:
+        """The largest norm of one record's gradient, ξ."""
+        return self.curve.max_slope * self.radius
+
+    @property
+    def curvature(self) -> float:
+        """The largest eigenvalue of one record's Hessian, β."""
+        return self.curve.max_curvature * self.radius**2
+
+    def profile(self, l2: float, scales: NoiseScales) -> PrivacyProfile:
+        """The certified profile of a publication with these scales."""
+        return PrivacyProfile(self.curve, norm=self.radius, l2=l2, scales=scales)
+
+    def smallest(self, profile: Callable[[float], PrivacyProfile], start: float) -> float:
+        """The smallest scale whose profile meets the budget, on the private side and close to it.
+
+        A coarse search finds it to about 1e-4; a few steps with the full certificate end below the target.
+        """
+
+        def excess(logarithm: float, rtol: float | None = 1e-2) -> float:
+            reached = profile(math.exp(logarithm)).delta(self.epsilon, rtol=rtol).upper
+            return math.log(max(reached, 1e-300) / self.delta)
+
+        low = high = math.log(start)
+        step = 0.02
+        while excess(high) > 0.0:
+            low, high, step = high, high + step, 2.0 * step
+            if step > 100.0:
+                raise CalibrationError(
+                    f"no noise scale meets epsilon={self.epsilon:g}, delta={self.delta:g} with these shares. "
+                    "Raise `epsilon`, `delta` or `l2`, or lower `split`."
+                )
+        while low == high or excess(low) <= 0.0:
+            low, high, step = low - step, low, 2.0 * step
+        root = float(brentq(excess, low, high, xtol=1e-4))
+        slope = min((excess(root + 1e-3) - excess(root - 1e-3)) / 2e-3, -1.0)
+        # Secant steps; the coarse values they start from may mislead, so they never leave what is known.
+        low, high, last = -math.inf, math.inf, None
+        for _ in range(30):
+            above = excess(root, rtol=None)
+            if -2e-4 <= above <= 0.0:
+                return math.exp(root)
+            low, high = (root, high) if above > 0.0 else (low, root)
+            if last is not None:
+                slope = min((above - last[1]) / (root - last[0]), -1.0)
+            last = root, above
+            root -= (above + 5e-5) / slope
+            if not low < root < high:
+                root = 0.5 * (low + high)
+        if math.isinf(high):
+            high = root
+            while excess(high, rtol=None) > 0.0:
+                high += 1e-4
+        return math.exp(high)
