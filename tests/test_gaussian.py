@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from expost.privacy import gaussian
 from expost.exceptions import ParameterError
+from expost.privacy import gaussian
 
 # epsilon, shift, delta: the formula of Theorem 8 in mpmath 1.3 with more digits than it cancels.
 REFERENCE = [
