@@ -1,1 +1,1 @@
-"""What every room uses: array types, argument checks, files, threads, strict JSON."""
+"""Helpers that every room uses: array types, argument checks, files, threads, strict JSON."""

@@ -1,4 +1,4 @@
-"""Atomic writing of files: whole, or not at all."""
+"""Atomic writing of files."""
 
 import errno
 import io
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-# A file that is not there yet; the last flag exists on Windows only.
+# Create a file that does not exist yet. The last flag exists on Windows only.
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
@@ -18,20 +18,20 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 def atomic_write(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """Open a text file that appears at ``path`` only once it is complete.
 
-    Whatever interrupts the writing, a full disk or Ctrl-C, leaves the old file as it was and no part of the
-    new one. Where the system knows files without a name, not even a killed process leaves a part behind.
-    A private file is for its owner's eyes only.
+    If writing is interrupted, by a full disk or Ctrl-C, the old file stays as it was and no part of the new
+    one is left. On systems that have files without a name, this holds even if the process is killed.
+    Only its owner can read a private file.
     """
     with atomic_write_bytes(path, private=private) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
         yield file
         file.flush()
-        file.detach()  # what is beneath is not yet done
+        file.detach()  # keep the file of bytes open; it still has to be synced
 
 
 @contextmanager
 def atomic_write_bytes(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """The same for a file of bytes."""
+    """Open a file of bytes that appears at ``path`` only once it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f".expost-{secrets.token_hex(8)}"
     mode = 0o600 if private else 0o666
@@ -51,7 +51,7 @@ def atomic_write_bytes(path: Path, *, private: bool = False) -> Iterator[BinaryI
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a place that cannot be written to, before anything is spent on what is to be written there."""
+    """Raise OSError if ``path`` cannot be written; call this before a budget is spent on the content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -60,7 +60,7 @@ def check_writable(path: Path) -> None:
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
-    """An open file that vanishes with its process unless it gets a name; None where there are none."""
+    """Open a file that disappears with its process unless it gets a name; None if the system has none."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         with suppress(OSError):
             return os.open(folder, os.O_TMPFILE | os.O_RDWR, mode)

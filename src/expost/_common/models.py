@@ -1,4 +1,4 @@
-"""The base of every pydantic model: frozen, strict, and quiet under tab completion."""
+"""The base class of every pydantic model."""
 
 from collections.abc import Iterable
 
@@ -6,14 +6,14 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FrozenModel(BaseModel):
-    """Frozen, with exactly the declared fields, finite numbers, and no conversion between types."""
+    """A frozen model with exactly the declared fields, finite numbers, and no conversion between types."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
     )
 
     def __dir__(self) -> Iterable[str]:
-        """The names that a user needs: pydantic's own are left out."""
+        """The names for tab completion, without pydantic's own."""
         return [name for name in super().__dir__() if name not in _OF_PYDANTIC]
 
 

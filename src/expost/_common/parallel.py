@@ -39,8 +39,8 @@ def map_spans(n_rows: int, n_columns: int, work: Callable[[list[slice]], Result]
 def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
     """Keep the algebra of small matrices between passes in the caller's thread.
 
-    The threads that BLAS would wake for it do not sleep again at once: they spin, on the cores that the next
-    pass over the rows needs.
+    BLAS threads do not sleep at once when their work is done. They spin, on the cores that the next pass over
+    the rows needs.
     """
     return _single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
 
@@ -68,7 +68,7 @@ _limiter = None
 
 @contextmanager
 def _single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread per caller while any pass is under way in any thread of the process."""
+    """Limit BLAS to one thread per caller while any thread of the process runs a pass."""
     global _users, _limiter
     with _lock:
         if _users == 0:

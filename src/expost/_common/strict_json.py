@@ -1,4 +1,4 @@
-"""Strict reading of JSON, and writing that keeps every digit."""
+"""Read JSON strictly, and write it with every digit."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from expost.exceptions import PublicationError
 
 MAX_BYTES = 64 * 2**20
-# More than any publication has: bounds on what a hostile file can make the reader build.
+# Limits on what a hostile file can make the reader build. Every publication stays below them.
 _MAX_DEPTH = 32
 _MAX_CONTAINERS = 10_000
 _MAX_VALUES = 4_000_000
@@ -24,12 +24,12 @@ _NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
 
 
 def publication_error(what: str, way_out: str = INTACT) -> PublicationError:
-    """Build the one sentence that refuses a publication; the caller raises it."""
+    """Build the error for a publication that cannot be used; the caller raises it."""
     return PublicationError(f"cannot use this publication: {what}; {way_out}.")
 
 
 def shown(value: object) -> str:
-    """A value from a file in a few printable characters.
+    """Show a value from a file in a few printable characters.
 
     Examples
     --------
@@ -48,14 +48,14 @@ def shown(value: object) -> str:
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:
-    """Read one JSON object; refuse what is ambiguous, not finite, or built to exhaust the reader.
+    """Read one JSON object; raise an error if it is ambiguous, not finite, or too large.
 
     Python's own reader takes the last of several equal keys, reads ``NaN`` and ``1e999``, converts numbers of
-    any length and descends as deep as the stack allows; none of that is allowed here.
+    any length and goes as deep as the stack allows. None of that is allowed here.
 
     Privacy
     -------
-    What is read came from outside; a refusal quotes a few characters of it at most.
+    The text comes from outside. An error quotes at most a few characters of it.
     """
     decoded = _decode(text)
     _check_structure(decoded)
@@ -76,7 +76,7 @@ def read_object(text: str | bytes) -> dict[str, Any]:
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:
-    """The one spelling of a document that is hashed: sorted keys, no spaces, ASCII, numbers by ``repr``.
+    """The form of a document that is hashed: sorted keys, no spaces, ASCII, numbers by ``repr``.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def indented(document: Mapping[str, Any], margin: str = "") -> str:
-    """Write a document for people: one field to a line, a list of numbers on one line.
+    """Format a document for people: one field per line, a list of numbers on one line.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _decode(text: str | bytes) -> str:
 
 
 def _check_structure(text: str) -> None:
-    """Bound depth and size by a linear scan, before anything recursive or large is built."""
+    """Check depth and size by a linear scan, before anything recursive or large is built."""
     skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
     values, keys = skeleton.count(","), skeleton.count(":")
     brackets = skeleton.replace(",", "").replace(":", "")
@@ -158,7 +158,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for key, value in pairs:
         if key in document:
-            raise publication_error(f"the key {shown(key)} stands twice in one object")
+            raise publication_error(f"the key {shown(key)} appears twice in one object")
         document[key] = value
     return document
 

@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through the library."""
+"""The types of the library's arrays."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Checks of public arguments. A message names the argument, the constraint, the value and the way out."""
+"""Checks of public arguments, whose messages name the argument, the constraint, the value and a fix."""
 
 import math
 from collections.abc import Collection
@@ -17,7 +17,7 @@ def parameter_error(name: str, constraint: str, value: object, way_out: str = ""
 def check_positive(
     name: str, value: Any, *, below: float = math.inf, infinite: bool = False, way_out: str = ""
 ) -> float:
-    """Return ``value`` as a float in the open interval (0, ``below``), or refuse it.
+    """Return ``value`` as a float in the open interval (0, ``below``), or raise ParameterError.
 
     Examples
     --------
@@ -44,14 +44,14 @@ def check_positive(
 
 
 def check_count(name: str, value: Any, *, way_out: str = "") -> int:
-    """Return ``value`` as a positive whole number, or refuse it."""
+    """Return ``value`` as a positive whole number, or raise ParameterError."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise parameter_error(name, "a whole number of at least 1", value, way_out)
     return int(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str], *, way_out: str = "") -> str:
-    """Return ``value`` if it is one of ``choices``, or refuse it.
+    """Return ``value`` if it is one of ``choices``, or raise ParameterError.
 
     Examples
     --------
