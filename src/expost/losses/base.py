@@ -1,4 +1,4 @@
-"""What the rest of the library may ask of a loss: its labels, its derivatives and its derivative curve."""
+"""The interface of a loss: its labels, its derivatives and its derivative curve."""
 
 import math
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class LabelSet:
 
 @dataclass(frozen=True, eq=False)
 class DerivativeCurve:
-    r"""How steep a loss can be, and how curved at each steepness: all that privacy accounting needs.
+    r"""The slopes that a loss can have and the largest curvature at each: all that accounting needs.
 
     With :math:`m = |f'|` and :math:`\kappa = f''`, the curve lists every attainable :math:`m` in
     ``[0, max_slope]`` together with an upper bound on :math:`\kappa` at that :math:`m`.
@@ -55,8 +55,8 @@ class DerivativeCurve:
     curvature
         Vectorised: the largest :math:`f''` among all linear predictors and labels with :math:`|f'| = m`.
     peak
-        Where ``curvature`` is largest. It must not fall below the peak nor rise above it, so that its
-        largest value on an interval is known exactly, not by sampling.
+        The slope where ``curvature`` is largest. Before the peak it must not fall and after it not rise, so
+        that its largest value on an interval is known exactly, not by sampling.
     sign_fixed
         Whether the label alone decides the sign of :math:`f'`.
     outputs, rank
@@ -66,8 +66,8 @@ class DerivativeCurve:
 
     Notes
     -----
-    Rows shorter than the declared norm are covered by the accountant because
-    :math:`\kappa(m)/m^2` does not rise with :math:`m`; :func:`expost.check_loss` verifies that.
+    The accountant also covers rows shorter than the declared norm, because :math:`\kappa(m)/m^2` does not
+    rise with :math:`m`; :func:`expost.check_loss` verifies that.
     """
 
     max_slope: float

@@ -1,4 +1,4 @@
-"""A numerical examination: whether a loss is what it declares itself to be."""
+"""Check numerically that a loss has the properties that it declares."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _SLACK = 1e-9
 
 
 def check_loss(loss: Loss) -> None:
-    """Verify a loss numerically, and say all that is wrong with it in one error.
+    """Verify a loss numerically; one error lists everything that is wrong with it.
 
     Checked on a grid of linear predictors up to 1e4 in size and of labels across the label set: that
     everything is finite; that the second derivative is nowhere negative (convexity); that both
@@ -73,14 +73,14 @@ def _pointwise_problems(loss: Loss, eta: FloatArray, y: FloatArray) -> Iterator[
 
 
 def _difference_problems(loss: Loss, y: FloatArray) -> Iterator[str]:
-    """Compare with central differences on the part of the grid where those have digits to compare."""
+    """Compare with central differences on the part of the grid where those are accurate."""
     labels = np.unique(y)
     eta, y = (grid.ravel() for grid in np.meshgrid(np.linspace(-12.0, 12.0, 241) + 0.0371, labels))
     step = 1e-5
     slope, curvature = loss.derivatives(eta, y)
     slope_seen = (loss.value(eta + step, y) - loss.value(eta - step, y)) / (2 * step)
     curvature_seen = (loss.derivatives(eta + step, y)[0] - loss.derivatives(eta - step, y)[0]) / (2 * step)
-    # The difference of two values of size v is off by about 1e-16 v / step, beside the third-order term.
+    # The difference of two values of size v is off by about 1e-16 v / step, plus the third-order term.
     for what, declared, seen, scale in (
         ("first", slope, slope_seen, 1.0 + np.abs(loss.value(eta, y)) + np.abs(slope)),
         ("second", curvature, curvature_seen, 1.0 + np.abs(slope) + np.abs(curvature)),

@@ -19,7 +19,7 @@ class LogisticLoss(Loss):
     With hard labels in {0, 1} the label fixes the sign of :math:`f'` and
     :math:`f'' = m(1 - m)` where :math:`m = |f'|`: a record is steep or curved, never both. With
     ``soft=True`` a label may be any probability in [0, 1]; then :math:`m \le \max(p, 1 - p)`, the
-    curvature may be 1/4 up to :math:`m = 1/2`, and the sign is free.
+    curvature may be 1/4 up to :math:`m = 1/2`, and the label does not fix the sign.
     """
 
     soft: bool = False
@@ -32,7 +32,7 @@ class LogisticLoss(Loss):
 
     @property
     def curve(self) -> DerivativeCurve:
-        """``m(1 - m)``, flat up to its peak at one half where labels are soft."""
+        """``m(1 - m)``; with soft labels constant up to its peak at one half."""
         soft = self.soft
 
         def curvature(slope: FloatArray) -> FloatArray:
@@ -46,7 +46,7 @@ class LogisticLoss(Loss):
         return (1.0 - y) * np.logaddexp(0.0, eta) + y * np.logaddexp(0.0, -eta)
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, each accurate however close to zero."""
+        """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, both accurate even close to zero."""
         decay = np.exp(-np.abs(eta))
         large = 1.0 / (1.0 + decay)
         small = decay * large

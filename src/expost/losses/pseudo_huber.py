@@ -17,7 +17,7 @@ class PseudoHuber(Loss):
     .. math:: f(\eta; y) = c^2\left(\sqrt{1 + (r/c)^2} - 1\right), \quad r = \eta - y, \quad
               f' = r/\sqrt{1 + (r/c)^2}, \quad f'' = (1 + (r/c)^2)^{-3/2}
 
-    Its bounded slope is what buys a worst-case guarantee for regression; the squared loss has none.
+    Its slope is bounded, so that regression has a worst-case guarantee; with the squared loss it has none.
     """
 
     threshold: float = 1.0
@@ -33,12 +33,12 @@ class PseudoHuber(Loss):
 
     @property
     def curve(self) -> DerivativeCurve:
-        """``(1 - (m/threshold)^2)^(3/2)``; the sign is free."""
+        """``(1 - (m/threshold)^2)^(3/2)``; the label does not fix the sign."""
         threshold = self.threshold
 
         def curvature(slope: FloatArray) -> FloatArray:
             share = slope / threshold
-            # (1 - s)(1 + s) keeps its digits near s = 1; a slope one rounding above the limit is the limit.
+            # (1 - s)(1 + s) keeps its digits near s = 1; a slope rounded above the limit counts as the limit.
             return np.maximum((1.0 - share) * (1.0 + share), 0.0) ** 1.5
 
         return DerivativeCurve(max_slope=threshold, curvature=curvature, peak=0.0, sign_fixed=False)
@@ -49,7 +49,7 @@ class PseudoHuber(Loss):
         return residual * (residual / (1.0 + np.hypot(1.0, residual / self.threshold)))
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the clipped-looking residual and how much of it is still linear."""
+        """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
         residual = eta - y
         with np.errstate(over="ignore"):  # a residual beyond double precision has the limiting slope
             stretch = np.hypot(1.0, residual / self.threshold)

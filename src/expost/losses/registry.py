@@ -19,10 +19,10 @@ REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}
 
 
 def as_loss(loss: Any) -> Loss:
-    """A loss given as itself or by its name; one that the library does not know is examined first."""
+    """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
     if isinstance(loss, Loss):
         if type(loss) not in LOSSES.values():
-            check_loss(loss)  # the certificate is only as true as the curve that the loss declares
+            check_loss(loss)  # the certificate relies on the curve that the loss declares
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()

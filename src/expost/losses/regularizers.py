@@ -1,4 +1,4 @@
-"""Regularisers beside the quadratic one: convex, twice differentiable functions of the coefficients."""
+"""Regularisers other than the quadratic one: convex, twice differentiable functions of the coefficients."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Regularizer(ABC):
     r"""A convex, twice differentiable function :math:`r(\theta)` added to the objective.
 
     It never sees the table, so it costs no privacy; its Hessian at the released coefficients is public.
-    It applies to the intercept as to every other coefficient.
+    It applies to the intercept too.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Regularizer(ABC):
 
 @dataclass(frozen=True)
 class SmoothedL1(Regularizer):
-    r"""The absolute value with its corner rounded, to draw small coefficients towards zero.
+    r"""The absolute value with its corner rounded, which pulls small coefficients towards zero.
 
     .. math:: r(\theta) = w \sum_j \left(\sqrt{\theta_j^2 + s^2} - s\right)
 
@@ -60,7 +60,7 @@ class SmoothedL1(Regularizer):
         check_positive("scale", self.scale)
 
     def value(self, theta: FloatArray) -> float:
-        """The rounded absolute values, added up."""
+        """The sum of the rounded absolute values."""
         return float(self.weight * np.sum(np.hypot(theta, self.scale) - self.scale))
 
     def gradient(self, theta: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The smoothed hinge, a differentiable support vector machine."""
+"""The smoothed hinge loss, for a differentiable support vector machine."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,7 +19,7 @@ class SmoothedHinge(Loss):
               f' = -y\,p, \quad f'' = p(1 - p)/a, \quad p = 1/(1 + e^{-t})
 
     It tends to ``max(0, 1 - y eta)`` as ``scale`` falls to zero, while its curvature, and with it the
-    regularisation that privacy demands, grows as ``1 / (4 scale)``.
+    regularisation that privacy needs, grows as ``1 / (4 scale)``.
     """
 
     scale: float = 0.5

@@ -16,8 +16,8 @@ class SquaredLoss(Loss):
 
     .. math:: f(\eta; y) = (\eta - y)^2/2, \quad f' = \eta - y, \quad f'' = 1
 
-    Its slope is unbounded, so no noise scale gives a worst-case guarantee: take ``sigma`` and ``l2``
-    from the user and say so. Exact losses after the fact, and bounds on them, exist all the same.
+    Its slope is unbounded, so no noise scale gives a worst-case guarantee, and the user must give ``sigma``
+    and ``l2``. Exact losses after the fact still exist, and so do bounds on them.
     """
 
     name: ClassVar[str] = "squared"
