@@ -42,8 +42,8 @@ def hermite_pair(degree: int, x: FloatArray) -> HermitePair:
               \int_x^\infty\! \psi_{k+1}
               = \sqrt{\tfrac{2}{k+1}}\, \psi_k + \sqrt{\tfrac{k}{k+1}} \int_x^\infty\! \psi_{k-1}.
 
-    They run in units of :math:`\psi_0(x)`, which underflows near the largest zero from about degree 700,
-    with a power of two set aside for every point.
+    They run in units of :math:`\psi_0(x)`, which underflows near the largest zero from about degree 700.
+    Every point keeps a separate power of two.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from expost.goe.pfaffian import log_cdf, unit_rule
 
 # Below this many widths left of 2 sqrt(d) the distribution function is under 1e-16 for every d > 1.
 _LEFTMOST = 12.0
-# Relative room left by the quantiles, far above the error of `sf` and far below anything that matters.
+# Relative margin of the quantiles: far above the error of `sf` and far below anything that matters.
 _MARGIN = 1e-10
 # Points evaluated together: their kernels should stay in cache.
 _BLOCK = 128
@@ -48,8 +48,8 @@ class LargestEigenvalue:
     1e-12 absolutely, and to 1e-8 of its own value where that exceeds 1e-5. Values of ``cdf`` under 1e-10
     are not resolved for ``d > 1`` and may be returned as zero. One value costs O(d) operations.
 
-    Literature that writes the density :math:`\exp(-\operatorname{tr} X^2/2)`, [2]_ among it, means
-    :math:`X = \mathrm{GOE}/\sqrt 2`, whose largest eigenvalue is smaller by :math:`\sqrt 2`.
+    Papers that write the density as :math:`\exp(-\operatorname{tr} X^2/2)`, such as [2]_, mean
+    :math:`X = \mathrm{GOE}/\sqrt 2`, whose largest eigenvalue is smaller by a factor of :math:`\sqrt 2`.
 
     References
     ----------
@@ -124,7 +124,7 @@ class LargestEigenvalue:
     def isf(self, q: Any) -> Any:
         """Upper quantile: the smallest ``x`` with ``sf(x) <= q``, rounded up by about 1e-10 of ``q``.
 
-        Rounding up is the private side: a margin of ``isf(q)`` fails with probability at most ``q``.
+        Rounding up is safe for privacy: a margin of ``isf(q)`` fails with probability at most ``q``.
 
         Examples
         --------
@@ -177,7 +177,7 @@ class LargestEigenvalue:
             return ndtr(x / math.sqrt(2.0)), ndtr(-x / math.sqrt(2.0))
         points = x.ravel()
         logarithm = np.where(points > self._edge, 0.0, -np.inf)
-        # Beyond edge + s, Gaussian concentration leaves exp(-s²/4): nothing a double can hold at s = 56.
+        # Beyond edge + s, Gaussian concentration leaves at most exp(-s²/4), which underflows at s = 56.
         (inside,) = np.nonzero((points > self._floor) & (points < self._edge + 56.0))
         for start in range(0, inside.size, _BLOCK):
             block = inside[start : start + _BLOCK]
@@ -197,10 +197,10 @@ class LargestEigenvalue:
         if above == 0.0:
             return math.inf
 
-        smallest = math.ulp(0.0)  # in place of a zero, whose logarithm is no number
+        smallest = math.ulp(0.0)  # replaces a zero, whose logarithm is infinite
 
         def excess(x: float) -> float:
-            # Solve for the smaller probability, in logarithms: there its relative accuracy is.
+            # Solve for the smaller probability, in logarithms: its relative accuracy is known.
             if above < below:
                 return math.log(above * (1.0 - _MARGIN)) - math.log(max(self.sf(x), smallest))
             return math.log(max(self.cdf(x), smallest)) - math.log(below * (1.0 + _MARGIN))
@@ -227,7 +227,7 @@ class LargestEigenvalue:
 
 
 def _unwrap(values: FloatArray) -> float | FloatArray:
-    """A scalar was asked for where there is no axis."""
+    """Return a float for an array without axes."""
     return values if np.ndim(values) else float(values)
 
 
@@ -246,7 +246,7 @@ def _check_levels(q: Any) -> FloatArray:
 
 
 def _as_floats(value: Any) -> FloatArray:
-    """Return an array of doubles; what is not numeric becomes NaN, which every check refuses."""
+    """Return an array of doubles; what is not numeric becomes NaN, which every check rejects."""
     try:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The Pfaffian behind the largest eigenvalue, as a Fredholm determinant to the right of the argument."""
+"""The distribution function of the largest eigenvalue as a Fredholm determinant."""
 
 import math
 from functools import cache
@@ -13,7 +13,7 @@ from expost.goe.hermite import hermite_integral, hermite_kernel, hermite_pair
 _NODES = 48
 # The integrals over (t, infinity) stop where the integrand has fallen by at least exp(-40).
 _DECAY = 40.0
-# The determinant's relative error is rounding divided by its smallest eigenvalue: below this one it is noise.
+# The determinant's relative error is rounding divided by its smallest eigenvalue; below this it is too large.
 _SMALLEST_GAP = 1e-12
 
 
@@ -46,8 +46,8 @@ def log_cdf(d: int, t: FloatArray) -> FloatArray:
 
     Notes
     -----
-    ``docs/goe.md`` derives the formula from De Bruijn's Pfaffian. Everything but 1 in it is small where
-    :math:`F` is close to 1, so that the logarithm keeps the relative accuracy of the upper tail.
+    ``docs/goe.md`` derives the formula from De Bruijn's Pfaffian. Where :math:`F` is close to 1, all its
+    terms but the 1 are small, so that the logarithm keeps the relative accuracy of the upper tail.
 
     Examples
     --------
