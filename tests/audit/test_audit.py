@@ -208,7 +208,7 @@ def test_a_record_of_zeros_and_a_larger_release():
 
 
 def test_real_neighbours_attain_the_gaussian_mechanism():
-    """At l2 = 5/epsilon the tight delta is the Gaussian mechanism's, and a crowd of short rows reaches it."""
+    """At l2 = 5/epsilon the tight delta is the Gaussian mechanism's, and many short rows reach it."""
     sigma = 4.2247
     result, pair = worst_pair(
         LogisticLoss(), norm=1.0, epsilon=1.0, sigma=sigma, l2=5.0, trials=20, random_state=0

@@ -150,7 +150,7 @@ def test_the_result_prints_and_repeats_itself(capsys, monkeypatch):
 
 def test_a_plan_without_a_worst_case_needs_an_epsilon():
     plan = expost.calibrate(loss="squared", sigma=2.0, l2=1.0)
-    with pytest.raises(ParameterError, match="Name one where the plan promises none"):
+    with pytest.raises(ParameterError, match="Give an `epsilon` if the plan has none"):
         audit_plan(plan)
 
 

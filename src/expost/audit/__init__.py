@@ -1,7 +1,7 @@
 """Lower bounds on delta: the exact divergence of real neighbouring data sets in one and two dimensions.
 
-An accountant proves that delta is at most something; the functions here show that it is at least something.
-A claimed delta below an audited one is wrong, and one just above it cannot be improved.
+The accountant gives upper bounds on delta; the functions here give lower bounds. A claimed delta below an
+audited one is wrong. One just above it cannot be improved.
 """
 
 from expost.audit.certificate import PlanAudit as PlanAudit, audit_plan as audit_plan

@@ -1,4 +1,4 @@
-"""The certificate of a plan beside the worst neighbouring data sets that a search finds for it."""
+"""Compare the certificate of a plan with the worst neighbouring data sets that a search finds."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,7 +12,7 @@ from expost.privacy.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class PlanAudit:
-    """What a plan promises and what real neighbouring data sets attain; print it to read it.
+    """The delta that a plan certifies and the delta that real neighbouring data sets attain; print it.
 
     Privacy
     -------
@@ -20,7 +20,7 @@ class PlanAudit:
     """
 
     epsilon: float
-    """Where both deltas are taken."""
+    """The epsilon of both deltas."""
     certificate: float
     """The certified upper bound, ``plan.delta_at(epsilon)``."""
     audited: float
@@ -52,24 +52,24 @@ def audit_plan(
     trials: int = 100,
     random_state: int | np.random.Generator | None = None,
 ) -> PlanAudit:
-    r"""Try to refute a plan: the largest delta among many neighbouring data sets beside the certified one.
+    r"""Try to refute a plan: compare its certified delta with the largest of many neighbouring data sets.
 
     .. math:: \max_{D, z} \max\{H_\epsilon(P_{D+z}\|P_D),\, H_\epsilon(P_D\|P_{D+z})\}
               \;\le\; \sup_{D, z}(\cdot) \;\le\; \texttt{plan.delta\_at}(\epsilon)
 
-    The maximum on the left is over what :func:`worst_pair` tries; every one of its members is a proof,
-    up to quadrature, that no valid certificate is smaller. A search that finds nothing near the
-    certificate proves nothing: the worst data set may be one it did not try.
+    The maximum on the left is over the pairs that :func:`worst_pair` tries. Each pair proves, up to
+    quadrature, that no valid certificate is smaller. A search that finds nothing near the certificate
+    proves nothing: the worst data set may be one that it did not try.
 
     Parameters
     ----------
     plan
         The plan of :func:`expost.calibrate`.
     epsilon
-        Where to compare; by default ``plan.epsilon``.
+        The epsilon at which to compare; by default ``plan.epsilon``.
     dimension
         The number of coefficients, 1 or 2. More coefficients cannot lower the worst case: a data set
-        in one direction is a data set in all of them.
+        along one direction is also a data set in more dimensions.
     trials
         How many random pairs to try after the structured ones, which take about two seconds.
     random_state
@@ -77,8 +77,8 @@ def audit_plan(
 
     Notes
     -----
-    The certificate covers every row of norm at most ``plan.radius``, and such rows are what is tried. With
-    an intercept, rows that end in a constant 1 are fewer, and their worst case may be smaller.
+    The certificate covers every row of norm at most ``plan.radius``, and the search tries such rows. With an
+    intercept all rows end in a constant 1, and the worst case of these rows may be smaller.
 
     Privacy
     -------
@@ -94,7 +94,7 @@ def audit_plan(
     at = check_positive(
         "epsilon",
         plan.epsilon if epsilon is None else epsilon,
-        way_out="Name one where the plan promises none." if epsilon is None else "",
+        way_out="Give an `epsilon` if the plan has none." if epsilon is None else "",
     )
     audit, pair = worst_pair(
         plan.loss,

@@ -51,7 +51,7 @@ def hockey_stick(
     sigma_eigenvalue: float | None = None,
     counts: ArrayLike | None = None,
 ) -> Audit:
-    r"""How well the whole publication tells a data set from the same with one record more.
+    r"""How well the whole publication tells a data set from the same data set with one more record.
 
     .. math:: H_\epsilon(P\|Q) = \int (p - e^\epsilon q)_+
               = \mathrm{E}_b\left[\delta_G\big(\epsilon - L(\hat\theta_b);\, \Delta(\hat\theta_b)\big)\right],
@@ -70,9 +70,9 @@ def hockey_stick(
     X, y
         Rows, of shape ``(n, 1)`` or ``(n, 2)``, and labels of the smaller data set; ``n`` may be zero.
     record, label
-        The record that the other data set holds besides.
+        The additional record of the larger data set.
     epsilon
-        Where to evaluate the divergence.
+        The epsilon at which to evaluate the divergence.
     sigma, l2
         Scale :math:`\sigma` of the noise in the objective and regularisation :math:`\lambda`.
     sigma_gradient, sigma_hessian, sigma_eigenvalue
@@ -85,12 +85,12 @@ def hockey_stick(
     The noise and the coefficients determine each other, so the integral is over the noise, whose law is
     known. Along the record's direction it is cut where the record's slope changes fast and where
     ``L = epsilon``; both directions use adaptive Gauss-Legendre quadrature. ``error`` is the
-    change under the last halving of the cells plus one part in a billion for rounding: an estimate, as a
-    rule much larger than the true error, not a proof.
+    change under the last halving of the cells plus one part in a billion for rounding. It is an estimate,
+    usually much larger than the true error, and not a proof.
 
     Privacy
     -------
-    Output is private where the rows are: it is computed from them without noise. Meant for made-up rows.
+    Output is private if the rows are: it is computed from them without noise. Use made-up rows.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def hockey_stick(
                 ("sigma_hessian", sigma_hessian),
                 ("sigma_eigenvalue", sigma_eigenvalue),
             ]
-            if scale is not None and scale != math.inf  # infinite noise is no release
+            if scale is not None and scale != math.inf  # a statistic with infinite noise is not released
         },
     )
     divergences = [

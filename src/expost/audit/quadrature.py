@@ -1,6 +1,6 @@
-"""Many one-dimensional integrals at once, of functions with kinks and slivers whose places are not known.
+"""Many one-dimensional integrals at once, of functions with kinks and narrow peaks at unknown places.
 
-A cell is an interval in one column, and each column is an integral of its own.
+A cell is an interval in one column, and each column is a separate integral.
 """
 
 import math
@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def even_cells(reach: float, number: int, columns: int) -> Cells:
-    """Cells of one width over ``[-reach, reach]``, the same number in every column."""
+    """Cells of equal width over ``[-reach, reach]``, the same number in every column."""
     edges = np.linspace(-reach, reach, number + 1)
     column = np.repeat(np.arange(columns), number)
     return column, np.tile(edges[:-1], columns), np.tile(edges[1:], columns)
@@ -32,10 +32,10 @@ def even_cells(reach: float, number: int, columns: int) -> Cells:
 def cut(at: Callable[[Columns, FloatArray], tuple[FloatArray, ...]], cells: Cells) -> Cells:
     """Cut cells until slope and log-determinant change little in each, then at the roots of the excess.
 
-    With little regularisation a record passes from flat to steep within a sliver of the noise's range,
-    which even cells would step over. Its slope is monotone, and its log-determinant,
+    With little regularisation a record's slope goes from flat to steep within a very small part of the
+    noise's range, which cells of equal width would miss. Its slope is monotone, and its log-determinant,
     ``log(1 + curvature / l2)``, rises and falls once, so the ends of a cell show what is inside. ``at`` gives
-    the excess, whose sign makes the kinks, the shift, the slope and the log-determinant.
+    the excess, whose sign changes at the kinks, the shift, the slope and the log-determinant.
     """
     column, low, high = cells
     done: list[Cells] = []
@@ -69,7 +69,7 @@ def cut(at: Callable[[Columns, FloatArray], tuple[FloatArray, ...]], cells: Cell
 
 
 def _balanced(column: Columns, low: FloatArray, high: FloatArray) -> Cells:
-    """Cut cells next to much smaller ones: what made those small may lie before a wide cell's first node."""
+    """Cut cells next to much smaller ones: a change may continue before the wide cell's first node."""
     for _ in range(12):
         order = np.lexsort((low, column))
         column, low, high = column[order], low[order], high[order]

@@ -12,9 +12,9 @@ from expost.privacy.scales import NoiseScales
 
 @dataclass(frozen=True, eq=False)
 class ReleaseLaw:
-    """The release of one of two neighbours, in axes of which the first points along the record.
+    """The release of one of two neighbours, in coordinates whose first axis points along the record.
 
-    The record is the last row. ``counts`` says how often each row is in the data set at hand, and
+    The record is the last row. ``counts`` says how often each row is in this data set, and
     ``base_counts`` how often it is in the smaller of the two.
     """
 
@@ -47,7 +47,7 @@ class ReleaseLaw:
         pulls = slopes * self.counts
         gradient = pulls @ self.rows + self.l2 * theta + noise
         hessian = self._hessian(curvatures * self.counts)
-        # Many rows may cancel, in a slope or with each other, and the last digit of theta moves all.
+        # Many rows may cancel, in a slope or with each other, and an error in theta's last digit moves all.
         lengths = np.linalg.norm(self.rows, axis=1)
         rounding = (
             np.abs(pulls) @ lengths + min(self.loss.curve.max_slope, 1.0) * (self.counts @ lengths) / 16.0
@@ -80,7 +80,7 @@ class ReleaseLaw:
         .. math:: L = \pm\log(1 + \kappa\,x^\top H(D)^{-1}x) + \|\nabla\ell\|^2/2\sigma^2
                       \pm b\cdot\nabla\ell/\sigma^2
 
-        with a plus where the data set that met the noise :math:`b` holds the record.
+        with a plus where the data set that the noise :math:`b` was added to holds the record.
         """
         sign = 1.0 if self.counts[-1] else -1.0
         length = self.rows[-1, 0]
@@ -93,7 +93,7 @@ class ReleaseLaw:
         ratio += gradient * (gradient / 2.0 + sign * noise[:, 0]) / self.sigma**2
         shift = replace(self.scales, sigma_eigenvalue=None).shift(gradient, curvature)
         if self.scales.sigma_eigenvalue is not None:
-            # The eigenvalue's own change, where the certificate has only its bound.
+            # The exact change of the eigenvalue; the certificate uses a bound on it.
             grown = base + curvature[:, None, None] * (first_axis @ first_axis.T)
             rise = np.linalg.eigvalsh(grown)[:, 0] - np.linalg.eigvalsh(base)[:, 0]
             shift = np.hypot(shift, rise / self.scales.sigma_eigenvalue)

@@ -1,4 +1,4 @@
-"""The search for the neighbouring data sets that a publication tells apart best."""
+"""Search for the neighbouring data sets that a publication tells apart best."""
 
 import math
 from collections.abc import Iterator
@@ -51,11 +51,11 @@ def worst_pair(
 ) -> tuple[Audit, Pair]:
     """Search for the neighbours with the largest audited delta; :func:`hockey_stick` explains the scales.
 
-    Structured pairs come first: no other row, or a crowd of equal rows along or against the record. A
-    crowd of *short* rows is the strongest: rows of full norm stop pulling once they are fitted, while
-    short ones pull with nearly constant force and add hardly any curvature, so that they can hold the
-    coefficients wherever the record gives most away. Then follow ``trials`` random pairs of at most eight
-    distinct rows, every other one a variation of the best so far.
+    Structured pairs come first: no other row, or many equal rows along or against the record. Many *short*
+    rows are the worst: rows of full norm stop pulling once they are fitted, while short ones pull with
+    nearly constant force and add hardly any curvature, so that they can hold the coefficients wherever the
+    record reveals most. Then follow ``trials`` random pairs of at most eight distinct rows, every other one
+    a variation of the best so far.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def worst_pair(
     epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue
         As for :func:`hockey_stick`.
     dimension
-        The number of coefficients, 1 or 2. Two take seconds a pair, one takes hundredths.
+        The number of coefficients, 1 or 2. One pair takes seconds with two and hundredths of a second with
+        one.
     trials
         How many random pairs to try.
     random_state
@@ -122,7 +123,7 @@ def _structured_pairs(
     loss: Loss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
 ) -> Iterator[Pair]:
     record = norm * np.eye(dimension)[0]
-    # Very short rows pull with about half the largest slope each; the pull that counts is that of the noise.
+    # Very short rows pull with about half the largest slope each; their total pull has the size of the noise.
     pull = 1e-3 * norm * min(loss.curve.max_slope, 1e3) / 2.0
     forces = np.ceil(sigma * np.arange(0.5, 10.0, 0.5) / pull)
     crowds = [*product((0.1, 1.0), (1.0, 10.0, 1e3, 1e6)), *product((1e-3,), forces)]
