@@ -1,1 +1,1 @@
-"""Records on their way in: what is declared about them, where they lie, and how they become rows."""
+"""Records: their declared domain, their tables and files, and their encoding as rows."""

@@ -1,4 +1,4 @@
-"""The design matrix as the mechanism sees it: finite rows inside the declared ball, intercept included."""
+"""The design matrix: finite rows inside the declared ball, with the intercept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ class Design:
 
     Privacy
     -------
-    Scaling is part of the mechanism: it is silent and it never depends on other rows. The rows are private;
+    Scaling is part of the mechanism: it prints nothing and never depends on other rows. The rows are private;
     ``dimension`` and ``radius`` are public. Scales are rounded down, so that no encoded row is longer than
     ``radius`` whatever the rounding of its norm.
     """
@@ -40,7 +40,7 @@ class Design:
         self._table = table
 
     def scan(self) -> None:
-        """Look at every row once, to refuse NaN and infinity before anything is done with the table."""
+        """Read every row once and raise DomainError for NaN or infinity, before the table is used."""
 
         def work(slices: list[slice]) -> None:
             for block in slices:
@@ -51,8 +51,8 @@ class Design:
     def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
         """Encoded rows, block by block, in a buffer that the next block overwrites.
 
-        Every pass checks and scales what it reads: the table is the caller's memory, and rows that changed
-        since the last pass must not leave the ball.
+        Every pass checks and scales what it reads: the caller can change the table in memory, and rows that
+        changed since the last pass must stay inside the ball.
         """
         longest = max((block.stop - block.start for block in slices), default=0)
         buffer = np.ones((longest, self.dimension))
@@ -68,11 +68,11 @@ class Design:
             yield block, rows
 
     def _scales_of(self, raw: NDArray[Any]) -> FloatArray:
-        # Above every rounding error of the norm and of the product, so that scaled rows stay inside the ball.
+        # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
         margin = 1.0 + (self.dimension + 8) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
             ratios: FloatArray = self.norm / (_lengths(raw) * margin)
-        # A ratio this small has lost digits to underflow; the row goes to the centre of the ball.
+        # A ratio this small has lost digits to underflow; the row becomes zero.
         ratios[ratios < 1e-290] = 0.0
         return np.minimum(1.0, ratios)
 
@@ -92,5 +92,5 @@ def _lengths(rows: NDArray[Any]) -> FloatArray:
     largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
     scaled = rows / largest[:, None]
     share: FloatArray = np.sqrt(np.vecdot(scaled, scaled))
-    with np.errstate(over="ignore"):  # a row too long even for that is scaled to nothing
+    with np.errstate(over="ignore"):  # a row that is still too long is scaled to zero
         return largest * share

@@ -1,4 +1,4 @@
-"""Domain: what is publicly known about a record, and the one encoding that follows from it."""
+"""What is publicly known about a record, and the encoding that follows from it."""
 
 import math
 import tomllib
@@ -14,15 +14,15 @@ from expost._common.typing import FloatArray
 from expost.data.features import ClassLabel, Feature, Label, NumberLabel
 from expost.exceptions import DomainError
 
-# What a skeleton of a domain file holds in place of everything that must be declared and not learnt.
+# What a skeleton of a domain file holds in place of each value that must be declared.
 PLACEHOLDER = "FILL IN"
 
 
 class Domain(FrozenModel):
-    """Everything that is publicly known about a record. Declared, never learnt from a table.
+    """What is publicly known about a record: declared, never learnt from a table.
 
-    One function of it, :meth:`encode`, turns records into rows, for the curator's table and for the reader's
-    single record, here and on the page.
+    :meth:`encode` turns records into rows, for the curator's table and for a reader's single record. The page
+    uses the same encoding.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Domain(FrozenModel):
 
     Privacy
     -------
-    Public. A refusal names a feature and what was declared about it, never a value, a row or a count.
+    Public. An error names a feature and what was declared about it, never a value, a row or a count.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Domain(FrozenModel):
         return [name for feature in self.features for name in feature.column_names]
 
     def encode(self, columns: Mapping[str, Any]) -> FloatArray:
-        """Records as rows of numbers: one documented function, here and on the page.
+        """Encode records as rows of numbers, as the page does.
 
         ``columns`` maps each feature's name to its values, all of one length.
         """
@@ -94,7 +94,7 @@ class Domain(FrozenModel):
         return rows
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
-        """A numeric outcome, clipped to its bounds and brought to the scale of the fit, [-1, 1]."""
+        """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
         if not isinstance(self.label, NumberLabel):
             return values
         low, high = self.label.low, self.label.high
@@ -102,20 +102,20 @@ class Domain(FrozenModel):
         return scaled
 
     def unscale_outcome(self, values: FloatArray) -> FloatArray:
-        """A prediction, brought back to the units of the outcome."""
+        """Map predictions back to the units of the outcome."""
         if not isinstance(self.label, NumberLabel):
             return values
         return self.label.low + 0.5 * (values + 1.0) * (self.label.high - self.label.low)
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read a domain file, or refuse it in one sentence."""
+        """Read a domain file, or raise DomainError."""
         try:
             content = tomllib.loads(text)
             _check_filled(content)
             return cls.model_validate(content)
         except RecursionError:
-            raise DomainError("the domain file is nested too deeply to be one.") from None
+            raise DomainError("the domain file is nested too deeply.") from None
         except tomllib.TOMLDecodeError as error:
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
@@ -126,7 +126,7 @@ class Domain(FrozenModel):
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:
-    """Refuse a skeleton in which something is still to be declared."""
+    """Raise DomainError if the file still has a placeholder."""
     features = content.get("features")
     for part in [*(features if isinstance(features, list) else []), content.get("label")]:
         for key, value in part.items() if isinstance(part, Mapping) else ():

@@ -1,4 +1,4 @@
-"""Domain files: a skeleton to fill in, and a domain as the file that declares it."""
+"""Write domain files: a skeleton to fill in, or the file that declares a given domain."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _OPENING = f"""\
 # A missing value is refused unless the feature says what it counts as: missing = 40.0 (or "north", or true).
 # Delete the features that the model should not use. Order does not matter; other columns are ignored.
 # Optional, on a line before the first feature: norm = 2.0 caps the length of an encoded record. Longer
-# ones are scaled down to it, which buys less noise; without it nothing is scaled.
+# ones are scaled down to it, and less noise is needed; without it nothing is scaled.
 """
 
 _FEATURES = {
@@ -39,7 +39,7 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
     Parameters
     ----------
     kinds
-        Each column's name and its kind where a schema tells it; columns of unknown kind start as numbers.
+        Each column's name and its kind, if a schema states it; columns of unknown kind start as numbers.
     label
         The outcome; by default the last column.
 
@@ -103,5 +103,5 @@ def _list(texts: tuple[str, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a TOML string, but for one character that TOML wants escaped.
+    # A JSON string is a TOML string, except for one character that TOML wants escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Records as the mechanism sees them: opened, scaled into the ball, and labelled, in one step."""
+"""Encode records for the mechanism: rows scaled into the ball, and labels that the loss accepts."""
 
 import warnings
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from expost.privacy.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Encoded rows with the labels that the loss takes; as private as the records."""
+    """Encoded rows with labels that the loss accepts; as private as the records."""
 
     design: Design
     labels: FloatArray
@@ -55,7 +55,7 @@ def encode_records(
 
     Privacy
     -------
-    The result is as private as the records. A refusal names declared values only: never a row, a value
+    The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
     design = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
@@ -88,14 +88,14 @@ def with_labels(
     classes: Sequence[Any] | NDArray[Any] | None,
     domain: Domain | None = None,
 ) -> Encoded:
-    """Encoded rows together with their labels, encoded for the plan's loss."""
+    """Add labels, encoded for the plan's loss, to encoded rows."""
     return Encoded(
         design, encode_labels(y, loss=plan.loss, classes=classes, rows=design.n_rows, domain=domain)
     )
 
 
 def one_label_per_row(y: Any) -> NDArray[Any]:
-    """Labels as a vector, refused without a word about their values."""
+    """Return labels as a vector; errors say nothing about their values."""
     if y is None:
         raise DomainError("this estimator requires y to be passed, but the target y is None.")
     try:
@@ -125,11 +125,11 @@ def encode_labels(
     """Turn the labels of ``rows`` records into the numbers that the loss accepts.
 
     With ``classes``, the first becomes the loss's first label and the second its second. A numeric outcome
-    that a domain declares is clipped and scaled as it says.
+    that a domain declares is clipped and scaled by the domain.
 
     Privacy
     -------
-    A refusal names the declared classes or the loss's label set, never a label that was found nor a count.
+    An error names the declared classes or the loss's label set, never a label of the table or a count.
     """
     labels = one_label_per_row(y)
     if len(labels) != rows:

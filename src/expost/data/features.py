@@ -35,7 +35,7 @@ class Number(FrozenModel):
     high: float
     scale: Literal["symmetric", "unit"] = "symmetric"
     missing: float | None = None
-    """What a missing value counts as; where this is null a missing value is refused."""
+    """What a missing value counts as; if this is None, a missing value is an error."""
 
     columns: ClassVar[int] = 1
 
@@ -63,7 +63,7 @@ class Category(FrozenModel):
     kind: Literal["category"] = "category"
     categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
     missing: str | None = None
-    """The category that a missing value counts as; where this is null a missing value is refused."""
+    """The category that a missing value counts as; if this is None, a missing value is an error."""
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -100,7 +100,7 @@ class YesNo(FrozenModel):
     name: Text
     kind: Literal["yes_no"] = "yes_no"
     missing: bool | None = None
-    """What a missing value counts as; where this is null a missing value is refused."""
+    """What a missing value counts as; if this is None, a missing value is an error."""
 
     columns: ClassVar[int] = 1
     _words: ClassVar[Mapping[str, float]] = {

@@ -1,4 +1,4 @@
-"""Tables in files: CSV with what comes with Python, Parquet where pyarrow is installed."""
+"""Read tables from files: CSV with the standard library, Parquet if pyarrow is installed."""
 
 import csv
 from pathlib import Path
@@ -10,18 +10,18 @@ from expost.data.records import Columns
 from expost.exceptions import FileError
 
 PARQUET = (".parquet", ".pq")
-_NOT_CSV = "the table is not valid CSV in UTF-8; save it anew as CSV or Parquet."
+_NOT_CSV = "the table is not valid CSV in UTF-8; save it again as CSV or Parquet."
 
 
 def read_columns(path: Path) -> Columns:
     """Read a table by its suffix: CSV as texts, Parquet with the types of its schema.
 
-    A CSV file has a line of names first, is in UTF-8 and has as many cells in every line. Its cells stay
+    A CSV file is in UTF-8, starts with a line of names and has as many cells in every line. Its cells stay
     texts; the domain says which of them are numbers, so that no type is ever guessed from values.
 
     Privacy
     -------
-    The result is private. A refusal names neither row nor value nor count.
+    The result is private. An error names no row, value or count.
     """
     if _is_parquet(path):
         table = _read_parquet("table", path)
@@ -44,7 +44,7 @@ def read_columns(path: Path) -> Columns:
 
 
 def read_kinds(path: Path) -> dict[str, str | None]:
-    """The columns of a table and the kind of each, as far as the names' line or the schema tells; public.
+    """The columns of a table and their kinds, from the line of names or the schema; public.
 
     A CSV file has no schema, so its kinds are None. No value is read.
     """
@@ -53,7 +53,7 @@ def read_kinds(path: Path) -> dict[str, str | None]:
         _check_names(schema.names)
         return {field.name: _kind(field.type) for field in schema}
     try:
-        # What follows the first line is read ahead, and must not matter.
+        # Python reads ahead of the first line. Bytes there that are not UTF-8 must not cause an error.
         with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             names = _header(csv.reader(file, strict=True))
         "".join(names).encode()
@@ -66,7 +66,7 @@ def _is_parquet(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix not in (".csv", *PARQUET):
         raise FileError(f"a table must be a .csv or .parquet file; got {path.name!r}.")
-    with open(path, "rb"):  # a missing file or a folder is refused in the system's words, not a library's
+    with open(path, "rb"):  # for a missing file or a folder, raise the system's error and not pyarrow's
         return suffix in PARQUET
 
 
@@ -84,16 +84,16 @@ def _check_names(names: list[str]) -> None:
 
 
 def _read_parquet(what: str, path: Path) -> Any:
-    """The table or the schema of a Parquet file; a refusal quotes nothing of the file."""
+    """The table or the schema of a Parquet file; an error quotes nothing of the file."""
     parquet = pyarrow_parquet()
     try:
         return getattr(parquet, f"read_{what}")(path)
     except (ValueError, OSError):
-        raise FileError("the table is not valid Parquet; save it anew as Parquet or CSV.") from None
+        raise FileError("the table is not valid Parquet; save it again as Parquet or CSV.") from None
 
 
 def pyarrow_parquet() -> Any:
-    """The module that reads and writes Parquet, or the sentence that says how to get it."""
+    """The module that reads and writes Parquet; if it is missing, the error says how to install it."""
     try:
         from pyarrow import parquet
     except ImportError:

@@ -1,4 +1,4 @@
-"""The columns of a file as features and outcome."""
+"""Split the columns of a file into features and outcome."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ def select_columns(
     feature_names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> tuple[Any, NDArray[Any]]:
-    """Features and outcome, as a fit and :meth:`expost.Publication.bounds` take them.
+    """Select features and outcome, as a fit and :meth:`expost.Publication.bounds` take them.
 
     A domain names the columns. Without one the features are taken by ``feature_names``, or else in the order
-    of the file, and the outcome from the one other column, or else the last.
+    of the file. The outcome is then the only other column, or else the last.
 
     Privacy
     -------
-    As private as the records. A refusal names a column that was declared and nothing else.
+    As private as the records. An error names a declared column and nothing else.
     """
     if domain is not None:
         return _select_declared(columns, domain)
@@ -54,7 +54,7 @@ def _select_declared(columns: Columns, domain: Domain) -> tuple[Columns, NDArray
 
 
 def _as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
-    """The classes behind texts: they may be numbers or booleans, and 1 may be written 1.0."""
+    """Turn texts into classes, which may be numbers or booleans; 1 may be written 1.0."""
     spelled = as_texts(np.array(classes, dtype=object))
     by_text = dict(zip(spelled, classes, strict=True))
     by_number = {float(label): label for label in classes if not isinstance(label, str | bool)}

@@ -15,7 +15,7 @@ from expost.exceptions import DomainError
 
 
 class Table(ABC):
-    """Rows of numbers that are read in blocks and never copied whole.
+    """Rows of numbers that are read in blocks; the table is never copied as a whole.
 
     Privacy
     -------
@@ -27,7 +27,7 @@ class Table(ABC):
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view wherever one exists."""
+        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view if possible."""
 
 
 class ArrayTable(Table):
@@ -59,14 +59,14 @@ class FrameTable(Table):
         self.n_rows, self.n_features = self._frame.shape
 
     def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """The rows of the block, brought together from the columns."""
+        """The rows of the block, collected from the columns."""
         block: NDArray[Any] | None = None
         with suppress(Exception):  # each library has its own errors, and some quote cells
             cells: NDArray[Any] = self._frame[start:stop].to_numpy()
             block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
         if block is None:
             raise DomainError(
-                "`X` must hold numbers only; convert its columns to floats, missing cells filled."
+                "`X` must hold numbers only; convert its columns to floats and fill missing cells."
             )
         return block
 
@@ -75,7 +75,7 @@ class EncodedTable(Table):
     """Raw records, encoded by their domain one block at a time.
 
     A frame, or a mapping from names to columns of one length, with a column for every feature of the
-    domain, in any order and among any others.
+    domain. The order does not matter, and other columns are ignored.
     """
 
     def __init__(self, frame: Any, domain: Domain) -> None:
@@ -116,8 +116,8 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     Raises
     ------
     DomainError
-        If there are no rows or columns, or something that is not a number. The message names neither row
-        nor value nor count.
+        If there are no rows or columns, or something that is not a number. The message names no row, value
+        or count.
     """
     table: Table
     if domain is not None:
@@ -143,9 +143,9 @@ def _as_matrix(X: Any) -> NDArray[Any]:
             X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
         )
     except (ValueError, OverflowError) as error:
-        # The checker quotes cells, whole arrays and their shapes: private values must not reach a log.
+        # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
         reason = _public_reason(str(error))
-    if matrix is None:  # raised here, so that the checker's error is not attached to ours
+    if matrix is None:  # raised here, so that scikit-learn's error is not attached to ours
         raise DomainError(reason)
     if matrix.dtype.kind not in "fiub":
         raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")

@@ -1,4 +1,4 @@
-"""Cells as numbers and texts, with what counts as missing."""
+"""Convert cells to numbers and texts, and find the missing ones."""
 
 import math
 from contextlib import suppress
@@ -12,7 +12,7 @@ from expost.exceptions import DomainError
 
 
 def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
-    """Numbers, with NaN for what is missing: an empty cell, or null."""
+    """Convert cells to numbers; an empty cell or null becomes NaN."""
     numbers: FloatArray | None = None
     if values.dtype.kind in "fiub":
         numbers = values.astype(np.float64)
@@ -27,7 +27,7 @@ def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
 
 
 def filled_texts(values: NDArray[Any], name: str, missing: str | None) -> NDArray[Any]:
-    """Texts, with the declared default for what is missing."""
+    """Convert cells to texts; a missing cell becomes the declared default."""
     return np.array(
         [default_of(name, missing) if _missing(value) else _text(value) for value in values.tolist()],
         dtype=object,
@@ -35,26 +35,26 @@ def filled_texts(values: NDArray[Any], name: str, missing: str | None) -> NDArra
 
 
 def as_texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Labels as the texts that a domain declares; what is missing is no class."""
+    """Convert labels to texts, as a domain declares them; a missing label becomes an empty text."""
     return np.array(["" if _missing(value) else _text(value) for value in values.tolist()], dtype=object)
 
 
 def _text(value: Any) -> str:
-    # A whole number reads the same from a CSV file and from a column of floats.
+    # A whole number gives the same text from a CSV file and from a column of floats.
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _missing(value: Any) -> bool:
     if isinstance(value, str):
         return value == ""
-    # pandas' own marker compares to nothing, not even to itself.
+    # pandas' marker for a missing value is not equal even to itself.
     return (
         value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
     )
 
 
 def default_of(name: str, missing: Any) -> Any:
-    """What a missing value counts as, or the error for a feature that declares nothing."""
+    """Return what a missing value counts as; raise DomainError if the feature declares nothing."""
     if missing is None:
         raise DomainError(
             f"`{name}` is missing in a record and the domain declares no default. Declare `missing` for it, "
