@@ -70,10 +70,12 @@ def domain_file() -> str:
 
 def scale_by_bounds(X: FloatArray) -> FloatArray:
     """Map each feature from its public bounds to [-1, 1], then every row into the unit ball."""
-    upper = np.array([bounds[kind] for kind in range(3) for bounds in BOUNDS.values()])
-    centred = 2.0 * np.clip(X / upper, 0.0, 1.0) - 1.0
-    scaled: FloatArray = centred / np.sqrt(len(upper))
-    return scaled
+    domain = bundled_domain()
+    return domain.encode(_columns(X, domain)) / domain.row_norm
+
+
+def _columns(X: FloatArray, domain: Domain) -> dict[str, FloatArray]:
+    return {feature.name: X[:, place] for place, feature in enumerate(domain.features)}
 
 
 def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
@@ -85,7 +87,7 @@ def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
     """
     data = load_breast_cancer()
     domain = bundled_domain()
-    table = {feature.name: data.data[:, place] for place, feature in enumerate(domain.features)}
+    table = _columns(data.data, domain)
     labels = np.array(_CLASSES, dtype=object)[data.target]
     model = LogisticRegression(epsilon=epsilon, delta=delta, report="leverage", domain=domain)
     model.fit(table, labels)

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from expost._common.models import FrozenModel
 from expost._common.typing import FloatArray
-from expost.data.features import ClassLabel, Feature, Label, NumberLabel
+from expost.data.features import ClassLabel, Feature, Label, NumberLabel, share_of_range
 from expost.exceptions import DomainError
 
 # What a skeleton of a domain file holds in place of each value that must be declared.
@@ -97,9 +97,7 @@ class Domain(FrozenModel):
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
         if not isinstance(self.label, NumberLabel):
             return values
-        low, high = self.label.low, self.label.high
-        scaled: FloatArray = 2.0 * ((np.clip(values, low, high) - low) / (high - low)) - 1.0
-        return scaled
+        return 2.0 * share_of_range(self.label, values) - 1.0
 
     def unscale_outcome(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome."""

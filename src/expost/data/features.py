@@ -23,6 +23,12 @@ def _check_bounds(part: Bounded) -> Bounded:
     return part
 
 
+def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArray:
+    """Map ``[low, high]`` to [0, 1]; values beyond the bounds are clipped."""
+    share: FloatArray = (np.clip(values, part.low, part.high) - part.low) / (part.high - part.low)
+    return share
+
+
 class Number(FrozenModel):
     """A feature measured on a scale with public bounds; values beyond them are clipped.
 
@@ -47,7 +53,7 @@ class Number(FrozenModel):
         gone = np.isnan(numbers)
         if gone.any():
             numbers = np.where(gone, default_of(self.name, self.missing), numbers)
-        share = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
+        share = share_of_range(self, numbers)
         out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
     @property
