@@ -1,4 +1,4 @@
-"""Estimators with the scikit-learn surface."""
+"""Estimators with scikit-learn's interface."""
 
 from expost.estimators.hinge import SmoothedHingeClassifier as SmoothedHingeClassifier
 from expost.estimators.linear import LinearRegression as LinearRegression

@@ -1,4 +1,4 @@
-"""What all estimators share: fitting, the publication, and exact losses afterwards."""
+"""The base class of the estimators: fitting, the publication, and exact losses afterwards."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ from expost.publication import Publication
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A generalised linear model released by objective perturbation.
 
-    Fitted attributes are public but for one, which is dropped on pickling and copying: the private part that
-    exact losses are computed from.
+    All fitted attributes are public except one: the private part that exact losses are computed from. It is
+    dropped on pickling and copying.
     """
 
     epsilon: float
@@ -51,7 +51,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     @abstractmethod
     def _set_classes(self, y: Any) -> None:
-        """Store the declared classes, or those of ``y``, where there are any."""
+        """Store the declared classes, or those of ``y``, if there are any."""
 
     @abstractmethod
     def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
@@ -70,10 +70,10 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
         Privacy
         -------
-        Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, but for
-        the private part that never leaves memory.
+        Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
+        for the private part, which never leaves memory.
         """
-        # Everything that can be refused is refused before any noise is drawn.
+        # All checks come before any noise is drawn.
         plan = self._make_plan()
         design = encode_rows(X, plan, domain=self.domain)
         self._set_classes(y)
@@ -96,7 +96,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 domain=self.domain,
             )
         except PublicationError as error:
-            # The budget is spent, so the model stays. Only the sentence: an error would hold on to the rows.
+            # The budget is spent, so keep the model. Store only the message: the error refers to the rows.
             self._publication = str(error)
         return self
 
@@ -107,11 +107,11 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Raises
         ------
         PublicationError
-            If a reader could not understand it, for instance with a regulariser of one's own.
+            If a reader could not understand it, for instance with the user's own regulariser.
 
         Privacy
         -------
-        Public; its noise is paid for by ``plan_``.
+        Public; the budget of ``plan_`` covers it.
         """
         check_is_fitted(self)
         if isinstance(self._publication, str):
@@ -151,7 +151,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         if private is None:
             raise PrivateStateError(
                 "exact losses need the private part of the fit, which is dropped when an estimator is "
-                "pickled or copied; call `ex_post_losses` on the object that was fitted, where it was fitted."
+                "pickled or copied; call `ex_post_losses` on the fitted object itself, in the same process."
             )
         records = self._with_labels(self._encode_rows(X), y, self.plan_)
         terms = ex_post_terms(private, records.design, records.labels, self.plan_.loss, member=member)

@@ -1,4 +1,4 @@
-"""What the binary classifiers share: their classes."""
+"""The base class of the binary classifiers."""
 
 import warnings
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def _declared(classes: Sequence[Any]) -> NDArray[Any]:
 
 
 def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """What kind of target the labels are, and which there are; the checker's own errors would quote them."""
+    """The kind of target and its labels; scikit-learn's own errors would quote labels."""
     try:
         return type_of_target(labels, input_name="y"), np.unique(labels)
     except (TypeError, ValueError):

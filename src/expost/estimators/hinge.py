@@ -1,4 +1,4 @@
-"""A private support vector machine, smooth enough to be exact about."""
+"""A private support vector machine with the smoothed hinge loss."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +19,9 @@ class SmoothedHingeClassifier(BinaryClassifier):
     epsilon, delta, norm, l2, fit_intercept, report, split
         As in :class:`expost.LogisticRegression`.
     classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
-        As there.
+        As in :class:`expost.LogisticRegression`.
     regularizer, domain, random_state
-        As there.
+        As in :class:`expost.LogisticRegression`.
 
     Attributes
     ----------

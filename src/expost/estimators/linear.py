@@ -20,15 +20,15 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     ----------
     loss
         ``"pseudo_huber"`` has a bounded slope and so a worst-case guarantee. ``"squared"`` has none at any
-        noise scale: it requires ``sigma`` and ``l2``, and ``plan_.epsilon`` is infinite; the
-        exact losses after the fact exist all the same.
+        noise scale: it requires ``sigma`` and ``l2``, and ``plan_.epsilon`` is infinite. Exact losses after
+        the fact still exist.
     threshold
         Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
     epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
     sigma_gradient, sigma_hessian, sigma_eigenvalue, regularizer, domain, random_state
-        As there.
+        As in :class:`expost.LogisticRegression`.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # The check of the score fits 200 rows; a budget of epsilon = 1 does not buy it an R² above one half.
+        # scikit-learn's check of the score fits 200 rows; at epsilon = 1 their R² stays below one half.
         tags.regressor_tags.poor_score = True
         return tags
 

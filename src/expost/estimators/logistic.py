@@ -33,7 +33,7 @@ class LogisticRegression(BinaryClassifier):
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     report
         What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
-        ``"dependent"`` a noisy gradient too, ``"adaptive"`` the Hessian's smallest eigenvalue too.
+        ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
     split
         How the budget is divided between the model and the report, see :func:`expost.calibrate`.
     classes
@@ -75,7 +75,7 @@ class LogisticRegression(BinaryClassifier):
     >>> model = expost.LogisticRegression(epsilon=1.0, delta=1e-6, norm=1.0, classes=[0, 1]).fit(X, y)
     >>> model.score(X, y)
     1.0
-    >>> losses = model.ex_post_losses(X, y)  # for the curator's eyes only
+    >>> losses = model.ex_post_losses(X, y)  # only the curator may see them
     >>> bool(losses.max() < model.plan_.epsilon)
     True
     """
@@ -122,7 +122,7 @@ class LogisticRegression(BinaryClassifier):
         return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """The logarithm of ``predict_proba``, finite however sure the model is."""
+        """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
 
     def _make_loss(self) -> Loss:
