@@ -9,6 +9,6 @@ from expost.cli.losses import losses as _losses
 from expost.cli.page import page as _page
 from expost.cli.plan import plan as _plan
 
-# In the order in which they are needed.
+# In the order in which a user needs them.
 for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page):
     app.command()(_command)

@@ -29,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def report_errors(command: Command) -> Command:
-    """Turn what can go wrong into one sentence on standard error and exit status 1."""
+    """Report errors as one sentence on standard error, with exit status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -40,9 +40,9 @@ def report_errors(command: Command) -> Command:
         except OSError as error:
             sentence = _about_file(error)
         except MemoryError:
-            sentence = "there is not enough memory for this table; nothing half-written was left behind."
+            sentence = "there is not enough memory for this table; no partial file was left behind."
         except KeyboardInterrupt:
-            sentence = "stopped before the end; nothing half-written was left behind."
+            sentence = "stopped before the end; no partial file was left behind."
         else:
             return
         say(f"[bold red]expost:[/bold red] {escape(sentence)}", to=error_console)
@@ -57,26 +57,26 @@ def _about_file(error: OSError) -> str:
         return f"there is no file{where}. Check the name and the folder."
     if isinstance(error, IsADirectoryError):
         return f"cannot use{where}: it is a folder. Name a file."
-    return f"cannot use{where}: {error.strerror or error}. Choose another place, or make room there."
+    return f"cannot use{where}: {error.strerror or error}. Choose another place, or free some space there."
 
 
 def say(text: str, *, to: Console = console) -> None:
-    """Print a line as it is: not broken at the terminal's width, numbers not coloured."""
+    """Print a line without breaking it at the terminal's width and without colouring numbers."""
     to.print(text, highlight=False, soft_wrap=True)
 
 
 def warn(sentence: str) -> None:
-    """Print a warning on standard error; the command goes on."""
+    """Print a warning on standard error; the command continues."""
     say(f"[bold yellow]expost, warning:[/bold yellow] {escape(sentence)}", to=error_console)
 
 
 def output_console(as_json: bool) -> Console:
-    """The console for people: standard error where standard output is for JSON."""
+    """The console for people: standard error if standard output is for JSON."""
     return error_console if as_json else console
 
 
 def print_json(content: Any) -> None:
-    """One JSON document on standard output; what is not finite is null."""
+    """Print one JSON document on standard output, with null for numbers that are not finite."""
     typer.echo(json.dumps(_finite(content), allow_nan=False, ensure_ascii=False, indent=2))
 
 

@@ -33,7 +33,7 @@ def bounds(
     records: Annotated[
         Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")
     ],
-    confidence: Annotated[float, typer.Option(help="How sure the bounds are to be.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="How sure the bounds should be.")] = 0.95,
     member: Annotated[
         Member, typer.Option(help="Whether the records were in the table that was fitted.")
     ] = Member.UNKNOWN,
@@ -41,16 +41,16 @@ def bounds(
         str | None,
         typer.Option(
             metavar="all|N",
-            help="Bounds that hold together: for N records fixed in advance, or for all there could be, one "
-            "chosen after seeing the publication included.",
+            help="Bounds that hold together: for N records fixed in advance, or for all possible records, "
+            "even one chosen after seeing the publication.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
-    Nothing is sent anywhere and nothing about anyone else is revealed. Several publications: the totals add
-    up, and the confidence is shared among them so that it holds for the sum.
+    Nothing is sent anywhere and nothing about anyone else is revealed. With several publications, the totals
+    are added up, and the confidence is shared among them so that it holds for the sum.
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
@@ -75,7 +75,7 @@ def bounds(
                 feature_names=publication.feature_names,
                 classes=publication.classes,
             )
-            # Each may fail with its share, so that together they fail with no more than was asked for.
+            # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
             level = 1.0 - failure / len(read)
             every.append(
                 publication.bounds(X, y, confidence=level, member=_MEMBER[member], simultaneous=scope)
@@ -104,7 +104,7 @@ def bounds(
 def _words(scope: int | str | None) -> str:
     if scope is None:
         return "for a record fixed before the publication"
-    return "for every record there could be at once" if scope == "all" else f"for {scope} records at once"
+    return "for all possible records at once" if scope == "all" else f"for {scope} records at once"
 
 
 def _scope(simultaneous: str | None) -> int | str | None:

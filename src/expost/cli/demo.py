@@ -42,7 +42,7 @@ def demo(
 
 
 def _publish(out: Path, shown: "Demonstration") -> dict[Path, str]:
-    """Write what is public, and say what each file is."""
+    """Write the public files and return a description of each."""
     from expost._common.files import atomic_write
     from expost.cli.demonstration import domain_file
     from expost.cli.page import write_page
@@ -59,7 +59,7 @@ def _publish(out: Path, shown: "Demonstration") -> dict[Path, str]:
 
 
 def _keep(folder: Path, shown: "Demonstration") -> dict[Path, str]:
-    """Write what the curator keeps, and say what each file is."""
+    """Write the curator's files and return a description of each."""
     from expost.cli import figures
     from expost.cli.demonstration import write_table
     from expost.cli.private_files import write_losses

@@ -1,4 +1,4 @@
-"""The demonstration's data, from scikit-learn, with bounds written down by hand."""
+"""The demonstration's data, from scikit-learn, with bounds set by hand."""
 
 import csv
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from expost.data.features import ClassLabel, Number
 from expost.estimators import LogisticRegression
 
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
-# numbers written down from what the quantities are, not computed from the table. Lower bounds are all zero.
+# numbers chosen from what the quantities are, not computed from the table. Lower bounds are all zero.
 BOUNDS = {
     "radius": (30.0, 3.0, 40.0),
     "texture": (40.0, 5.0, 50.0),
@@ -33,7 +33,7 @@ BOUNDS = {
 }
 
 
-# How the table calls the three figures that it has of each measurement.
+# The table's names for the three figures of each measurement.
 _FIGURES = ("mean {}", "{} error", "worst {}")
 _LABEL = "diagnosis"
 _CLASSES = ("malignant", "benign")

@@ -15,12 +15,12 @@ from expost.reports import Bounds
 
 # The most exposed people, as shares of everyone in the table.
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
-# More records than this fill a screen and tell nobody anything.
+# More records than this do not fit on a screen.
 MOST_RECORDS = 40
 
 
 def show_losses(losses: FloatArray, worst: float) -> Group:
-    """The exact losses as bars, and the most exposed beside the worst case; private."""
+    """The exact losses as bars, and the largest ones compared with the worst case; private."""
     return Group(histogram(losses), "", exposure(losses, worst))
 
 
@@ -40,12 +40,12 @@ def histogram(losses: FloatArray, bins: int = 12) -> Table:
 
 
 def exposure(losses: FloatArray, worst: float) -> Table:
-    """What the most exposed lost, by quantiles; private."""
+    """The quantiles of the losses compared with the worst case; private."""
     table = Table(title="The most exposed (private)", title_justify="left", box=None)
     table.add_column("people")
     table.add_column("lost at most", justify="right")
     table.add_column("of the promise", justify="right")
-    for share, loss in zip(QUANTILES, np.quantile(losses, QUANTILES, method="higher"), strict=True):
+    for share, loss in _quantiles(losses).items():
         who = {0.5: "half of them (median)", 1.0: "everyone"}.get(share, f"{share:.0%} of them")
         part = f"{loss / worst:.1%}" if np.isfinite(worst) else "no promise"
         table.add_row(who, f"{loss:.4f}", part)
@@ -53,9 +53,13 @@ def exposure(losses: FloatArray, worst: float) -> Table:
 
 
 def quantiles(losses: FloatArray) -> dict[str, float]:
-    """The same for machines; private."""
+    """The quantiles of the losses, for JSON; private."""
+    return {f"{share:g}": loss for share, loss in _quantiles(losses).items()}
+
+
+def _quantiles(losses: FloatArray) -> dict[float, float]:
     found = np.quantile(losses, QUANTILES, method="higher")
-    return {f"{share:g}": float(loss) for share, loss in zip(QUANTILES, found, strict=True)}
+    return dict(zip(QUANTILES, found.tolist(), strict=True))
 
 
 def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArray, promise: float) -> Table:

@@ -12,7 +12,7 @@ from expost.reports import Bounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, told apart by every kind of colour vision.
+# Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart.
 BLUE, SKY, ORANGE = "#0072B2", "#9AD0F0", "#D55E00"
 
 
@@ -26,7 +26,7 @@ def available() -> bool:
 
 
 def draw_losses(path: Path, losses: FloatArray, worst: float, *, title: str = "") -> None:
-    """The distribution of the exact losses beside the promised worst case; private."""
+    """Draw the distribution of the exact losses and the promised worst case; private."""
     figure, axes = _empty(title)
     top = 1.05 * max(worst, float(np.max(losses)))
     axes.hist(losses, bins=np.linspace(0.0, top, 85), color=BLUE, label="exact loss of each person")
@@ -41,7 +41,7 @@ def draw_losses(path: Path, losses: FloatArray, worst: float, *, title: str = ""
 def draw_intervals(
     path: Path, losses: FloatArray, bounds: Bounds, worst: float, confidence: float, *, title: str = ""
 ) -> None:
-    """Each person's exact loss within the interval that she can compute herself; private."""
+    """Draw each person's exact loss within the interval that she can compute herself; private."""
     order = np.argsort(bounds.upper)
     people = np.arange(1, len(order) + 1)
     figure, axes = _empty(title)

@@ -110,7 +110,7 @@ def fit(
 
 
 def _check_places(output: Path, losses: Path | None, *, force: bool) -> None:
-    """Refuse where the results could not be written, before a budget is spent on them."""
+    """Check that the results can be written, before a budget is spent on them."""
     from expost._common.files import check_writable
     from expost.cli.private_files import check_private
     from expost.exceptions import FileError
@@ -136,7 +136,7 @@ def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> 
 
 
 def _read(table: Path, domain: "Domain", plan: "Plan") -> "Encoded":
-    """The table as the mechanism sees it, with every record looked at once."""
+    """Read and encode the table, and check every record once."""
     from expost.data.encoding import encode_records
     from expost.data.files import read_columns
     from expost.data.records import select_columns

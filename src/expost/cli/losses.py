@@ -19,7 +19,7 @@ def losses(
     publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="What was published.")],
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="The very table that was fitted, .csv or .parquet; private."),
+        typer.Argument(metavar="TABLE", help="The table that was fitted, .csv or .parquet; private."),
     ],
     output: Annotated[
         Path | None,
@@ -31,9 +31,9 @@ def losses(
 ) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 
-    The noise that was drawn follows from the two, so it was never stored. Whether the table is the one that
-    was fitted cannot be known: with another one the figures mean nothing, and only gross mistakes are
-    noticed. Never publish the result, nor tell it to the person it is about.
+    The noise that was drawn follows from the two, so it was never stored. The command cannot know whether the
+    table is the one that was fitted. With another table the figures mean nothing, and only large differences
+    are noticed. Never publish the result, nor tell it to the person it is about.
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """

@@ -40,7 +40,7 @@ ReportOption = Annotated[
     Report,
     typer.Option(
         help="What is published beside the model so that people's bounds are tighter: nothing, a noisy "
-        "Hessian, a noisy gradient too, its smallest eigenvalue too."
+        "Hessian, also a noisy gradient, also the Hessian's smallest eigenvalue."
     ),
 ]
 L2 = Annotated[float | None, typer.Option(help="Regularisation of the sum; by default from public values.")]
@@ -55,10 +55,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document fo
 
 
 def read_domain(path: Path) -> "Domain":
-    """Read a domain file, or refuse it in one sentence."""
+    """Read a domain file, or raise DomainError."""
     from expost.data.domain import Domain
 
-    # A byte that is no text becomes a sign that TOML refuses in its own words.
+    # A byte that is not UTF-8 becomes a character that TOML rejects with an error of its own.
     return Domain.from_toml(path.read_text(encoding="utf-8-sig", errors="replace"))
 
 
@@ -72,7 +72,7 @@ def make_plan(
     split: float | None,
     loss: LossName | None,
 ) -> "Plan":
-    """The plan for a domain: public, and the same before the fit as in it."""
+    """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
     from expost.privacy.calibration import calibrate
 
@@ -97,7 +97,7 @@ def make_plan(
 
 
 def plan_fields(plan: "Plan") -> dict[str, Any]:
-    """A plan for machines, in the names that a publication uses."""
+    """The fields of a plan, for JSON, with the names that a publication uses."""
     from dataclasses import asdict
 
     return {

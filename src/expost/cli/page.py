@@ -34,7 +34,7 @@ def page(
 
 
 def write_page(path: Path, publications: "list[Publication]") -> None:
-    """Write the page of these publications, whole or not at all. Public."""
+    """Write the page of these publications atomically; public."""
     from expost._common.files import atomic_write
     from expost.page import render
 

@@ -1,4 +1,4 @@
-"""``expost plan``: what would be spent, before any data."""
+"""``expost plan``: what a fit would spend; no data is needed."""
 
 from expost.cli.base import console, print_json, report_errors
 from expost.cli.options import (

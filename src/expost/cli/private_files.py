@@ -13,7 +13,7 @@ COLUMN = "ex_post_loss"
 
 
 def check_private(path: Path) -> None:
-    """Refuse a name that does not say what the file is, before anything is computed for it.
+    """Check that the file's name says what it is, before anything is computed for it.
 
     "private" must be in the file's name or in that of its folder, so that nobody publishes it by mistake.
     """
@@ -30,7 +30,7 @@ def check_private(path: Path) -> None:
 
 
 def write_losses(path: Path, losses: Sequence[float]) -> None:
-    """Write a file of exact losses, marked PRIVATE, whole or not at all; rows in the table's order.
+    """Write a file of exact losses atomically, marked PRIVATE, with rows in the table's order.
 
     Privacy
     -------
