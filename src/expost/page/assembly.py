@@ -1,4 +1,4 @@
-"""One file out of templates, scripts, styles and numbers."""
+"""Build the page from templates, scripts, styles and numbers."""
 
 import base64
 import hashlib
@@ -20,13 +20,13 @@ MODULES = ("losses", "encoding", "csv", "bounds", "odds", "chart", "form", "resu
 
 
 def render(publications: Sequence[Published]) -> str:
-    """The page of one or more publications: one self-contained file that asks nobody for anything.
+    """Build the page of one or more publications: one self-contained file that makes no request.
 
     Parameters
     ----------
     publications
-        What the person may have been part of, each a :class:`expost.Publication`. Their totals are added up
-        and the confidence is shared among them.
+        The publications, each a :class:`expost.Publication`. Their totals are added up and the confidence is
+        shared among them.
 
     Raises
     ------
@@ -35,7 +35,8 @@ def render(publications: Sequence[Published]) -> str:
 
     Privacy
     -------
-    Public in, public out. What a person types stays on the page: it makes no request and stores nothing.
+    Input and output are public. What a person types stays on the page: it makes no request and stores
+    nothing.
 
     Examples
     --------
@@ -63,14 +64,14 @@ def render(publications: Sequence[Published]) -> str:
 
 
 def script() -> str:
-    """The modules as one script: what they import from each other is in its scope already."""
+    """Join the modules into one script, without their imports, because they share one scope."""
     parts = [_source(f"{name}.js") for name in MODULES]
     joined = "\n".join(re.sub(r"^export ", "", _without_imports(part), flags=re.MULTILINE) for part in parts)
     return f'(() => {{\n"use strict";\n{joined}}})();\n'
 
 
 def data_block(content: Mapping[str, Any]) -> str:
-    r"""JSON that no text in it can end or turn into markup.
+    r"""Write JSON in which no text can end the script element or become markup.
 
     Examples
     --------

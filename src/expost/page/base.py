@@ -1,4 +1,4 @@
-"""What the page reads of a publication, and nothing else."""
+"""The parts of a publication that the page reads."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -28,7 +28,7 @@ class Published(Protocol):
 
     @property
     def insecure(self) -> str | None:
-        """The sentence that voids the guarantee, where one does."""
+        """The sentence that voids the guarantee; None for a secure publication."""
 
     @property
     def sha256(self) -> str:

@@ -1,4 +1,4 @@
-"""The form: one field for everything that the publications on a page ask of a person."""
+"""The form of a page: one field for each question that its publications ask."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from expost.page.base import Published
 
 @dataclass(frozen=True)
 class Form:
-    """Fields shared by several publications, and where each of them finds its own."""
+    """The fields of all publications on a page, and which of them each publication uses."""
 
     fields: tuple[dict[str, Any], ...]
     features: tuple[tuple[int, ...], ...]
@@ -23,12 +23,12 @@ class Form:
 
     @classmethod
     def of(cls, publications: Sequence[Published]) -> "Form":
-        """Join the publications' questions: what has one name is asked once.
+        """Join the publications' questions; fields with the same name are asked once.
 
         Raises
         ------
         PublicationError
-            If two of them declare a field of one name differently: one answer could not serve both.
+            If two of them declare a field of the same name differently: one answer cannot serve both.
         """
         places: dict[tuple[str, str, int], int] = {}
         fields: list[dict[str, Any]] = []
@@ -47,7 +47,7 @@ class Form:
                 own.append(place)
             features.append(tuple(own[:-1]))
             outcomes.append(own[-1])
-        # The outcomes last, as in a table.
+        # Outcomes come last, as in a table.
         order = sorted(range(len(fields)), key=lambda place: fields[place]["role"] == "outcome")
         moved = {place: rank for rank, place in enumerate(order)}
         return cls(
@@ -58,12 +58,12 @@ class Form:
 
 
 def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[str, Any]]]:
-    """The fields of one publication, the outcome last, each with what identifies it on the page."""
+    """The fields of one publication, the outcome last, each with the key that identifies it on the page."""
     seen: Counter[tuple[str, str]] = Counter()
     for role, fields in (("feature", _features(publication)), ("outcome", [_outcome(publication)])):
         for field in fields:
             name = field["name"]
-            # Without a domain, names need not differ.
+            # Without a domain, several features may have the same name.
             yield (role, name, seen[role, name]), {"role": role} | field
             seen[role, name] += 1
 

@@ -1,4 +1,4 @@
-"""The page's numbers: everything that reading a publication takes and no record can change."""
+"""The page's numbers: everything about a publication that does not depend on the record."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -29,20 +29,20 @@ CONFIDENCES = {
 
 @dataclass(frozen=True)
 class Quantiles:
-    """How far noise reaches, at one confidence and in one scope; None for what is not released."""
+    """The quantiles of the noise, at one confidence and in one scope; None for what is not released."""
 
     noise: Factors
-    """The noise's own law, per unit of a row's Euclidean norm and of its entries' sum."""
+    """From the law of the noise, per unit of a row's Euclidean norm and of its entries' sum."""
     gradient: Factors | None
-    """The noisy gradient."""
+    """From the noisy gradient."""
     quarter_noise: Factors
     """The same two at the smaller share that they have in the total."""
     quarter_gradient: Factors | None
     cost: float | None
-    """The statistics' own cost."""
+    """For the cost of the statistics."""
     quarter_cost: float | None
     whole: float | None
-    """The publication as one Gaussian experiment."""
+    """For the publication as one Gaussian experiment."""
 
     @classmethod
     def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
@@ -65,14 +65,14 @@ class Quantiles:
 
 
 def payload(publications: Sequence[Published]) -> dict[str, Any]:
-    """Everything that the page knows, as JSON's types.
+    """All data of the page, in JSON's types.
 
-    Several publications share the failure probability: each is read at an equal part of it, so that their
-    totals hold together, and add up, at the confidence that was chosen.
+    Several publications share the failure probability: each gets an equal part of it, so that the sum of
+    their totals holds at the chosen confidence.
 
     Privacy
     -------
-    Public in, public out.
+    Input and output are public.
     """
     form = Form.of(publications)
     return {
@@ -115,7 +115,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
 
 
 def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
-    """One confidence level; bases that are not yet there are added to ``bases``."""
+    """The numbers of one confidence level; new bases are added to ``bases``."""
     determinant = TightReader(release, failure, Scope(None)).determinant
     simple = release.hessian is None and release.regularizer is None
     return {

@@ -1,4 +1,4 @@
-// Wires the page together: reads the numbers, listens to the form, shows the result.
+// Starts the page: reads the numbers, listens to the form, shows the result.
 
 import { read } from "./bounds.js";
 import { showDetails } from "./details.js";
@@ -27,7 +27,7 @@ function options() {
   };
 }
 
-// Which answers cannot be read, by the place of their field.
+// The answers that cannot be read, by the index of their field.
 function refusalsOf(fields, answers) {
   const refusals = new Map();
   fields.forEach((field, place) => {
@@ -86,7 +86,7 @@ function start(numbers) {
   });
   window.addEventListener("resize", update);
   update();
-  // For whoever wants to check the page's arithmetic from the console.
+  // So that anyone can check the page's arithmetic from the console.
   globalThis.expost = { numbers, read: (place, answers, chosen) => read(fields, publications[place], answers, chosen) };
 }
 

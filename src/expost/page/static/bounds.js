@@ -1,14 +1,14 @@
-// What a publication cost a record, as in expost.reports: the same terms in the same order.
+// What a publication cost a record, with the same terms in the same order as in expost.reports.
 
 import { encode } from "./encoding.js";
 import { derivatives } from "./losses.js";
 
-// Above every rounding error in adding up the terms, so that intervals err on the wide side.
+// Larger than every rounding error in adding up the terms, so that rounding only widens intervals.
 const SLACK = 1e-12;
 
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
-// What the bounds need to know of a record.
+// What the bounds need to know about a record.
 export function factsOf(fields, publication, answers) {
   const { row, label } = encode(fields, publication, answers);
   const [slope, curvature] = derivatives(publication.loss, dot(row, publication.coefficients), label);
@@ -36,7 +36,7 @@ function smallest(values, weights) {
   }, Infinity);
 }
 
-// The determinant term: what is known of the record's leverage.
+// Bounds on the determinant term, from what is known about the record's leverage.
 function determinant(publication, level, facts, member) {
   const sided = (small, large) => (member ? [small, large] : [-large, -small]);
   if (level.public === null) {
@@ -55,7 +55,7 @@ function determinant(publication, level, facts, member) {
 const reach = (facts, [norm, norm1]) =>
   norm1 === null ? facts.norm * norm : Math.min(facts.norm * norm, facts.norm1 * norm1);
 
-// The inner-product term: what is known of how the record lay to the noise.
+// Bounds on the inner product of the record's gradient with the noise.
 function innerProduct({ plan }, facts, noise, gradient, member) {
   const steepness = Math.abs(facts.slope);
   const width = (steepness * reach(facts, noise)) / plan.sigma;
@@ -66,7 +66,7 @@ function innerProduct({ plan }, facts, noise, gradient, member) {
   const low = Math.max(centre - narrow, -width);
   const high = Math.min(centre + narrow, width);
   if (low <= high) return [low, high];
-  // Only off the good event can the two intervals miss each other; then say the wider thing.
+  // The intervals are disjoint only where one of them has failed; then return one that covers both.
   return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
 }
 
@@ -104,7 +104,7 @@ function oneSide(publication, level, quantiles, facts, member) {
 }
 
 // The interval for the model, the report's cost and the total. `member` is null where it is not known;
-// `every` makes the figures hold for every record at once, one chosen after seeing the page included.
+// `every` makes the figures hold for every record at once, even one chosen after seeing the page.
 export function read(fields, publication, answers, { confidence, member, every }) {
   const facts = factsOf(fields, publication, answers);
   const level = publication.levels[confidence];

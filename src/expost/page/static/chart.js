@@ -1,4 +1,4 @@
-// Drawings as SVG, built from numbers and texts; nothing here is ever markup.
+// Drawings as SVG, built from numbers and texts, never from markup.
 
 const SPACE = "http://www.w3.org/2000/svg";
 
@@ -86,7 +86,7 @@ export function curveChart(points, here, width, description, name) {
   return drawing;
 }
 
-// A figure for each value of a category, the person's own one marked.
+// A bar for each value of a category, with the person's own marked.
 export function barChart(bars, own, width, description) {
   const [row, label] = [34, Math.min(180, width * 0.36)];
   const most = Math.max(...bars.map((bar) => bar.y), 1e-9);

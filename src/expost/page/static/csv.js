@@ -1,4 +1,4 @@
-// One line of a table, as spreadsheets write it: commas or semicolons or tabs, quotes doubled inside quotes.
+// Reads one line of a table as spreadsheets write it: commas, semicolons or tabs, quotes doubled inside quotes.
 
 export function splitLine(line) {
   const separator = [",", ";", "\t"].find((candidate) => outsideQuotes(line).includes(candidate)) ?? ",";

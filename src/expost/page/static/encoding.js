@@ -1,11 +1,11 @@
-// A record as the mechanism sees it, as in expost.domain, expost.labels and expost.design.
+// Encodes a record as expost.data.features, expost.data.encoding and expost.data.design do.
 // Answers are texts, one per field of the form; an empty one is missing.
 
 const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 const YES = new Set(["yes", "true", "1", "1.0", "y", "t"]);
 const NO = new Set(["no", "false", "0", "0.0", "n", "f"]);
 
-// What keeps a record from being read: which field, and a sentence for the person.
+// The error for an answer that cannot be read: its field, and a sentence for the person.
 export class Refusal extends Error {
   constructor(field, sentence, missing = false) {
     super(sentence);
@@ -26,7 +26,7 @@ function share(field, value) {
   return (clip(value, field.low, field.high) - field.low) / (field.high - field.low);
 }
 
-// The many spellings of yes and no as one; null for anything else.
+// Turns every accepted spelling into "yes" or "no"; null for anything else.
 export function yesOrNo(text) {
   const word = text.trim().toLowerCase();
   if (YES.has(word)) return "yes";

@@ -33,7 +33,7 @@ function control(field, id) {
   if (field.kind === "classes") return menu(id, field.classes);
   if (field.kind === "category") return menu(id, field.categories);
   if (field.kind === "yes_no") return menu(id, ["yes", "no"]);
-  // Not type="number": browsers hide from it what they cannot read, and the person could not be told.
+  // Not type="number": scripts cannot see text there that is not a number, so the page could not report it.
   return element("input", { id, name: id, type: "text", inputMode: "decimal", autocomplete: "off" });
 }
 
@@ -58,7 +58,7 @@ export class Form {
     return this.controls.map((control) => (control.tagName === "INPUT" ? control.value.trim() : control.value));
   }
 
-  // Shows the hints, and for each refused field the sentence that refuses it.
+  // Shows the hints, and for each refused answer the reason.
   explain(refusals) {
     this.fields.forEach((field, i) => {
       const sentence = refusals.get(i) ?? "";
@@ -75,7 +75,7 @@ export class Form {
     return value < field.low ? `Counted as ${field.low}.` : "";
   }
 
-  // Fills the form from one line of a table; returns the sentence that says how it went.
+  // Fills the form from one line of a table; returns a sentence about the result.
   paste(line) {
     const cells = splitLine(line);
     if (cells.length !== this.fields.length) {

@@ -1,6 +1,6 @@
-// Losses in words. Every rounding goes to the side that promises less.
+// Losses in words. Rounding never makes a promise stronger.
 
-// How sure someone can be who thought it 50:50 before.
+// How sure someone can be afterwards who thought it 50:50 before.
 export const sureness = (loss) => 1 / (1 + Math.exp(-loss));
 
 export function rounded(value, up = true) {
@@ -13,7 +13,7 @@ export function rounded(value, up = true) {
   return digits > 6 ? (whole / unit).toExponential(2) : (whole / unit).toFixed(digits);
 }
 
-// Thousands in groups, whatever the reader's locale, so that prints agree.
+// Thousands in groups, in the same way for every locale.
 export const grouped = (whole) => String(whole).replace(/\B(?=(\d{3})+$)/g, ",");
 
 // A probability of at least one half, as a percentage with more digits the closer it is to certainty.
@@ -73,7 +73,7 @@ const BESIDE = {
 
 export const beside = (publication) => BESIDE[publication.plan.report];
 
-// A small probability as people say it.
+// A small probability as "1 in N".
 export function chance(probability) {
   const among = Math.floor(1 / probability + 1e-9);
   return `1 in ${grouped(among)}`;

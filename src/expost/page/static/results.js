@@ -14,7 +14,7 @@ export const worstCase = (publications) =>
 
 export const widthOf = (place) => Math.max(280, Math.min(place.clientWidth || 640, 760));
 
-// A number that can be read exactly by machines and rounded by people.
+// A number shown rounded, with its exact value for machines.
 const exact = (value, up = true) => element("data", { value: String(value), textContent: rounded(value, up) });
 
 function figure(name, key, content, words) {
