@@ -76,5 +76,5 @@ def test_words_that_the_numbers_refute_are_not_written(tmp_path):
     path = tmp_path / quoted.SOURCES["utility"][0]
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(quoted.NumbersError, match="no longer say that the default beats DP-SGD"):
+    with pytest.raises(quoted.NumbersError, match="no longer show that the default beats DP-SGD"):
         quoted.fill("<!-- n:above-dpsgd --><!-- /n -->", tmp_path)

@@ -1,11 +1,11 @@
 """Write every measured figure of the README and the documents: ``python -m docs.quoted``.
 
-The figures come from the files of numbers that benchmarks and experiments leave behind, by way of marks that
-a reader does not see: ``<!-- numbers: NAME -->`` and ``<!-- /numbers -->`` on lines of their own around a
-table or a paragraph, ``<!-- n:NAME -->`` and ``<!-- /n -->`` around a few words. Each name is a function
-of one of the modules here, from one file to the text between its marks. Words that the numbers could refute
-are checked before they are written; if they are no longer true, nothing is written and somebody has to find
-better words.
+The figures come from the files of numbers that benchmarks and experiments write. They go between marks that a
+reader does not see: ``<!-- numbers: NAME -->`` and ``<!-- /numbers -->`` on separate lines around a table or
+a paragraph, ``<!-- n:NAME -->`` and ``<!-- /n -->`` around a few words. For each name, a function in one of
+the modules here turns one file of numbers into the text between the marks. It first checks every statement
+that the numbers could contradict. If one is no longer true, nothing is written, and the text has to be
+changed.
 """
 
 from docs.quoted import auditing, calibration, goe, paper

@@ -1,4 +1,4 @@
-"""The certificate: docs/auditing.md and docs/mathematics.md."""
+"""Passages about the certificate, in docs/auditing.md and docs/mathematics.md."""
 
 from docs.quoted.marks import Document, paragraph, passage, require, share, short, table
 
@@ -25,7 +25,7 @@ def strong_and_weak(document: Document) -> tuple[list[Document], Document]:
 
 
 def saved_noise(row: Document) -> str:
-    """How much less noise the worst data found would do with."""
+    """How much less noise would be enough for the worst data found."""
     return f"{1.0 - row['attaining_sigma'] / row['sigma']:.0%}"
 
 
@@ -47,20 +47,20 @@ def audit_regularisations(document: Document) -> str:
 
 @passage("audit-gap", "audit")
 def audit_gap(document: Document) -> str:
-    """Where the certificate is sharp, and what is missing where it is not."""
+    """Where the certificate is sharp, and how large the gap is elsewhere."""
     strong, weak = strong_and_weak(document)
     require(min(row["share"] for row in strong) > 0.999, "there is no gap with l2 = 5/ε")
     sharp = (
-        "With l2 = 5/ε there is no gap: what separates the two is the tolerance of the calibration. A crowd "
-        "of rows that lean the other way holds the coefficients where the record is steepest, and the "
-        "publication is then a Gaussian mechanism of its slope."
+        "With l2 = 5/ε there is no gap: the two differ only by the tolerance of the calibration. In the "
+        "worst data sets many other rows pull against the record and hold the coefficients where its slope "
+        "is largest. The publication is then a Gaussian mechanism that releases this slope."
     )
     gap = (
         f"At l2 = {weak['l2']:g} and ε = {weak['epsilon']:g} the worst data found stay a factor of "
-        f"{1.0 / weak['share']:.1f} below the certified δ. In noise that is little: with σ = "
+        f"{1.0 / weak['share']:.1f} below the certified δ. In terms of noise the gap is small: with σ = "
         f"{weak['attaining_sigma']:.2f} instead of {weak['sigma']:.2f}, {saved_noise(weak)} less, the worst "
-        f"data found would reach {short(document['delta'])}. The certificate lets a record choose its slope "
-        "anew for every noise; a real data set fixes one curve along which slope and noise move together."
+        f"data found would reach {short(document['delta'])}. The certificate takes the worst slope for each "
+        "value of the noise separately. In a real data set the noise determines the slope."
     )
     return f"{paragraph(sharp)}\n\n{paragraph(gap)}"
 
@@ -76,9 +76,9 @@ def audit_others(document: Document) -> str:
     require(all(abs(row["share"] - 0.5) < 0.005 for row in free), "a free sign costs a factor of 2")
     (saved,) = {saved_noise(row) for row in free}
     closing = (
-        "Where the label does not fix the sign of the slope, the certificate allows the sign to follow the "
-        f"noise, which counts both of its tails; the data found use one. That factor of 2 in δ is {saved} in "
-        "σ."
+        "Where the label does not fix the sign of the slope, the certificate allows the sign to depend on "
+        "the noise, and so counts both tails of the noise. The data found use only one. This factor of 2 in "
+        f"δ corresponds to {saved} in σ."
     )
     header = "loss | published beside the model | audited δ / certified δ"
     return f"{opening}\n\n{table(header, cells, left=2)}\n\n{paragraph(closing)}"
@@ -92,9 +92,9 @@ def audit_sharp(document: Document) -> str:
 
 @passage("audit-weak", "audit")
 def audit_weak(document: Document) -> str:
-    """The share with weak regularisation, and what it is in noise."""
+    """The share with weak regularisation, and the gap in terms of noise."""
     _, weak = strong_and_weak(document)
     return (
         f"At ε = {weak['epsilon']:g}, λ = {weak['l2']:g} the worst pair found reaches {weak['share']:.2f} of "
-        f"it, which is {saved_noise(weak)} in σ"
+        f"it, a gap of {saved_noise(weak)} in σ"
     )

@@ -1,4 +1,4 @@
-"""The largest eigenvalue: docs/goe.md."""
+"""Passages about the largest eigenvalue, in docs/goe.md."""
 
 from docs.quoted.marks import Document, paragraph, passage, require, table, together
 
@@ -9,7 +9,7 @@ def tracy_widom(document: Document) -> str:
     rows = document["tracy_widom"]
     require(
         all(row["tracy_widom_far"] > row["far"] for row in rows),
-        "Tracy–Widom errs on the private side far out",
+        "the Tracy–Widom quantile is too large in the upper tail",
     )
     cells = [
         [f"{row['d']}", f"{row['error']:.3f}"]
@@ -22,8 +22,9 @@ def tracy_widom(document: Document) -> str:
         "true sf there"
     )
     closing = (
-        "In the upper tail it errs on the private side at every dimension tried, at the price of a wider "
-        "margin. `python -m bench.goe` prints this table and draws the error."
+        "In the upper tail the Tracy–Widom quantile is too large at every dimension tried. That is safe for "
+        "privacy, but the margin is wider than needed. `python -m bench.goe` prints this table and draws the "
+        "error."
     )
     return f"{table(header, cells, left=0)}\n\n{paragraph(closing)}"
 

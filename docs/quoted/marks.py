@@ -30,7 +30,7 @@ SOURCES = {
 }
 BLOCK = re.compile(r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- /numbers -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- n:([\w-]+) -->)(.*?)(<!-- /n -->)", re.DOTALL)
-# The pages have no other comments, so one that is misspelt is found too.
+# The pages have no other comments, so this also finds misspelt marks.
 ANY_MARK = re.compile(r"<!--.*?-->", re.DOTALL)
 
 Document = dict[str, Any]
@@ -38,11 +38,11 @@ PASSAGES: dict[str, tuple[str, Callable[[Document], str]]] = {}
 
 
 class NumbersError(Exception):
-    """Why the documents cannot be filled, in one sentence."""
+    """The documents cannot be filled; the message says why."""
 
 
 def passage(name: str, source: str) -> Callable[[Callable[[Document], str]], Callable[[Document], str]]:
-    """Register the function that writes what stands between the marks of this name."""
+    """Register the function that writes the text between the marks of this name."""
 
     def register(write: Callable[[Document], str]) -> Callable[[Document], str]:
         PASSAGES[name] = (source, write)
@@ -52,13 +52,13 @@ def passage(name: str, source: str) -> Callable[[Callable[[Document], str]], Cal
 
 
 def require(true: bool, statement: str) -> None:
-    """Refuse to write words that the numbers do not bear out."""
+    """Raise NumbersError if the numbers no longer support a statement."""
     if not true:
-        raise NumbersError(f"The numbers no longer say that {statement}: find other words for it.")
+        raise NumbersError(f"The numbers no longer show that {statement}; change the text.")
 
 
 def load(source: str, root: Path = ROOT) -> Document:
-    """A file of numbers."""
+    """Read a file of numbers."""
     path, command = SOURCES[source]
     try:
         document: Document = json.loads((root / path).read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def names(text: str) -> list[str]:
 
 
 def fill(text: str, root: Path = ROOT) -> str:
-    """A page with everything between its marks written anew."""
+    """Replace the text between all marks of a page."""
 
     def written(match: re.Match[str]) -> str:
         before, name, old, after = match.groups()
@@ -93,19 +93,19 @@ def fill(text: str, root: Path = ROOT) -> str:
 
 
 def table(header: str, rows: list[list[str]], left: int = 1) -> str:
-    """A table in Markdown; the first columns are words and the others numbers."""
+    """A table in Markdown; the first ``left`` columns are words and the others numbers."""
     columns = header.count("|") + 1
     rule = "|".join(["---"] * left + ["---:"] * (columns - left))
     return "\n".join([f"| {header} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def paragraph(text: str) -> str:
-    """Prose in lines of the documents' length."""
+    """Wrap text as the documents do."""
     return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 def together(items: list[str]) -> str:
-    """Several things in one sentence."""
+    """List several things in a sentence."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 

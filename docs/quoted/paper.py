@@ -1,4 +1,4 @@
-"""The paper: README.md, docs/mathematics.md and docs/reports.md."""
+"""Passages about the paper, in README.md, docs/mathematics.md and docs/reports.md."""
 
 from docs.quoted.marks import Document, paragraph, passage, require, short, table
 
@@ -24,13 +24,13 @@ def printed_fails(document: Document) -> str:
 
 @passage("true-quantile", "errata")
 def true_quantile(document: Document) -> str:
-    """The quantile that the paper calls 12."""
+    """The true value of the quantile that the paper states as 12."""
     return f"{document['numbers']['quantile']['true_quantile']:.2f}"
 
 
 @passage("smaller-promise", "comparison")
 def smaller_promise(document: Document) -> str:
-    """What a model as good as the paper's costs with ours."""
+    """The ε that our method needs for a model as good as the paper's."""
     promised = {name: row["independent"] for name, row in document["numbers"]["promises"].items()}
     require(all(epsilon < 0.75 for epsilon in promised.values()), "ours promises clearly less")
     alone = [row["independent, our λ"] for row in document["numbers"]["promises"].values()]
@@ -43,14 +43,14 @@ def smaller_promise(document: Document) -> str:
 
 @passage("comparison", "comparison")
 def comparison(document: Document) -> str:
-    """Our reports and the paper's on the credit data, and what is to be seen."""
+    """Our reports and the paper's on the credit data, and what the table shows."""
     numbers = document["numbers"]
     found = numbers["tables"]["credit"]
     ours, theirs = (
         {
             key.partition(" ")[2]: curve["1"]
             for key, curve in found.items()
-            # Mixtures of the two recipes have a comma, and are for the page of results.
+            # Mixtures of the two recipes have a comma in their names; only RESULTS.md shows them.
             if key.startswith(f"{side} ") and "," not in key
         }
         for side in ("ours", "paper")
@@ -62,8 +62,8 @@ def comparison(document: Document) -> str:
         f"over people and over {found['draws']} draws of the noise:"
     )
     header = (
-        "report | test AUC | true loss | bound | 95% of bounds below | bound / truth, read our way | read "
-        "the paper's way | total"
+        "report | test AUC | true loss | bound | 95% of bounds below | our bound / truth | the paper's bound "
+        "/ truth | total"
     )
     cells = [
         [f"{kind}, {whose}", f"{row['auc'][1]:.3f}"]
@@ -74,12 +74,12 @@ def comparison(document: Document) -> str:
     ]
     factors = [row["sigma"] / ours[kind]["sigma"] for kind, row in theirs.items()]
     seen = (
-        "Reading these files of ours, our bound is never above the paper's; on the paper's own adaptive "
-        "files it can be, by a percent or so. On this table, and without statistics, it is also closer to "
-        "the truth of its own model than the paper's is. At the same promise the paper's recipe adds "
-        f"{min(factors):.1f} to {max(factors):.1f} times our noise to the model, so its people lose less and "
-        "its models are worse. Its dependent report is closer to the truth than ours, because it spends "
-        "four fifths of the budget on statistics and leaves the model one fifth. "
+        "For our publications in this table our bound is never above the paper's. For the paper's adaptive "
+        "publication it can be, by a percent or so. Without statistics, our bound for our model is also "
+        "closer to the truth on this table than the paper's bound for the paper's model. At the same promise "
+        f"the paper's recipe adds {min(factors):.1f} to {max(factors):.1f} times our noise to the model, so "
+        "its people lose less and its models are worse. Its dependent report is closer to the truth than "
+        "ours, because it spends four fifths of the budget on statistics and one fifth on the model. "
         "[RESULTS.md](../papers/redberg_wang_2021/RESULTS.md) has the other tables, and what a person is "
         "told by models of the same quality."
     )
@@ -87,7 +87,7 @@ def comparison(document: Document) -> str:
 
 
 def check_comparison(ours: Document, theirs: Document) -> None:
-    """What is said below the table."""
+    """Check the statements below the table."""
     pairs = [(ours[kind], row) for kind, row in theirs.items()]
     require(
         all(our["largest_excess"] < 1e-11 for our in ours.values()), "our bound is never above the paper's"
