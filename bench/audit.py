@@ -1,10 +1,10 @@
-"""How close real neighbouring data sets come to what a plan certifies: `python -m bench.audit`.
+"""Compare the delta of real neighbouring data sets with the delta that a plan certifies.
 
     python -m bench.audit [--json FILE]
 
-First the logistic loss with strong and with weak regularisation, then other losses and what is published
-beside the model. Where only the model is published and the data fall short, also the noise with which they
-would attain the promised delta: a certificate that is not sharp costs no more noise than that gap.
+The first table is for the logistic loss with strong and with weak regularisation, the second for other losses
+and kinds of report. If only the model is published and the data stay below the certificate, it also shows the
+noise with which they would attain the promised delta: a looser certificate costs no more noise than that gap.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from bench.saving import RESULTS, save
 from expost.audit import audit_plan
 
 DELTA, SEED = 1e-6, 0
-# Above this share, what is missing is the tolerance of the calibration and not a gap.
+# Above this share the difference is the tolerance of the calibration and not a gap.
 SHARP = 0.999
 # The epsilon, the l2, and how many random pairs follow the structured ones.
 REGULARISATIONS = [(0.5, 10.0, 50), (1.0, 5.0, 50), (2.0, 2.5, 50), (1.0, 0.5, 50)]
@@ -54,7 +54,7 @@ def measure(loss, report, epsilon, l2, trials):
 
 
 def attaining_sigma(plan, trials):
-    """The noise with which the worst data attain the promised delta, looked for anew at every noise."""
+    """The noise with which the worst data attain the promised delta; each noise has its own search."""
 
     def excess(sigma):
         return audit_plan(replace(plan, sigma=sigma), trials=trials, random_state=SEED).audited - plan.delta

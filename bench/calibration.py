@@ -1,4 +1,4 @@
-"""How long a full calibration takes, for every loss and kind of report: `python -m bench.calibration`."""
+"""Time a full calibration for every loss and kind of report: `python -m bench.calibration`."""
 
 import time
 

@@ -16,7 +16,7 @@ def main() -> None:
     """Everyone's exact loss, the published interval for it, and the worst case that was promised."""
     X, y = load_breast_cancer(return_X_y=True)
     X = scale_by_bounds(X)
-    # A seed so that the figure repeats itself; the data are public, so its losses may be shown.
+    # A seed makes the figure reproducible; the data are public, so the losses may be shown.
     model = expost.LogisticRegression(classes=[0, 1], report="leverage", random_state=0).fit(X, y)
     bounds = model.publication_.bounds(X, y, confidence=CONFIDENCE, member=True)
     losses = model.ex_post_losses(X, y)

@@ -1,4 +1,4 @@
-"""Speed and memory of a fit and of the exact-loss pass, as ratios against named peers in one run.
+"""Measure speed and memory of a fit and of the exact-loss pass, compared with other libraries.
 
     python -m bench.fit [--rows 1000000] [--features 50] [--repeats 3] [--json FILE] [--skip-growth]
 
@@ -82,7 +82,7 @@ def final_gradient_norm(name, model, X, y):
     if name == "expost":
         return model._private.gradient_norm
     if name == "diffprivlib":
-        return None  # the noise in its objective is not known to anyone
+        return None  # the noise in its objective is unknown
     weights, intercept = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     residual = expit(X @ weights + intercept) - y
     return float(np.linalg.norm(np.append(X.T @ residual + L2 * weights, residual.sum())))

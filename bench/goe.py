@@ -18,9 +18,9 @@ from bench.saving import RESULTS, save
 from expost._common.typing import FloatArray
 from expost.goe import LargestEigenvalue
 
-# Okabe & Ito's palette, told apart with every common colour vision.
+# Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#BBBBBB"
-# Probabilities above the quantiles that are compared: an everyday one, and one that privacy needs.
+# Probabilities above the quantiles that are compared: a common one, and one that privacy needs.
 NEAR, FAR = 0.005, 5e-7
 DIMENSIONS = {2: (ORANGE, "-"), 10: (BLUE, "--"), 50: (GREEN, "-."), 200: (PURPLE, ":")}
 
@@ -40,7 +40,7 @@ def tracy_widom(s: float) -> tuple[float, float]:
 
 
 def tracy_widom_quantile(d: int, above: float) -> float:
-    """The quantile one would take from the asymptotic law: ``2 sqrt(d) + d^(-1/6) s``."""
+    """The quantile of the asymptotic law: ``2 sqrt(d) + d^(-1/6) s``."""
     s = brentq(lambda point: math.log(tracy_widom(point)[1] / above), -4.0, 30.0)
     return float(2.0 * math.sqrt(d) + d ** (-1.0 / 6.0) * s)
 
@@ -56,7 +56,7 @@ def milliseconds(action: Callable[[], object], repeats: int = 3) -> float:
 
 
 def print_timings() -> None:
-    """One line for each dimension; the first quantile is timed alone, before anything is warm."""
+    """One line for each dimension; the first quantile is timed alone, before anything is cached."""
     start = time.perf_counter()
     LargestEigenvalue(100).isf(5e-7)
     print(f"first call, isf(5e-7) at d = 100: {1e3 * (time.perf_counter() - start):.1f} ms\n")
@@ -67,13 +67,13 @@ def print_timings() -> None:
         points = np.linspace(2.0 * math.sqrt(d) - 2.0, quantile, 100)
         isf, one = milliseconds(partial(law.isf, 5e-7)), milliseconds(partial(law.sf, quantile))
         many = milliseconds(partial(law.sf, points))
-        # A law remembers its moments: take them once.
+        # A law stores its moments, so time them once.
         moments = milliseconds(law.mean, repeats=1)
         print(f"{d:6d} {quantile:11.5f} {isf:10.1f} {one:9.2f} {many:15.1f} {moments:19.1f}")
 
 
 def tracy_widom_errors() -> list[dict[str, float]]:
-    """How far the asymptotic law is off, in the bulk and where privacy needs it."""
+    """The error of the asymptotic law, in the bulk and in the tail that privacy needs."""
     s = np.linspace(-6.0, 5.0, 221)
     asymptotic = np.array([tracy_widom(point)[0] for point in s])
     rows = []
@@ -117,7 +117,7 @@ def smallest_cdf(d: int) -> float:
 
 
 def simulated(d: int, size: int, seed: int) -> FloatArray:
-    """Largest eigenvalues of dense matrices, drawn as the definition says."""
+    """Largest eigenvalues of dense random matrices, drawn by the definition."""
     dense = np.random.default_rng(seed).normal(size=(size, d, d))
     largest: FloatArray = np.linalg.eigvalsh((dense + dense.transpose(0, 2, 1)) / math.sqrt(2.0))[:, -1]
     return largest

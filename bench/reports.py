@@ -1,10 +1,10 @@
-"""How model and bound move with the split between them, and how fast a report is read.
+"""Measure how the split changes model and bounds, and how fast bounds are computed.
 
     python -m bench.reports [--draws 10] [--json FILE] [--table credit|adult|synthetic] [--skip-speed]
 
-First table: the split between the model and the statistics published beside it, at one total budget. Second:
-reading a million records against one product with a square matrix. The kinds of report are compared with each
-other and with the paper's in ``papers/redberg_wang_2021``, experiment 09.
+The first table varies the split between the model and the statistics published beside it, at one total
+budget. The second compares the time for a million records with one product with a square matrix. Experiment
+09 in ``papers/redberg_wang_2021`` compares the kinds of report with each other and with the paper's.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def show(console, title, results):
 
 
 def speed(rows=1_000_000, features=50, repeats=3):
-    """Reading every record of a large table against one product with a square matrix, per kind of report."""
+    """Compare the time for all records of a large table with one product with a square matrix."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, features))
     X /= 1.000001 * np.linalg.norm(X, axis=1, keepdims=True)
@@ -127,7 +127,7 @@ def main():
             splits[kind][f"{share:g}"] = measure(split, options.draws, report=kind, split=share)
     show(console, f"Splits on {budget}", splits)
 
-    # The documents quote the credit table; how fast something is depends on the machine and is never quoted.
+    # The documents quote the credit table; speed depends on the machine and is never quoted.
     if options.json or options.table == "credit":
         document = {
             "table": split.name,

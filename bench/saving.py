@@ -1,4 +1,4 @@
-"""The files of numbers that the documents quote: one per benchmark, in ``bench/results``."""
+"""Write the files of numbers that the documents quote: one per benchmark, in ``bench/results``."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ DIGITS = 6
 
 
 def save(path, document):
-    """Write what was measured, with digits enough to quote and no trace of when or where it was."""
+    """Write the numbers with enough digits to quote, without date or machine."""
     with atomic_write(Path(path)) as file:
         file.write(json.dumps(_rounded(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

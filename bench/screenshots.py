@@ -80,7 +80,7 @@ def terminal() -> None:
     console = Console(record=True, width=92, file=io.StringIO())
     console.print(Text.from_ansi("$ expost demo\n" + run.stdout))
     picture = console.export_svg(title="expost demo")
-    # Fonts from elsewhere would be fetched by whoever opens the picture; the reader's own will do.
+    # Use the reader's fonts, so that opening the picture fetches nothing.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
     (HERE / "terminal.svg").write_text(picture, encoding="utf-8")
 

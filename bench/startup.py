@@ -1,4 +1,4 @@
-"""How long it takes to start: the import, the help text and a plan, beside importing scikit-learn.
+"""Time the start-up: the import, the help text and a plan, compared with importing scikit-learn.
 
     python -m bench.startup [--repeats 5]
 

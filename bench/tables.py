@@ -1,4 +1,4 @@
-"""The benchmarks' tables: every row, its constant column for the intercept included, in the unit ball."""
+"""The benchmarks' tables, with a constant column for the intercept and all rows in the unit ball."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from papers import datasets
 
 @dataclass(frozen=True)
 class Split:
-    """A table for fitting and one for judging."""
+    """A table for fitting and one for testing."""
 
     name: str
     X: np.ndarray
@@ -31,12 +31,12 @@ def _encoded(fit, judge):
 
 
 def credit():
-    """Default of credit card clients, four fifths of them for fitting."""
+    """Default of credit card clients, with four fifths of them for fitting."""
     return _encoded(*datasets.credit().split(0.8, seed=0))
 
 
 def adult():
-    """Census income, with the parts for training and testing as published."""
+    """Census income, with the published parts for training and testing."""
     return _encoded(datasets.adult("train"), datasets.adult("test"))
 
 

@@ -1,11 +1,11 @@
-"""What a budget buys: test AUC of the untuned default against tuning that costs nothing.
+"""Compare the test AUC of the untuned default with models tuned outside the budget.
 
     python -m bench.utility [--draws 20] [--json FILE]
 
 For every table and epsilon: the model without privacy, ours with the default regularisation, the best over a
-grid of regularisations chosen by looking at the test set (which nobody may do), the classical calibration,
-and the figures of DP-SGD tuned on a grid at no cost, where known. Medians over draws of the noise, the same
-draws in every column. The numbers go where the documents read them, unless a table is missing.
+grid of regularisations chosen on the test set (which a real user may not do), the classical calibration, and
+the figures of DP-SGD tuned on a grid outside the budget, where known. All are medians over the same draws of
+the noise. The numbers are written to the file that the documents read, unless a table is missing.
 """
 
 import argparse
@@ -26,8 +26,8 @@ DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0)
 # What the default regularisation is multiplied by; 1 is the default itself.
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
-# Given, not measured here: DP-SGD with settings tuned on a grid at no cost, and the AUC without privacy of
-# the encodings that these figures come from.
+# Given, not measured here: DP-SGD with settings tuned on a grid outside the budget, and the AUC without
+# privacy of the encodings that these figures come from.
 DPSGD = {
     ("credit", 0.1): 0.723,
     ("credit", 1.0): 0.744,
@@ -51,7 +51,7 @@ def auc(split, draws, **parameters):
 
 
 def tables():
-    """The tables that are at hand, and whether these are all."""
+    """The tables that could be loaded, and whether these are all."""
     found = []
     for load in (credit, adult):
         try:
@@ -104,9 +104,9 @@ def main():
         "no privacy",
         "expost",
         "l2",
-        "best l2, peeking",
+        "best l2 on the test set",
         "classical",
-        "DP-SGD, tuned free",
+        "DP-SGD, tuned outside the budget",
     ):
         table.add_column(column, justify="left" if column == "table" else "right")
     for row in results:
@@ -122,7 +122,7 @@ def main():
         )
     console.print(table)
     if not (options.json or complete):
-        console.print("The documents' file of numbers is left as it is, because a table is missing.")
+        console.print("A table is missing, so the documents' file of numbers was not written.")
         return
     document = {
         "delta": DELTA,
