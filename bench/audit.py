@@ -57,7 +57,8 @@ def attaining_sigma(plan, trials):
     """The noise with which the worst data attain the promised delta; each noise has its own search."""
 
     def excess(sigma):
-        return audit_plan(replace(plan, sigma=sigma), trials=trials, random_state=SEED).audited - plan.delta
+        noisy = replace(plan, scales=replace(plan.scales, sigma=sigma))
+        return audit_plan(noisy, trials=trials, random_state=SEED).audited - plan.delta
 
     return float(brentq(excess, 0.85 * plan.sigma, plan.sigma, xtol=1e-4 * plan.sigma))
 
