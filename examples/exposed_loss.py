@@ -1,13 +1,13 @@
-"""Why an exact privacy loss may never be told: one of them gives a protected count away.
+"""Show why an exact privacy loss must stay secret: a single one reveals a protected count.
 
-The example "The privacy risk of exposing ex-post pDP" of Redberg and Wang (NeurIPS 2021). A count Q is
-released as o = Q + N(0, σ²). Someone who knows that she was not counted is told her exact ex-post loss,
+This is the example "The privacy risk of exposing ex-post pDP" of Redberg and Wang (NeurIPS 2021). A count Q
+is released as o = Q + N(0, σ²). Someone who knows that she was not counted is told her exact ex-post loss,
 
     loss = |o − Q − ½| / σ²,
 
 because counting her would have made it Q + 1. She solves for Q = o − ½ ± σ²·loss. The other solution is
-2o − 1 − Q, and it is a whole number only if 2o is, which has probability zero. (The paper's text takes
-o = 1, where both are; its footnote takes o = 0.1.) The noise has bought nothing.
+2o − 1 − Q. It is a whole number only if 2o is, which has probability zero. (The paper's text takes o = 1,
+where both are; its footnote takes o = 0.1.) The noise protects nothing.
 
 Run it: python examples/exposed_loss.py
 """
@@ -22,8 +22,9 @@ def release_count(count: int, *, sigma: float, rng: np.random.Generator) -> tupl
 
     Privacy
     -------
-    The first number is the Gaussian mechanism's output. The second is computed from the count itself; handing
-    it out is the mistake that this example is about. A seeded generator is no noise for a real release.
+    The first number is the output of the Gaussian mechanism. The second is computed from the count itself;
+    giving it to anyone is the mistake that this example shows. Do not use a seeded generator for a real
+    release.
     """
     output = count + sigma * rng.standard_normal()
     loss = gaussian.ex_post_loss(output, mean=count, other_mean=count + 1, sigma=sigma)
@@ -31,14 +32,14 @@ def release_count(count: int, *, sigma: float, rng: np.random.Generator) -> tupl
 
 
 def recover_count(output: float, loss: float, *, sigma: float) -> int:
-    """Solve for the count from what the attacker holds: the release, her loss and the public scale."""
+    """Compute the count from what the attacker knows: the release, her loss and the public scale."""
     candidates = output - 0.5 + sigma**2 * loss * np.array([-1.0, 1.0])
     wholeness = np.abs(candidates - np.round(candidates))
     return int(np.round(candidates[np.argmin(wholeness)]))
 
 
 def main() -> None:
-    """Tell the story for one count."""
+    """Run the attack on one count."""
     count, sigma = 317, 10.0
     worst = float(gaussian.epsilon(1e-6, sensitivity=1.0, sigma=sigma))
     output, loss = release_count(count, sigma=sigma, rng=np.random.default_rng(2021))

@@ -1,8 +1,8 @@
-"""Seven notions of privacy loss, each as one number for the same fit; docs/variants.md explains them.
+"""Compute seven notions of privacy loss for the same fit; docs/variants.md explains them.
 
-A logistic model with one coefficient on thirty made-up rows, calibrated to ε = 1 at δ = 1e-6, and the first
-person in the table. With one coefficient every density is known, so that what is usually bounded can
-be integrated.
+The model is logistic with one coefficient, on thirty made-up rows, calibrated to ε = 1 at δ = 1e-6. The
+person is the first in the table. With one coefficient every density is known, so that numbers which usually
+can only be bounded can be computed by integration.
 
 Run it: python examples/variants.py
 """
@@ -39,7 +39,7 @@ class Variant:
 
 
 def make_table() -> tuple[np.ndarray, np.ndarray]:
-    """Thirty rows of one feature in [-1, 1] and their labels; the first person is the one asked about."""
+    """Thirty rows of one feature in [-1, 1] and their labels; the first row is the person's."""
     rng = np.random.default_rng(SEED)
     x = rng.uniform(-1.0, 1.0, 30)
     return x[:, None], (rng.random(30) < 1.0 / (1.0 + np.exp(-2.0 * x))).astype(float)
@@ -55,8 +55,8 @@ def renyi(cells: int = 4000) -> float:
 
     .. math:: D_\alpha \le \frac{1}{\alpha - 1}\log \mathbb{E} \sup_m e^{(\alpha - 1)\,u(m, N)}
 
-    with the privacy loss ``u`` of :mod:`expost.privacy.profile`. Over slopes and over the noise it takes the
-    largest value on each cell, and beyond ten standard deviations every term at its largest.
+    with the privacy loss ``u`` of :mod:`expost.privacy.profile`. It takes the largest value on each cell of
+    slopes and noise, and the largest value of every term beyond ten standard deviations.
     """
     power, unit = ORDER - 1.0, PLAN.norm / PLAN.sigma
     edges = np.linspace(0.0, PLAN.loss.curve.max_slope, 401)
@@ -67,7 +67,7 @@ def renyi(cells: int = 4000) -> float:
     noise = np.append(noise, np.linspace(noise[-1], 10.0, cells + 1)[1:])
     right = noise[1:, None]
     worst = np.max(fixed + unit * np.where(right >= 0.0, high, low) * right, axis=1)
-    # Upper tails keep their digits where distribution functions are one.
+    # Upper tails keep their digits where distribution functions round to one.
     mass = ndtr(-noise[:-1]) - ndtr(-noise[1:])
     steepest = unit * PLAN.loss.curve.max_slope
     tail = power * (np.max(fixed) + power * steepest**2 / 2.0) + log_ndtr(power * steepest - 10.0)
@@ -77,8 +77,8 @@ def renyi(cells: int = 4000) -> float:
 def data_dependent() -> float:
     """The largest Rényi divergence from this table to a neighbour, over a grid of records.
 
-    Removing each member and adding each record of the grid; the density of the coefficient is integrated on
-    a grid of its own.
+    The neighbours remove each member and add each record of the grid. The density of the coefficient is
+    integrated on a separate grid.
     """
     X, y = make_table()
     theta = np.linspace(-25.0, 25.0, 20_001)[:, None]
@@ -111,7 +111,7 @@ def personalised() -> float:
 
 
 def per_instance() -> float:
-    """The ε at which this table with and without this person are exactly δ apart."""
+    """The ε at which the divergence of this table with and without this person is exactly δ."""
     X, y = make_table()
 
     def excess(epsilon: float) -> float:
