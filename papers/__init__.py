@@ -1,1 +1,1 @@
-"""The experiments of the papers that this library builds on, run again."""
+"""Reproductions of the experiments in the papers that this library builds on."""

@@ -1,4 +1,4 @@
-"""The experiments' data sets, encoded by declared domains alone."""
+"""The experiments' data sets, encoded by declared domains only."""
 
 from papers.datasets.base import DataSet, DataUnavailable
 from papers.datasets.files import available

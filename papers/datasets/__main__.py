@@ -12,7 +12,7 @@ from papers.datasets import DataSet, adult, credit, kidney, wine
 
 
 def main() -> None:
-    """The declared features and the outcome; what is missing is an empty cell."""
+    """Print the declared features and the outcome; a missing value is an empty cell."""
     parser = argparse.ArgumentParser(prog="python -m papers.datasets", description=__doc__)
     parser.add_argument("name", choices=("credit", "kidney", "wine", "adult"))
     parser.add_argument("part", nargs="?", help="red or white for wine, train or test for adult")
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         _write(table)
         sys.stdout.flush()
-    except BrokenPipeError:  # a reader such as head has seen enough; Python would complain once more at exit
+    except BrokenPipeError:  # a reader such as head closed the pipe; Python would report it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

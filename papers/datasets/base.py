@@ -1,4 +1,4 @@
-"""DataSet: a table as its file gives it, and the rows that follow from its declared domain."""
+"""A data set: the table as in its file, and the rows encoded by its declared domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from expost._common.validation import check_positive
 from expost.exceptions import ExpostError
 
 
-class DataUnavailable(ExpostError):  # noqa: N818 -- it says what is the case, as its sentence does
-    """A data set is neither at hand nor to be had, or its file is not the published one."""
+class DataUnavailable(ExpostError):  # noqa: N818 -- the name says what is wrong
+    """A data set is missing and cannot be downloaded, or its file is not the published one."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class DataSet:
     Parameters
     ----------
     name
-        What tables and figures call it.
+        The name in tables and figures.
     domain
         What is publicly known about a record, from ``examples/<name>/domain.toml``.
     columns
@@ -42,7 +42,7 @@ class DataSet:
         return len(self.outcome)
 
     def rows(self, *, intercept: bool = False) -> FloatArray:
-        """Encoded records in the unit ball, with a last column for the intercept where it is asked for.
+        """Encoded records in the unit ball, with a last column for the intercept on request.
 
         All are divided by the largest length that the domain allows, the constant 1 included.
         """
@@ -53,13 +53,13 @@ class DataSet:
         return ball
 
     def labels(self) -> FloatArray:
-        """Outcomes as a loss takes them: 1 for the second of two classes, or a number in [-1, 1]."""
+        """Outcomes as a loss accepts them: 1 for the second of two classes, or a number in [-1, 1]."""
         if isinstance(self.domain.label, ClassLabel):
             return np.asarray(self.outcome == self.domain.label.classes[1], dtype=np.float64)
         return self.domain.scale_outcome(self.outcome)
 
     def split(self, share: float, seed: int) -> tuple[Self, Self]:
-        """A share of the records for fitting and the rest for judging, shuffled by a seed."""
+        """A share of the records for fitting and the rest for testing, shuffled by a seed."""
         check_positive("share", share, below=1.0)
         order = np.random.default_rng(seed).permutation(len(self))
         cut = int(share * len(self))

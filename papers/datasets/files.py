@@ -1,4 +1,4 @@
-"""Where the data sets' files lie, and how they get there: checked, whole, or not at all."""
+"""Find, download and check the files of the data sets."""
 
 import io
 import os
@@ -31,7 +31,7 @@ TIMEOUT = 30.0
 class Source:
     """A file of the UCI repository.
 
-    Two of the tables go about in several formats; for those the digest is that of the content.
+    Two of the tables exist in several formats; their digest is that of the content.
     """
 
     file: str
@@ -94,7 +94,7 @@ SOURCES = {
 
 
 def available(*names: str) -> bool:
-    """Whether all files of the named data sets are at hand, so that no network is needed for them."""
+    """Whether all files of the named data sets are present, so that they need no network."""
     for name in names:
         check_choice("name", name, ("credit", "kidney", "wine", "adult"))
     sources = [source for key, source in SOURCES.items() if key.partition(",")[0] in names]
@@ -118,46 +118,47 @@ def fetch(key: str) -> Texts:
 
 
 def _folder() -> Path:
-    """The folder that holds data sets: the one that ``EXPOST_DATA`` names, or one beside the checkout."""
+    """The folder of data sets: the one that ``EXPOST_DATA`` names, or one next to the checkout."""
     return Path(os.environ.get("EXPOST_DATA") or ROOT.parent / "shared" / "data")
 
 
 def _cache() -> Path:
-    """Where downloads are kept, which is the user's and not the checkout's."""
+    """The folder of downloads: in the user's cache, not in the checkout."""
     return Path(_pooch().os_cache("expost"))
 
 
 def _places() -> list[Path]:
-    """Where a file may lie already; what was never installed has downloaded nothing."""
+    """Where a file may already be; without pooch nothing has been downloaded."""
     return [_folder(), _cache()] if find_spec("pooch") else [_folder()]
 
 
 def _download(source: Source) -> Texts:
-    """Fetch a file, look at it, and only then keep it."""
+    """Download a file, check it, and only then keep it."""
     address = f"{UCI}/{source.path}"
     missing = f"{source.file} is neither in {_folder()} nor in {_cache()}"
     way_out = f"Save that address as {source.file} in a folder, and set EXPOST_DATA to the folder."
     try:
         raw = _receive(address)
-    except OSError as error:  # whatever the network does, down to a certificate
+    except OSError as error:  # any failure of the network, even of a certificate
         raise DataUnavailable(
             f"{missing}, and downloading {address} failed ({type(error).__name__}). {way_out}"
         ) from None
     columns = source.read(raw)
     if columns is None:
         raise DataUnavailable(
-            f"{missing}, and what {address} sent has not the expected SHA-256 and was not kept. {way_out}"
+            f"{missing}, and what {address} sent does not have the expected SHA-256 and was not kept. "
+            f"{way_out}"
         )
-    # A full disk costs the next download, not this one.
+    # With a full disk the file is used now and downloaded again next time.
     with suppress(OSError), atomic_write_bytes(_cache() / source.file) as file:
         file.write(raw)
     return columns
 
 
 def _receive(address: str) -> bytes:
-    """What a server sends, with a bar of progress where there is something to draw it."""
+    """What a server sends, with a progress bar if there is a library to draw it."""
     received = io.BytesIO()
-    responses: list[Any] = []  # pooch leaves them open where something fails
+    responses: list[Any] = []  # pooch leaves them open after an error
     downloader = _pooch().HTTPDownloader(
         progressbar=find_spec("tqdm") is not None,
         timeout=TIMEOUT,
@@ -172,7 +173,7 @@ def _receive(address: str) -> bytes:
 
 
 def _pooch() -> Any:
-    """The library that downloads, or the sentence that says how to get it."""
+    """The library that downloads; if it is missing, the error says how to install it."""
     try:
         import pooch
     except ImportError:

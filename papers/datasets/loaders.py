@@ -11,12 +11,12 @@ from papers.datasets.files import ROOT, fetch
 
 
 def credit() -> DataSet:
-    """Default of credit card clients: 30,000 clients of a bank in Taiwan, who of them failed to pay."""
+    """Default of credit card clients: which of 30,000 clients of a bank in Taiwan failed to pay."""
     return _load("credit", "credit", "credit")
 
 
 def kidney() -> DataSet:
-    """Chronic kidney disease: 400 patients of a hospital in India, who of them have it."""
+    """Chronic kidney disease: which of 400 patients of a hospital in India have it."""
     return _load("kidney", "kidney", "kidney")
 
 
@@ -27,7 +27,7 @@ def wine(part: str) -> DataSet:
 
 
 def adult(part: str) -> DataSet:
-    """Adult: people in a census of the United States, whose income exceeds 50,000 dollars; two parts."""
+    """Adult: which people in a US census have an income above 50,000 dollars; in two parts."""
     check_choice("part", part, ("train", "test"))
     return _load("adult", f"adult, {part}", "adult")
 

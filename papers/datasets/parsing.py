@@ -1,4 +1,4 @@
-"""Files of the UCI repository as columns of texts, and digests that every form of a table shares."""
+"""Read files of the UCI repository as columns of texts, and compute digests of their content."""
 
 import csv
 import hashlib
@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 Texts = Mapping[str, list[str]]
-"""The cells of every column, without the space around them; what is missing is empty."""
+"""The cells of every column, without the space around them; a missing one is empty."""
 
 CREDIT = (
     *("ID", "LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE"),
@@ -48,7 +48,7 @@ def parse_wine(raw: bytes) -> Texts:
 
 
 def parse_adult(raw: bytes) -> Texts:
-    """Either part of Adult: no names, a remark before the test part, and full stops after its labels."""
+    """Either part of Adult, without names; the test part has a remark on top and full stops after labels."""
     rows = [line for line in _lines(raw) if len(line) == len(ADULT)]
     columns = dict(_columns(ADULT, rows, ADULT))
     columns["income"] = [label.removesuffix(".") for label in columns["income"]]
@@ -61,7 +61,7 @@ def digest_of_bytes(raw: bytes) -> str:
 
 
 def digest_of_content(columns: Texts) -> str:
-    """The SHA-256 of a table whatever its file's format: names, then rows, with numbers in one spelling."""
+    """The SHA-256 of a table in any format: names, then rows, with numbers in one spelling."""
     rows = zip(*([_canonical(cell) for cell in cells] for cells in columns.values()), strict=True)
     return hashlib.sha256(json.dumps([list(columns), *rows]).encode()).hexdigest()
 
@@ -74,7 +74,7 @@ def _canonical(cell: str) -> str:
 
 
 def _lines(raw: bytes, delimiter: str = ",") -> list[list[str]]:
-    """Every line that is not empty, as stripped cells; raises ValueError for what is no text or no table."""
+    """Every line that is not empty, as stripped cells; raises ValueError if it is not text or not a table."""
     try:
         lines = list(csv.reader(io.StringIO(raw.decode("utf-8-sig")), delimiter=delimiter, strict=True))
     except csv.Error:
@@ -90,8 +90,8 @@ def _cell(text: str) -> str:
 
 
 def _columns(names: Sequence[str], rows: Iterable[Sequence[str]], order: Iterable[str]) -> Texts:
-    """Columns in a fixed order; raises ValueError where one is lacking or a line is too short or long."""
+    """Columns in a fixed order; raises ValueError if one is missing or a line is too short or too long."""
     cells = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     if not set(order) <= set(cells):
-        raise ValueError("a column is lacking")
+        raise ValueError("a column is missing")
     return {name: cells[name] for name in order}

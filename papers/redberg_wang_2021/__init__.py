@@ -1,1 +1,1 @@
-"""The experiments of Redberg and Wang (2021), reproduced, checked and set beside ours."""
+"""The experiments of Redberg and Wang (2021), reproduced, checked and compared with ours."""

@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"[bold red]error[/bold red] {error}", soft_wrap=True, highlight=False)
         return 1
     except KeyboardInterrupt:
-        console.print("stopped; the experiments that were done are kept", highlight=False)
+        console.print("stopped; finished experiments are kept", highlight=False)
         return 1
     return 0
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """The work of :func:`main`."""
+    """Do the work of :func:`main`."""
     chosen = [
         experiment for experiment in EXPERIMENTS if not options.only or _chosen(experiment, options.only)
     ]
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def _load_data(chosen: Sequence[Experiment]) -> None:
-    """Have every file at hand before the first experiment, and not fail at the last."""
+    """Load every file before the first experiment, so that a missing one is found early."""
     for name in sorted({name for experiment in chosen for name in experiment.needs}):
         for load in LOADERS[name]:
             try:

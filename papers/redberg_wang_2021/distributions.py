@@ -1,4 +1,4 @@
-"""Losses, bounds and ratios of a whole table: how they are measured, their figure and their table."""
+"""Measure the losses, bounds and ratios of a whole table, and show them as a figure and a table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def measure(
     method: str,
     scores: Mapping[str, Score],
 ) -> Numbers:
-    """Seeded releases of one plan: bands of their summaries, and distributions over the people."""
+    """Bands of the summaries of seeded releases of one plan, and distributions over the people."""
     rows, readings = [], []
     for seed in range(draws):
         fitted = fit(plan, X, y, seed)
@@ -79,7 +79,7 @@ def draw_pair(numbers: Numbers, labels: Mapping[str, str], *, worst: float | Non
 
 
 def legend_above(figure: Figure, plane: "Axes") -> None:
-    """One legend for all panels, where it hides nothing."""
+    """One legend for all panels, above them."""
     figure.legend(*plane.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
@@ -111,7 +111,7 @@ def draw_ratios(plane: "Axes", numbers: Numbers, labels: Mapping[str, str]) -> N
 
 
 def powers(plane: "Axes", points: Sequence[float]) -> None:
-    """Label an axis of logarithms by the powers of ten themselves."""
+    """Label an axis of logarithms with powers of ten."""
     ticks = np.arange(np.ceil(points[0]), np.floor(points[-1]) + 1)
     plane.set_xticks(ticks, [f"$10^{{{int(tick)}}}$" for tick in ticks])
     plane.set_xlim(points[0], points[-1])

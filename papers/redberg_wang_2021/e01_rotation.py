@@ -1,4 +1,4 @@
-"""Figure 1: exact losses in the plane while the released model is turned away from the best one."""
+"""Figure 1: exact losses in the plane as the released model is turned away from the best one."""
 
 import math
 
@@ -26,7 +26,7 @@ NOISES = (1.0, 0.5, 0.2, 0.1)
 
 
 class Rotation(Experiment):
-    """Where in the plane the privacy is lost, as the model gets worse."""
+    """Which people in the plane lose privacy as the model gets worse."""
 
     number = "1"
     name = "01_rotation"
@@ -42,7 +42,7 @@ class Rotation(Experiment):
         return effort.pick(200, 5)
 
     def run(self, effort: Effort, tick: Tick) -> Numbers:
-        """Losses for every angle, on one sample for the picture and on many for the figures."""
+        """Compute losses for every angle: on one sample for the picture and on many for the numbers."""
         plan = expost.calibrate(epsilon=1.0, delta=DELTA, l2=L2, calibration="kifer2012")
         shares: dict[str, list[float]] = {f"{epsilon:g}": [] for epsilon in NOISES}
         rows: dict[str, list[dict[str, float]]] = {angle: [] for angle in ANGLES}
@@ -77,7 +77,7 @@ class Rotation(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Boundary first, bad predictions later, and never mind how unlikely the later is."""
+        """Claims about the boundary, about bad predictions, and about how unlikely those models are."""
         at = {
             angle: {key: value[1] for key, value in row.items()} for angle, row in numbers["angles"].items()
         }
@@ -216,7 +216,7 @@ def _figures(
 
 
 def _leverage_share(terms: LossTerms, sigma: float, epsilon: float) -> float:
-    """The leverage's share of the terms, had the noise been that of another ε."""
+    """The leverage's share of the terms with the noise of another ε."""
     other = expost.calibrate(
         epsilon=epsilon, delta=DELTA, l2=max(L2, 0.5 / epsilon), calibration="kifer2012"
     ).sigma

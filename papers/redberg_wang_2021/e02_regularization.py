@@ -1,4 +1,4 @@
-"""Figure 2: what stronger regularisation does to the model's error."""
+"""Figure 2: how stronger regularisation changes the model's error."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ class Regularization(Experiment):
     def run(self, effort: Effort, tick: Tick) -> Numbers:
         """Held-out error of every setting, a fresh sample and fresh noise in each draw."""
         law = LargestEigenvalue(D)
-        quantile = law.isf(RHO / 12.0)  # the share that a sound reading leaves it
+        quantile = law.isf(RHO / 12.0)  # its share of the failure probability in a sound reading
         settings: Numbers = {}
         plans: dict[tuple[object, ...], Plan] = {}
         for epsilon in EPSILONS:
@@ -94,7 +94,7 @@ class Regularization(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Constant, not worse, and what ours gains."""
+        """Claims that the error is constant and not worse, and how much lower ours is."""
         rows = numbers["epsilons"]
         changes = {epsilon: row["star"][1] - row["curve"][0][1] for epsilon, row in rows.items()}
         worst = max(changes.values())
@@ -160,7 +160,7 @@ class Regularization(Experiment):
         return figure
 
     def text(self, numbers: Numbers) -> str:
-        """The λ that is demanded, and the errors there."""
+        """The λ that the report demands, and the errors there."""
         lines = [
             f"Synthetic data as in the paper: n = {N}, d = {D}, rows normal and scaled to length one, y = "
             "Xθ scaled to [0, 1]. The logistic analysis has two labels, so y is rounded. Each of "

@@ -25,7 +25,7 @@ READINGS = {
     "λ of Theorem 1": ("dependent_small_l2", "independent"),
     "λ of Algorithm 2": ("dependent", "independent_same_l2"),
 }
-"""The paper's text asks for Theorem 1's λ everywhere, its Algorithm 2 for more: who is compared with whom."""
+"""The releases to compare: the paper's text asks for Theorem 1's λ everywhere, its Algorithm 2 for more."""
 
 
 class Credit(Experiment):

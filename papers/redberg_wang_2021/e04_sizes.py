@@ -1,4 +1,4 @@
-"""The supplement's first experiment: the largest loss and the largest bound while n and d vary."""
+"""The supplement's first experiment: the largest loss and the largest bound for several n and d."""
 
 from matplotlib.figure import Figure
 
@@ -68,7 +68,7 @@ class Sizes(Experiment):
         return float(reading.truth.max()), float(reading.upper.max())
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Level in both directions."""
+        """Claims that the bounds depend on neither size."""
         by_rows, by_features = numbers["by_rows"], numbers["by_features"]
         # One feature scaled to length one is a sign, which predicts without error: nothing is lost there.
         several = [row for row in by_features if row["features"] > 1]

@@ -15,7 +15,7 @@ LABELS = {"independent": "data-independent", "dependent": "data-dependent"}
 
 
 class Allocations(Experiment):
-    """How the budget's split moves bound, ratio and model."""
+    """How the split of the budget changes bound, ratio and model."""
 
     number = "5"
     name = "05_allocations"

@@ -56,7 +56,7 @@ class Kidney(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Sharper, and more so with more noise in the model."""
+        """Claims that statistics sharpen the bounds, more so with more noise in the model."""
         ratio = {kind: numbers[kind]["ratio"][1] for kind in numbers if isinstance(numbers[kind], dict)}
         return [
             Claim(

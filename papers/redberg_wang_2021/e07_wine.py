@@ -33,7 +33,7 @@ COLOURS = ("red", "white")
 
 
 class Wine(Experiment):
-    """A loss without a worst case, whose losses after the fact exist all the same."""
+    """A loss function without a worst case, for which losses after the fact still exist."""
 
     number = "7"
     name = "07_wine"
@@ -79,7 +79,7 @@ class Wine(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Sharper here too, and no worst case."""
+        """Claims that statistics sharpen the bounds here too, and that there is no worst case."""
         ratio = {colour: {kind: numbers[colour][kind]["ratio"][1] for kind in LABELS} for colour in COLOURS}
         gain = {"kidney": numbers["kidney_independent"][1] / numbers["kidney_dependent"][1]} | {
             colour: ratio[colour]["independent"] / ratio[colour]["dependent"] for colour in COLOURS
@@ -171,7 +171,7 @@ def squared_plan(kind: str, dimension: int) -> Plan:
 
 
 def _largest_loss(X: FloatArray, y: FloatArray, times: int) -> float:
-    """The largest loss had the noise come out so many times as large, which it can."""
+    """The largest loss if the noise had been so many times as large, which is possible."""
     plan = squared_plan("independent", X.shape[1])
     larger = expost.calibrate(loss="squared", delta=DELTA, sigma=times * plan.sigma, l2=plan.l2)
     fitted = fit(larger, X, y, 0)

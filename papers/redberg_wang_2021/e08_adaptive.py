@@ -1,4 +1,4 @@
-"""What the authors' draft lists as missing, second part: the report with the smallest eigenvalue."""
+"""The second experiment that the authors' draft lists as missing: the report with the smallest eigenvalue."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ LINES = {
 
 
 class Adaptive(Experiment):
-    """Where it pays to publish a noisy smallest eigenvalue."""
+    """When a noisy smallest eigenvalue improves the bounds."""
 
     number = "8b"
     name = "08_adaptive"
@@ -106,7 +106,7 @@ class Adaptive(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """The paper's theorem, and where ours wins and loses."""
+        """Claims about the paper's theorem, and where our adaptive report is better or worse."""
         rows = numbers["sizes"]
         last = rows[-1]
         gains = {row["rows"]: 1.0 - row["adaptive"][1] / row["dependent"][1] for row in rows}
@@ -194,12 +194,12 @@ class Adaptive(Experiment):
 
 
 def _window(numbers: Numbers) -> tuple[float, float]:
-    """The smallest eigenvalues that the noise of λ̂ lets through and the noise of the Hessian hides."""
+    """The range of smallest eigenvalues that λ̂ can show and the noisy Hessian cannot."""
     return -float(ndtri(RHO)) * numbers["sigma_eigenvalue"], numbers["hidden"]
 
 
 def _coin_flips(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Directions on the sphere, and labels of which a logistic model explains a part."""
+    """Directions on the sphere, with labels from a logistic model."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)

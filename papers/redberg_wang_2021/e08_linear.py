@@ -1,4 +1,4 @@
-"""What the authors' draft lists as missing, first part: linear regression, squared and pseudo-Huber."""
+"""The first experiment that the authors' draft lists as missing: linear regression with two losses."""
 
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ class Linear(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Whether what holds for the logistic loss holds here."""
+        """Claims that the results for the logistic loss hold here too."""
         regularization = numbers["regularization"]
         worse = {
             loss: regularization[loss]["star"][1] - regularization[loss]["curve"][0][1]

@@ -1,4 +1,4 @@
-"""Ours against the paper's at the same total budget, and at the same quality of the model."""
+"""Compare ours with the paper's at the same total budget, and at the same quality of the model."""
 
 import math
 from typing import TYPE_CHECKING
@@ -117,7 +117,7 @@ class Comparison(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """Better at the same budget, and why; where the paper's is better."""
+        """Claims about where ours is better and why, and where the paper's is better."""
         tables, saved = numbers["tables"], numbers["savings"]
         at = {
             name: {key: row["1"] for key, row in table.items() if isinstance(row, dict)}
@@ -248,7 +248,7 @@ class Comparison(Experiment):
         return figure
 
     def text(self, numbers: Numbers) -> str:
-        """The one table, and what to make of it."""
+        """The table of all publications, and what it shows."""
         sizes = ", ".join(
             f"{name}: {table['rows']:,} to fit, {table['tests']:,} to judge, {table['draws']} draws"
             for name, table in numbers["tables"].items()
@@ -286,7 +286,7 @@ class Comparison(Experiment):
 
 
 def _figures(fitted: Fitted, side: str) -> dict[str, float]:
-    """What a release says about its people, read as its makers do, and the ratios of both readings."""
+    """The summary of a release with its own method, and the ratios of both methods."""
     ours, theirs = read(fitted, "tight"), read(fitted, "paper")
     return summary(ours if side == "ours" else theirs) | {
         "our_ratio": float(np.median(ratios(ours))),

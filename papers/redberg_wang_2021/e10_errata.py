@@ -17,7 +17,7 @@ SMALLEST = 1e-9
 
 
 class Errata(Experiment):
-    """What the paper prints, and what is so."""
+    """What the paper prints, and what is true."""
 
     number = "10"
     name = "10_errata"

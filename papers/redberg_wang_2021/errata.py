@@ -59,7 +59,7 @@ def _delta_alone(norm: float, sigma: float) -> float:
 
 
 def rank_one() -> Numbers:
-    """A record whose Hessian has full rank, alone in the data, at Theorem 1's λ = 2β/ε."""
+    """The determinant term of a record with a Hessian of full rank, alone in the data, at λ = 2β/ε."""
     ranks = range(1, 11)
     curvature, l2 = 0.25, 0.5  # β, and 2β/ε at ε = 1
     terms = []
@@ -70,7 +70,7 @@ def rank_one() -> Numbers:
 
 
 def determinant(samples: int) -> Numbers:
-    """The leverage term of random records in random tables, beside the printed bound and ours."""
+    """The leverage term of random records in random tables, with the printed bound and ours."""
     rng = np.random.default_rng(0)
     l2s = np.logspace(-1.5, 1.0, 11)
     largest, printed, ours, broken = [], [], [], 0
@@ -128,7 +128,7 @@ def inner_product(runs: int) -> Numbers:
 
 
 def leverage_estimate(runs: int) -> Numbers:
-    """What ``(3/2) xᵀĤ⁻¹x`` is worth at Theorem 1's λ, which the paper's experiments say they use."""
+    """How often ``(3/2) xᵀĤ⁻¹x`` fails at Theorem 1's λ, which the paper's experiments say they use."""
     d = 50
     inflations = (1.0, 2.0, 5.0, 10.0, 20.0, 53.0)
     shares: dict[str, list[float]] = {"meaningless": [], "too_small": []}
@@ -259,7 +259,7 @@ def _pairs(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     for _ in range(samples):
         basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
-        # The record bends the directions in which the table is flattest, the hardest case.
+        # The record adds curvature where the table has least, which is the hardest case.
         flat = np.where(np.arange(d) < rank, 1.0, 1.0 + rng.uniform(1.0, 50.0, size=d))
         bends = np.where(np.arange(d) < rank, rng.uniform(0.9, 1.0, size=d), 0.0)
         yield basis @ np.diag(flat) @ basis.T, basis @ np.diag(bends) @ basis.T

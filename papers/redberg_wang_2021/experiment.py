@@ -1,4 +1,4 @@
-"""What an experiment is: numbers, claims checked against them, a figure and a section of text."""
+"""The base class of the experiments: numbers, claims checked against them, a figure and a section of text."""
 
 import json
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ Tick = Callable[[], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a run may be: all of it, or enough to see every verdict."""
+    """How much work a run does: all of it, or enough to see every verdict."""
 
     quick: bool
 
@@ -31,17 +31,17 @@ class Effort:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, and whether the numbers bear it out."""
+    """One statement, and whether the numbers support it."""
 
     name: str
     statement: str
     holds: bool | None
-    """None where it holds in part, or under one reading of what the paper leaves open and not another."""
+    """None if it holds in part, or under one interpretation of the paper and not under another."""
     measured: str
     whose: str = "paper"
     """``"paper"`` for what the paper says, ``"extension"`` for the same where the paper has no experiment,
-    ``"ours"`` for what we say. For a formula of the paper, what it is if it does not hold: ``"erratum"`` for
-    one that does not stand as printed, ``"loose"`` for one that is looser than need be."""
+    ``"ours"`` for what we say. A formula of the paper that does not hold is an ``"erratum"`` if it is wrong
+    as printed, or ``"loose"`` if it is looser than necessary."""
 
     @property
     def verdict(self) -> str:
@@ -60,20 +60,20 @@ def verdict(holds: bool | None, whose: str) -> str:
 
 
 def agreed(*verdicts: bool) -> bool | None:
-    """True or False where all readings agree, None where they do not."""
+    """True or False if all interpretations agree, None if they do not."""
     return all(verdicts) if len(set(verdicts)) == 1 else None
 
 
 class Experiment(ABC):
-    """One experiment. Figure, claims and text are functions of its numbers alone.
+    """One experiment; its figure, claims and text are functions of its numbers only.
 
-    So they can be made again from the file of numbers, without computing anything.
+    So they can be made again from the file of numbers, without running the experiment.
     """
 
     number: ClassVar[str]
     """Its place in the list of experiments, as on the page."""
     name: ClassVar[str]
-    """How its files are called."""
+    """The name of its files."""
     title: ClassVar[str]
     caption: ClassVar[str]
     """What to see in the figure."""
@@ -82,7 +82,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def steps(self, effort: Effort) -> int:
-        """How often :meth:`run` will tick."""
+        """How often :meth:`run` will call ``tick``."""
 
     @abstractmethod
     def run(self, effort: Effort, tick: Tick) -> Numbers:
@@ -98,7 +98,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def text(self, numbers: Numbers) -> str:
-        """What was done and what is seen, in Markdown."""
+        """What was done and what the numbers show, in Markdown."""
 
 
 def save_numbers(experiment: Experiment, numbers: Numbers, effort: Effort, folder: Path) -> None:

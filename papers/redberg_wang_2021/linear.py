@@ -1,4 +1,4 @@
-"""Linear regression, measured as the earlier experiments measured classification."""
+"""Measurements of linear regression, like those of classification in the earlier experiments."""
 
 import math
 

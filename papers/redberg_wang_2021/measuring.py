@@ -1,4 +1,4 @@
-"""What every experiment does: the paper's plan, seeded releases, losses and bounds, bands over draws."""
+"""Functions for all experiments: the paper's plan, seeded releases, losses and bounds, bands over draws."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ DELTA = RHO = 1e-6
 
 @dataclass(frozen=True)
 class Fitted:
-    """A seeded release with what the curator knows of it. The tables are public, so all may be shown."""
+    """A seeded release with the curator's private part; the tables are public, so all may be shown."""
 
     release: Release
     private: PrivateFit
@@ -38,7 +38,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Reading:
-    """Every member's exact loss, and what a reader can know of it."""
+    """Every member's exact loss, and the bounds that a reader can compute."""
 
     truth: FloatArray
     lower: FloatArray
@@ -48,7 +48,7 @@ class Reading:
 
 
 def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
-    """Release a model of rows in the unit ball, with noise from a seed so that a run repeats itself."""
+    """Release a model of rows in the unit ball, with noise from a seed so that runs are reproducible."""
     design = Design(open_table(X), norm=plan.norm, fit_intercept=plan.fit_intercept)
     release, private = perturb(plan, design, y, noise=SeededNoise(seed))
     return Fitted(release, private, design, X, y)
@@ -69,12 +69,12 @@ def scores(fitted: Fitted, X: FloatArray) -> FloatArray:
 
 
 def auc(fitted: Fitted, X: FloatArray, y: FloatArray) -> float:
-    """How well the released model ranks."""
+    """The AUC of the released model."""
     return float(roc_auc_score(y, scores(fitted, X)))
 
 
 def own_auc(fitted: Fitted) -> float:
-    """The same on the people it was fitted to."""
+    """The AUC of the released model on the people it was fitted to."""
     return auc(fitted, fitted.X, fitted.y)
 
 
@@ -84,7 +84,7 @@ def own_r_squared(fitted: Fitted) -> float:
 
 
 def summary(reading: Reading) -> dict[str, float]:
-    """What one release says about its people: medians, the upper 5%, the largest."""
+    """Summarise one release over its people: medians, the upper 5%, the largest."""
     return {
         "truth": float(np.median(reading.truth)),
         "truth_max": float(np.max(reading.truth)),
@@ -100,7 +100,7 @@ def summary(reading: Reading) -> dict[str, float]:
 
 
 def ratios(reading: Reading) -> FloatArray:
-    """Bound over truth. A loss can be zero by chance, so medians are what to look at."""
+    """Bound over truth; a loss can be zero by chance, so look at medians."""
     quotients: FloatArray = reading.upper / np.maximum(reading.truth, 1e-12)
     return quotients
 
@@ -163,7 +163,7 @@ def demanded_l2(sigma_hessian: float, dimension: int, *, failure: float = RHO / 
 
 
 def rounded(value: float, digits: int = 6) -> float:
-    """Enough digits to draw and to quote, and few enough to read."""
+    """Round to enough digits to draw and to quote, but few enough to read."""
     return float(f"{value:.{digits}g}")
 
 

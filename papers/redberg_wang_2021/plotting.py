@@ -1,4 +1,4 @@
-"""How the figures look: one palette, one way to show a band, a histogram, and to save."""
+"""The style of the figures: colours, bands over draws, ticks, and saving."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +14,8 @@ from expost._common.files import atomic_write_bytes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, told apart by every kind of colour vision. One meaning each, in all figures.
+# Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart. Each colour has
+# one meaning in all figures.
 TRUTH = "#000000"
 PAPER, PAPER_DEPENDENT, PAPER_ADAPTIVE = "#D55E00", "#E69F00", "#CC79A7"
 OURS, OURS_DEPENDENT, OURS_LEVERAGE = "#0072B2", "#56B4E9", "#009E73"
@@ -37,7 +38,7 @@ LOSS = "privacy loss (log-odds)"
 
 
 def styled() -> AbstractContextManager[None]:
-    """What every figure is drawn and saved within."""
+    """The context in which every figure is drawn and saved."""
     return rc_context(STYLE)
 
 
@@ -63,7 +64,7 @@ def plain_ticks(axis: Any, ticks: Sequence[float]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the figure as SVG and as PNG, whole or not at all."""
+    """Write the figure as SVG and as PNG, atomically."""
     with atomic_write_bytes(path.with_suffix(".svg")) as file:
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, dpi=100)
     with atomic_write_bytes(path.with_suffix(".png")) as file:

@@ -1,4 +1,4 @@
-"""Publications to compare: their plans, their tables, and what they tell for models of one quality."""
+"""The publications to compare: their plans, their tables, and what they tell at equal model quality."""
 
 import math
 from itertools import product
@@ -14,7 +14,7 @@ from papers.redberg_wang_2021.measuring import DELTA, paper_plan, rounded
 
 EPSILON = 1.0
 SHARES = {"independent": (1.0,), "dependent": (0.2, 0.7, 0.1), "adaptive": (0.2, 0.6, 0.1, 0.1)}
-"""The paper's allocation, and one of our choice for its adaptive report, for which it states none."""
+"""The paper's allocations; for its adaptive report it states none, so that one is our choice."""
 OUR_L2 = "independent, our λ"
 """The paper's release, noise and reading, with the λ of our rule: one half of its σ."""
 PAPER_SPLIT = "dependent, split 0.02"
@@ -27,9 +27,9 @@ PUBLICATIONS = (
     *(("paper", kind) for kind in PAPERS),
 )
 WHOM = {"median": "total", "most exposed": "total_max"}
-"""Two people, and what they are told the whole publication cost them."""
+"""Two people, and the figure that says what the whole publication cost them."""
 USABLE = 0.6
-"""The AUC below which a model is too close to a coin to be compared."""
+"""The AUC below which a model is too close to guessing to be compared."""
 
 
 def plan_of(side: str, kind: str, epsilon: float, dimension: int) -> Plan:
@@ -48,14 +48,15 @@ def plan_of(side: str, kind: str, epsilon: float, dimension: int) -> Plan:
 
 
 def splits() -> list[tuple[DataSet, DataSet]]:
-    """People to fit and people to judge by, on three tables."""
+    """People to fit and people to test on, for three tables."""
     return [credit().split(0.8, 0), (adult("train"), adult("test")), kidney().split(0.7, 0)]
 
 
 def savings(tables: Numbers) -> Numbers:
-    """How many times less ours tells than the paper's at ε = 1, where ours is of the same kind and quality.
+    """How many times smaller a loss ours tells than the paper's at ε = 1, for models of equal quality.
 
-    By whom it is told, then by table, then by the paper's publication; None where its model is of no use.
+    By person, then by table, then by the paper's publication, each compared with ours of the same kind. None
+    if the paper's model is of no use.
     """
     return {
         whose: {
@@ -91,7 +92,7 @@ def _factor(table: Numbers, kind: str, theirs: Numbers, whom: str) -> float | No
 
 
 def _at_same_quality(table: Numbers, kind: str, theirs: Numbers, whom: str | None) -> float | None:
-    """What ours of the same kind tells, or promises, where it is as good; between points by logarithms."""
+    """The loss or ε of ours of the same kind at equal quality, interpolated in logarithms."""
     ours = table[f"ours {kind.partition(',')[0]}"]
     scores = np.maximum.accumulate([row["auc"][1] for row in ours.values()])
     score = theirs["auc"][1]
@@ -105,8 +106,8 @@ def overview_table(tables: Numbers) -> list[str]:
     """One line per table and publication at ε = 1."""
     lines = [
         "| table | publication | AUC (10% to 90% of draws) | true loss | median bound | 95% of bounds "
-        "below | largest bound | bound / truth, read our way | read the paper's way | total, median | "
-        "total, largest |",
+        "below | largest bound | our bound / truth | the paper's bound / truth | total, median | total, "
+        "largest |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for (name, table), (side, kind) in product(tables.items(), PUBLICATIONS):
@@ -120,7 +121,7 @@ def overview_table(tables: Numbers) -> list[str]:
 
 
 def savings_table(saved: Numbers, promised: Numbers) -> list[str]:
-    """How many times less ours tells, and what it promises, one line per table."""
+    """How many times smaller a loss ours tells, and what it promises, one line per table."""
     lines = [
         "| table | told | " + " | ".join(f"than the paper's {kind}" for kind in PAPERS) + " |",
         "|---|---|" + "---:|" * len(PAPERS),

@@ -1,4 +1,4 @@
-"""RESULTS.md: everything that was measured, as one page that reads well on its own."""
+"""Write RESULTS.md: everything that was measured, on one page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from papers.redberg_wang_2021.publications import OUR_L2
 
 Document = dict[str, Any]
 GLOSSARY = (
-    "**Words and symbols.** A *loss* is the log-odds by which the release speaks for or against a person "
-    "having been in the data; a *bound* is what she can be told about it from what is published, and *bound "
+    "**Words and symbols.** A *loss* is how far the release moves the log-odds that a person was in the "
+    "data; a *bound* is what she can be told about it from what is published, and *bound "
     "/ truth* is their ratio. ε and δ are the promise to everyone (ε₁ for the model, ε₂ and ε₃ for the "
     "statistics), ρ the chance that a bound fails; δ = ρ = 1e-6, per release in sections 1 to 8a as in the "
     "paper, in all in 8b and 9. σ is the noise in the model, λ its regularisation. The statistics are ĝ, "
@@ -26,7 +26,7 @@ GLOSSARY = (
 
 
 def render(experiments: Sequence[Experiment], documents: Sequence[Document]) -> str:
-    """The page, from the files of numbers alone."""
+    """The page, from the files of numbers only."""
     parts = [_introduction(documents), _verdicts(experiments, documents)]
     parts += [
         _section(experiment, document) for experiment, document in zip(experiments, documents, strict=True)
@@ -192,5 +192,5 @@ def _stated(claim: Document) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """As GitHub makes one of a heading."""
+    """The anchor that GitHub gives to a heading."""
     return "".join(sign for sign in heading.lower() if sign.isalnum() or sign in " -").replace(" ", "-")

@@ -9,7 +9,7 @@ from expost._common.typing import FloatArray
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows and outcomes to fit, and others from the same law to judge by."""
+    """Rows and outcomes to fit, and others from the same law to test on."""
 
     X: FloatArray
     y: FloatArray

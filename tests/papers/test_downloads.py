@@ -91,7 +91,7 @@ def test_the_folder_comes_before_the_cache_and_the_cache_before_the_network(plac
 def test_what_has_another_digest_is_not_kept(places, server, body):
     folder, cache = places
     server(f"/ml/{FILE}", body)
-    message = refusal("has not the expected SHA-256 and was not kept. Save that address as tiny.csv")
+    message = refusal("does not have the expected SHA-256 and was not kept. Save that address as tiny.csv")
     assert FILE in message
     assert str(folder) in message
     assert "8642" not in message
