@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.data.design import Design
+from expost.data.tables import open_table
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,26 @@ def rows_in_ball(rng, n, d, norm=1.0):
     """Rows of assorted lengths, none longer than ``norm``."""
     X = rng.normal(size=(n, d))
     return X * (norm * rng.uniform(0.05, 1.0, n) / np.linalg.norm(X, axis=1))[:, None]
+
+
+def design_of(X, *, norm=1.0, fit_intercept=False):
+    return Design(open_table(X), norm=norm, fit_intercept=fit_intercept)
+
+
+def gradient_and_hessian(case, A, y, theta, *, l2, regularizer=None):
+    """Both derivatives of the objective without noise, from the textbook, for rows ``A``."""
+    eta = A @ theta
+    gradient = A.T @ case.slope(eta, y) + l2 * theta
+    hessian = (A * case.curvature(eta, y)[:, None]).T @ A + l2 * np.eye(len(theta))
+    if regularizer is not None:
+        gradient = gradient + regularizer.gradient(theta)
+        hessian = hessian + regularizer.hessian(theta)
+    return gradient, hessian
+
+
+def hides_its_cause(error):
+    """Whether a traceback shows this error alone: the one before it may quote private values."""
+    return error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None)
 
 
 def with_intercept(X, fit_intercept):

@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
+from problems import design_of
 
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.exceptions import DomainError
 
 
 def encoded(X, norm=1.0, fit_intercept=False):
-    design = Design(open_table(np.asarray(X, dtype=float)), norm=norm, fit_intercept=fit_intercept)
+    design = design_of(np.asarray(X, dtype=float), norm=norm, fit_intercept=fit_intercept)
     (rows,) = [rows.copy() for _, rows in design.blocks([slice(0, design.n_rows)])]
     return design, rows
 

@@ -3,12 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
-from problems import CASES, rows_in_ball, with_intercept
+from problems import CASES, design_of, gradient_and_hessian, rows_in_ball, with_intercept
 
 import expost
 from expost import LogisticLoss, SmoothedL1, calibrate
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.exceptions import DomainError
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb, plausible, recover
@@ -18,13 +16,8 @@ SIGMA, L2 = 1.3, 0.4
 
 
 def log_density(theta, A, y, case, regularizer):
-    """The log density of a release, up to a constant: of the noise that leads there, times the Jacobian."""
-    eta = A @ theta
-    gradient = A.T @ case.slope(eta, y) + L2 * theta
-    hessian = (A * case.curvature(eta, y)[:, None]).T @ A + L2 * np.eye(len(theta))
-    if regularizer is not None:
-        gradient = gradient + regularizer.gradient(theta)
-        hessian = hessian + regularizer.hessian(theta)
+    """The log density of a release, up to a constant: that of the noise, times the Jacobian."""
+    gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=L2, regularizer=regularizer)
     return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
 
 
@@ -37,8 +30,8 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
     n = 12
     X, y = rows_in_ball(rng, n + 3, d), case.labels(rng, n + 3)
     plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, fit_intercept=fit_intercept)
-    inside = Design(open_table(X[:n]), norm=1.0, fit_intercept=fit_intercept)
-    outside = Design(open_table(X[n:]), norm=1.0, fit_intercept=fit_intercept)
+    inside = design_of(X[:n], fit_intercept=fit_intercept)
+    outside = design_of(X[n:], fit_intercept=fit_intercept)
     release, private = perturb(plan, inside, y[:n], noise=SeededNoise(d), regularizer=regularizer)
     A, theta = with_intercept(X, fit_intercept), release.coefficients
     here = log_density(theta, A[:n], y[:n], case, regularizer)
@@ -68,9 +61,9 @@ def test_a_loss_of_a_millionth_of_a_millionth_has_ten_digits(member):
     X, y = np.vstack([X, record]), np.append(y, 1.0)
     table = X if member else X[:-1]
     plan = calibrate(loss="logistic", sigma=0.5, l2=0.05, norm=50.0)
-    design = Design(open_table(table), norm=50.0, fit_intercept=False)
+    design = design_of(table, norm=50.0)
     _, private = perturb(plan, design, y[: len(table)], noise=SeededNoise(1))
-    one = Design(open_table(record), norm=50.0, fit_intercept=False)
+    one = design_of(record, norm=50.0)
     terms = ex_post_terms(private, one, np.ones(1), LogisticLoss(), member=member)
     with mpmath.workdps(60):
         x, theta, gradient = (
@@ -93,10 +86,10 @@ def test_an_impossible_member_costs_infinitely_much():
     """A record passed as a member that outweighs the whole table: never a small or undefined figure."""
     rng = np.random.default_rng(9)
     X, y = rows_in_ball(rng, 5, 2, norm=0.1), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
-    design = Design(open_table(X), norm=100.0, fit_intercept=False)
+    design = design_of(X, norm=100.0)
     plan = calibrate(loss="squared", sigma=1.0, l2=0.1, norm=100.0)
     _, private = perturb(plan, design, y, noise=SeededNoise(1))
-    stranger = Design(open_table(np.array([[60.0, 80.0]])), norm=100.0, fit_intercept=False)
+    stranger = design_of(np.array([[60.0, 80.0]]), norm=100.0)
     assert ex_post_terms(private, stranger, np.zeros(1), plan.loss, member=True).loss[0] == np.inf
 
 
@@ -104,11 +97,11 @@ def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
     rng = np.random.default_rng(10)
     X, y = rows_in_ball(rng, 50_000, 12), rng.integers(0, 2, 50_000).astype(float)
     plan = calibrate(loss="logistic", sigma=2.0, l2=1.0, fit_intercept=True)
-    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    design = design_of(X, fit_intercept=True)
     _, private = perturb(plan, design, y, noise=SeededNoise(1))
     losses = ex_post_terms(private, design, y, LogisticLoss(), member=True).loss
     for i in (0, 1, 24_999, 25_000, 49_999):
-        one = Design(open_table(X[i : i + 1]), norm=1.0, fit_intercept=True)
+        one = design_of(X[i : i + 1], fit_intercept=True)
         alone = ex_post_terms(private, one, y[i : i + 1], LogisticLoss(), member=True).loss
         assert losses[i] == pytest.approx(alone[0], rel=1e-10)
 
@@ -122,7 +115,7 @@ def test_losses_recovered_from_table_and_publication_are_those_of_the_fit(report
         classes=[0, 1], report=report, regularizer=regularizer, random_state=1
     ).fit(X, y)
     release = expost.Publication.from_json(model.publication_.to_json()).release
-    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    design = design_of(X, fit_intercept=True)
     private = recover(release, design, y.astype(float))
     assert plausible(private)
     for member in (True, False):
@@ -135,10 +128,10 @@ def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 400, 5), rng.integers(0, 2, 400)
     release = expost.LogisticRegression(classes=[0, 1], random_state=1).fit(X, y).publication_.release
-    other = Design(open_table(np.full((5000, 5), 0.4)), norm=1.0, fit_intercept=True)
+    other = design_of(np.full((5000, 5), 0.4), fit_intercept=True)
     assert not plausible(recover(release, other, np.ones(5000)))
     with pytest.raises(DomainError, match="features of the publication"):
-        recover(release, Design(open_table(X[:, :4]), norm=1.0, fit_intercept=True), y.astype(float))
+        recover(release, design_of(X[:, :4], fit_intercept=True), y.astype(float))
 
 
 def test_the_fitted_table_is_hardly_ever_called_implausible():
@@ -148,7 +141,7 @@ def test_the_fitted_table_is_hardly_ever_called_implausible():
     plan = calibrate(l2=1.0, sigma=3.0, fit_intercept=True)
     alarms = 0
     for seed in range(200):
-        design = Design(open_table(X), norm=1.0, fit_intercept=True)
+        design = design_of(X, fit_intercept=True)
         release, _ = perturb(plan, design, y.astype(float), noise=SeededNoise(seed))
         alarms += not plausible(recover(release, design, y.astype(float)), level=1e-3)
     assert alarms <= 6

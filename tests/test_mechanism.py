@@ -5,12 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from problems import CASES, rows_in_ball
+from problems import CASES, design_of, rows_in_ball
 from scipy import stats
 
 from expost import calibrate
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.fitting import mechanism
 from expost.fitting.mechanism import perturb
@@ -40,7 +38,7 @@ def recovered():
     rng = np.random.default_rng(11)
     X, y = rows_in_ball(rng, 40, 20), CASES[0].labels(rng, 40)
     plan = calibrate(loss="logistic", sigma=3.0, l2=0.5)
-    design = Design(open_table(X), norm=1.0, fit_intercept=False)
+    design = design_of(X)
     source = SeededNoise(rng)
     fits = [perturb(plan, design, y, noise=source)[1] for _ in range(6000)]
     assert all(fit.gradient_norm <= max(1e-10 * (1 + 3.0 * np.sqrt(20)), fit.floor) for fit in fits)
@@ -78,7 +76,7 @@ class CountingNoise(NoiseSource):
 def small():
     rng = np.random.default_rng(0)
     X, y = rows_in_ball(rng, 30, 3), CASES[0].labels(rng, 30)
-    return Design(open_table(X), norm=1.0, fit_intercept=True), y
+    return design_of(X, fit_intercept=True), y
 
 
 def test_a_solver_that_misses_releases_nothing_and_never_redraws(small, monkeypatch):

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from problems import CASES, rows_in_ball
+from problems import CASES, design_of, rows_in_ball
 from scipy import stats
 
 from expost import LogisticRegression, calibrate
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 
@@ -27,7 +25,7 @@ PLAN = calibrate(
 def fits():
     rng = np.random.default_rng(21)
     X, y = rows_in_ball(rng, 30, DIMENSION), CASES[0].labels(rng, 30)
-    design, source = Design(open_table(X), norm=1.0, fit_intercept=False), SeededNoise(rng)
+    design, source = design_of(X), SeededNoise(rng)
     return [perturb(PLAN, design, y, noise=source) for _ in range(FITS)]
 
 

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from problems import CASES, rows_in_ball, with_intercept
+from problems import CASES, design_of, gradient_and_hessian, rows_in_ball, with_intercept
 
 from expost import SmoothedL1
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.fitting.objective import Objective
 
 
@@ -17,11 +15,9 @@ def test_derivatives_are_those_of_the_sum(case, fit_intercept, n):
     A = with_intercept(X, fit_intercept)
     theta, tilt = rng.normal(size=(2, A.shape[1]))
     r = SmoothedL1(weight=0.4)
-    design = Design(open_table(X), norm=1.0, fit_intercept=fit_intercept)
+    design = design_of(X, fit_intercept=fit_intercept)
     objective = Objective(design, y, case.loss, l2=0.3, regularizer=r, tilt=tilt)
-    slope, curvature = case.slope(A @ theta, y), case.curvature(A @ theta, y)
-    gradient = A.T @ slope + 0.3 * theta + r.gradient(theta)
-    hessian = (A * curvature[:, None]).T @ A + 0.3 * np.eye(len(theta)) + r.hessian(theta)
+    gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=0.3, regularizer=r)
 
     here = objective.evaluate(theta, hessian=np.float64)
     np.testing.assert_allclose(here.gradient, gradient, rtol=1e-11, atol=1e-9)
@@ -41,7 +37,7 @@ def test_the_rounding_floor_covers_the_rounding():
     rng = np.random.default_rng(0)
     case = CASES[0]
     X, y = rows_in_ball(rng, 30_000, 10), case.labels(rng, 30_000)
-    design = Design(open_table(X), norm=1.0, fit_intercept=False)
+    design = design_of(X)
     theta = 3.0 * rng.normal(size=10)
     here = Objective(design, y, case.loss, l2=0.3).evaluate(theta)
     wide = X.astype(np.longdouble)

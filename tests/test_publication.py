@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
+from problems import design_of
 from publications import KINDS, X, Y, document, fit, forged, published, squared
 from rich.console import Console
 
 import expost
 from expost import LogisticLoss, Publication, SmoothedL1, calibrate
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.exceptions import DomainError, ExpostError, PublicationError
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -298,7 +297,7 @@ def test_statistics_that_a_fit_can_release_are_never_refused(scale):
     """With next to no noise the smallest eigenvalue is l2 to rounding; with a lot of it, far below."""
     scales = dict.fromkeys(("sigma_gradient", "sigma_hessian", "sigma_eigenvalue"), scale)
     plan = calibrate(loss="squared", report="adaptive", norm=1e3, sigma=1.0, l2=1e-3, **scales)
-    design = Design(open_table(np.repeat(1e3 * X[:, :1], 30, axis=1)), norm=1e3, fit_intercept=False)
+    design = design_of(np.repeat(1e3 * X[:, :1], 30, axis=1), norm=1e3)
     for seed in range(20):
         release, _ = perturb(plan, design, X[:, 0], noise=SeededNoise(seed))
         assert_same_release(Publication.from_release(release).release, release)

@@ -6,6 +6,7 @@ import re
 import tracemalloc
 
 import pytest
+from problems import hides_its_cause
 from publications import document, forged, published, signed, squared
 
 from expost import Publication
@@ -206,8 +207,7 @@ def test_a_bad_file_is_refused_in_one_sentence(kind, tmp_path):
     assert message.endswith(".")
     assert "\n" not in message
     assert len(message) < 400
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    assert hides_its_cause(caught.value)
     if isinstance(text, bytes):
         (tmp_path / "file.json").write_bytes(text)
         with pytest.raises(PublicationError, match=re.escape(words)):

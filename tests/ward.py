@@ -1,6 +1,7 @@
 """A small ward of patients in files, and a way to give commands as a person would."""
 
 import csv
+import os
 
 import numpy as np
 from typer.testing import CliRunner
@@ -56,6 +57,15 @@ def ward(folder, rows=None):
     """Write a domain file and a table; return their places."""
     (folder / "domain.toml").write_text(DOMAIN)
     return folder / "domain.toml", write_csv(folder / "table.csv", patients() if rows is None else rows)
+
+
+def fail_to_write(monkeypatch, trouble):
+    """Raise ``trouble`` when a file that was written is synced to the disk."""
+
+    def fail(_):
+        raise trouble
+
+    monkeypatch.setattr(os, "fsync", fail)
 
 
 def refused(result, words):

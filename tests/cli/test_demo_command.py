@@ -2,11 +2,10 @@
 
 import csv
 import json
-import os
 from pathlib import Path
 
 import pytest
-from ward import refused, run
+from ward import fail_to_write, refused, run
 
 import expost
 from expost.cli import figures
@@ -82,11 +81,7 @@ def test_a_full_disk_or_ctrl_c_leaves_the_old_file_and_no_half_one(trouble, tmp_
     target = tmp_path / "private" / "losses.csv"
     target.parent.mkdir()
     target.write_text("the old file")
-
-    def fail(_):
-        raise trouble
-
-    monkeypatch.setattr(os, "fsync", fail)
+    fail_to_write(monkeypatch, trouble)
     assert refused(run("demo", "--out", tmp_path), "")
     assert target.read_text() == "the old file"
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [target]

@@ -1,11 +1,10 @@
 """Whatever goes wrong is one sentence without a word about the table, and nothing half-written stays."""
 
 import json
-import os
 
 import pandas as pd
 import pytest
-from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
+from ward import DOMAIN, NAMES, fail_to_write, patients, refused, run, ward, write_csv
 
 SECRET = "hush17"
 
@@ -182,11 +181,7 @@ def test_a_full_disk_or_ctrl_c_leaves_nothing_half_written(command, trouble, tmp
     if command == "losses":
         assert run("fit", domain, table, "-o", publication).exit_code == 0
     before = sorted(tmp_path.iterdir())
-
-    def fail(_):
-        raise trouble
-
-    monkeypatch.setattr(os, "fsync", fail)
+    fail_to_write(monkeypatch, trouble)
     places = [domain, table, "-o", publication] if command == "fit" else [publication, table]
     more = [] if command == "fit" else ["-o", tmp_path / "private.parquet"]
     words = "No space left" if isinstance(trouble, OSError) else "stopped before the end"

@@ -1,11 +1,9 @@
 """The exact loss of a whole publication, term by term and record by record: what the bounds must cover."""
 
 import numpy as np
-from problems import with_intercept
+from problems import design_of, with_intercept
 
 from expost import calibrate
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -22,7 +20,7 @@ class Problem:
         self.design = {side: self.designed(self.X[side]) for side in (True, False)}
 
     def designed(self, X):
-        return Design(open_table(X), norm=self.plan.norm, fit_intercept=self.fit_intercept)
+        return design_of(X, norm=self.plan.norm, fit_intercept=self.fit_intercept)
 
     def fit(self, seed):
         return perturb(

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
-from problems import CASES, rows_in_ball
+from problems import CASES, design_of, rows_in_ball
 from scipy.optimize import minimize as scipy_minimize
 
 from expost import LogisticLoss
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
 from expost.fitting.solvers.newton import newton
@@ -15,7 +13,7 @@ from expost.fitting.solvers.newton_cg import newton_cg
 def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):
     rng = np.random.default_rng(seed)
     X, y = rows_in_ball(rng, n, d, norm=scale), case.labels(rng, n)
-    design = Design(open_table(X), norm=scale, fit_intercept=True)
+    design = design_of(X, norm=scale, fit_intercept=True)
     tilt = tilt_scale * rng.normal(size=d + 1)
     return Objective(design, y, case.loss, l2=l2, tilt=tilt), X, y, tilt
 
@@ -44,7 +42,7 @@ def test_the_end_is_reached_from_far_away(solve, l2, tilt_scale):
     rng = np.random.default_rng(2)
     X = rows_in_ball(rng, 60, 3, norm=5.0)
     y = (X[:, 0] > 0).astype(float)
-    design = Design(open_table(X), norm=5.0, fit_intercept=False)
+    design = design_of(X, norm=5.0)
     objective = Objective(design, y, LogisticLoss(), l2=l2, tilt=tilt_scale * np.array([1.0, -1.0, 0.5]))
     assert solve(objective, np.zeros(3), tolerance=1e-9).meets(1e-9)
     assert solve(objective, 50.0 * rng.normal(size=3), tolerance=1e-9).meets(1e-9)
@@ -55,7 +53,7 @@ def test_warm_starts_do_not_change_the_end():
     rng = np.random.default_rng(3)
     case = CASES[0]
     X, y = rows_in_ball(rng, 60_000, 4), np.sort(case.labels(rng, 60_000))
-    design = Design(open_table(X), norm=1.0, fit_intercept=True)
+    design = design_of(X, fit_intercept=True)
     objective = Objective(design, y, case.loss, l2=1.0, tilt=np.ones(5))
     warm, cold = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(5), tolerance=1e-9)
     assert warm.meets(1e-9)
@@ -66,7 +64,7 @@ def test_warm_starts_do_not_change_the_end():
 def test_large_dimensions_go_without_a_matrix():
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 300, 2100), rng.integers(0, 2, 300).astype(float)
-    design = Design(open_table(X), norm=1.0, fit_intercept=False)
+    design = design_of(X)
     objective = Objective(design, y, LogisticLoss(), l2=0.1, tilt=rng.normal(size=2100))
     found = minimize(objective, tolerance=1e-8)
     assert found.meets(1e-8)
@@ -76,6 +74,6 @@ def test_large_dimensions_go_without_a_matrix():
 def test_a_hopeless_problem_is_reported_not_hidden():
     """With l2 far below rounding the Hessian is singular in double precision; the solver says so."""
     X = np.ones((10, 2))
-    design = Design(open_table(X), norm=2.0, fit_intercept=False)
+    design = design_of(X, norm=2.0)
     objective = Objective(design, np.ones(10), LogisticLoss(), l2=1e-300, tilt=np.array([1.0, -1.0]))
     assert not minimize(objective, tolerance=1e-10).meets(1e-10)

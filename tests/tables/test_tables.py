@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from problems import hides_its_cause
 
 import expost
 from expost.data.tables import open_table
@@ -92,4 +93,4 @@ def test_what_is_not_a_table_of_numbers_is_refused_without_quoting_it(table, wor
     with pytest.raises(DomainError, match=words) as caught:
         open_table(table)
     assert "secret" not in str(caught.value)
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert hides_its_cause(caught.value)
