@@ -1,4 +1,4 @@
-"""The data of the experiments are not part of the project; a test that lacks them is skipped and says why."""
+"""Skip tests that need data sets which are not here."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from papers.datasets import available
 
 
 def need(*names):
-    """Skip the test where the files of a data set are not at hand; nothing is downloaded for a test."""
+    """Skip the test, with a reason, if the files of a data set are missing; tests download nothing."""
     absent = [name for name in names if not available(name)]
     if absent:
         pytest.skip(

@@ -1,4 +1,4 @@
-"""Shared set-up: tests import their helpers from this folder, and property tests repeat themselves."""
+"""Shared set-up: tests import helpers from this folder, and property tests are reproducible."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small problems, and an independent account of every loss to check the library against."""
+"""Small problems, and a second implementation of every loss to check the library against."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from expost.data.tables import open_table
 
 @dataclass(frozen=True)
 class Case:
-    """A loss with derivatives written a second time, straight from the textbook, and a way to draw labels."""
+    """A loss with a second implementation of its derivatives, from the textbook, and a way to draw labels."""
 
     loss: Loss
     slope: Callable
@@ -59,12 +59,12 @@ CASES = [
 
 
 def with_scales(plan, **scales):
-    """The same plan with other noise scales, whatever it promises."""
+    """The same plan with other noise scales; its promise is not recomputed."""
     return replace(plan, scales=replace(plan.scales, **scales))
 
 
 def rows_in_ball(rng, n, d, norm=1.0):
-    """Rows of assorted lengths, none longer than ``norm``."""
+    """Rows of various lengths, none longer than ``norm``."""
     X = rng.normal(size=(n, d))
     return X * (norm * rng.uniform(0.05, 1.0, n) / np.linalg.norm(X, axis=1))[:, None]
 

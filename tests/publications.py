@@ -1,4 +1,4 @@
-"""Publications for tests, and a way to forge one: change the fields, then compute the hash anew."""
+"""Publications for tests, and functions to forge one: change fields, then compute the hash again."""
 
 import json
 from functools import cache
@@ -35,13 +35,13 @@ def document(kind="independent"):
 
 
 def signed(fields):
-    """The text of a file with these fields and the hash that belongs to them."""
+    """The text of a file with these fields and a matching hash."""
     others = {key: value for key, value in fields.items() if key != "sha256"}
     return json.dumps(others | {"sha256": digest(others)})
 
 
 def forged(kind="independent", **changes):
-    """A file whose fields were changed by dotted names, with a hash that fits."""
+    """A file with changed fields, given by dotted names, and a matching hash."""
     fields = document(kind)
     for name, value in changes.items():
         *path, last = name.split("__")

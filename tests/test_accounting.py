@@ -56,7 +56,7 @@ CASES = [
 
 
 def dense(profile: PrivacyProfile, epsilon: float) -> float:
-    """The expression of the module's docstring, by brute force and without any of its code."""
+    """The expression of the module's docstring, by brute force and without its code."""
     curve, norm_ = profile.curve, profile.norm
     slopes = np.linspace(0.0, curve.max_slope, 1501)
     curvature = curve.curvature(slopes) * norm_**2
@@ -79,7 +79,7 @@ def dense(profile: PrivacyProfile, epsilon: float) -> float:
         return value.max(axis=1)
 
     def expectation(density, low, high, log_term):
-        # The integrand times the density has one peak: look where it matters, then look closely.
+        # The integrand times the density has one peak: find it on a coarse grid, then use a fine one.
         for _ in range(3):
             coarse = np.linspace(low, high, 401)
             product = integrand(coarse, log_term) * density(coarse)
@@ -200,7 +200,7 @@ def test_epsilon_inverts_delta_on_the_private_side(curve, scales, delta):
 
 @pytest.mark.parametrize("factor", [0.2, 0.95, 0.9995, 1.0, 1.0005, 1.05, 5.0])
 @pytest.mark.parametrize("scales", [MODEL, HESSIAN])
-def test_certifies_says_what_delta_says(factor, scales):
+def test_certifies_agrees_with_delta(factor, scales):
     profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(**scales))
     upper = profile.delta(1.0).upper
     assert profile.certifies(1.0, factor * upper) == (factor >= 1.0)
@@ -241,7 +241,7 @@ def test_bad_parameters_are_refused(name, value):
         PrivacyProfile(LOGISTIC, norm=norm, l2=l2, scales=NoiseScales(**scales))
 
 
-def test_bad_questions_are_refused():
+def test_bad_arguments_are_refused():
     profile = PrivacyProfile(LOGISTIC, norm=1.0, l2=5.0, scales=NoiseScales(sigma=4.0))
     with pytest.raises(ParameterError, match="`epsilon`"):
         profile.delta(-1.0)

@@ -1,4 +1,4 @@
-"""The documents keep up with the code, and imports go one way."""
+"""The documents agree with the code, and imports go one way."""
 
 import ast
 import re
@@ -37,7 +37,7 @@ def room(module):
 
 
 def imports_of(source):
-    """The modules of the library that a source imports, wherever in the source that is."""
+    """The modules of the library that a source imports anywhere."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -54,7 +54,7 @@ def imports_of(source):
 
 
 def wrong_imports(module, source):
-    """The imports of a source that go down: to a lower room, or inside a room to a later module."""
+    """The imports of a source from a lower room, or from a later module of its own room."""
     for target in imports_of(source):
         if module not in SURFACE and room(target) != room(module):
             if target in SURFACE or ROOMS.index(room(target)) > ROOMS.index(room(module)):
@@ -63,7 +63,7 @@ def wrong_imports(module, source):
             yield target
 
 
-def test_every_module_has_its_line_and_every_line_its_module():
+def test_modules_and_lines_of_the_document_agree():
     assert sorted(ORDER) == sorted(MODULES)
 
 
@@ -91,7 +91,7 @@ def test_an_import_of_a_lower_room_or_module_is_found(module, line):
     assert list(wrong_imports(module, f"{MODULES[module]}\n{line}\n"))
 
 
-def test_the_walks_enter_modules_that_exist():
+def test_the_walks_name_modules_that_exist():
     walks = PAGE.split("\n## Three walks\n")[1].split("\n## ")[0]
     entered = re.findall(r"`([\w.]+)`", walks)
     assert entered

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, with and without files that have no name."""
+"""Files are written completely or not at all, with and without files that have no name."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ def test_a_file_appears_at_the_end_and_replaces_the_old(folder):
     assert list(folder.iterdir()) == [path]
 
 
-def test_a_private_file_is_for_its_owner_only(folder):
+def test_only_its_owner_can_read_a_private_file(folder):
     for private, mode in ((True, 0o600), (False, 0o644)):
         before = os.umask(0o022)
         try:
@@ -41,7 +41,7 @@ def test_a_private_file_is_for_its_owner_only(folder):
         assert stat.S_IMODE((folder / "file.txt").stat().st_mode) == mode
 
 
-def test_trouble_leaves_the_old_file_and_nothing_else(folder):
+def test_an_interruption_leaves_only_the_old_file(folder):
     path = folder / "file.txt"
     with atomic_write(path) as file:
         file.write("old")
@@ -52,7 +52,7 @@ def test_trouble_leaves_the_old_file_and_nothing_else(folder):
     assert list(folder.iterdir()) == [path]
 
 
-def test_a_folder_in_the_way_is_found_beforehand(folder):
+def test_check_writable_finds_a_folder_in_the_way(folder):
     folder.mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
         check_writable(folder)

@@ -1,4 +1,4 @@
-"""Budgets in other currencies, against the profile written out and the textbook conversion."""
+"""Budgets in other units, compared with the explicit profile and the textbook conversion."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_a_plan_is_no_certificate_for_the_whole_curve():
     assert lower > gaussian.delta(0.3, sensitivity=mu, sigma=1.0)
 
 
-def test_more_budget_is_more_epsilon():
+def test_a_larger_budget_gives_a_larger_epsilon():
     assert from_gdp(0.5, delta=1e-6) < from_gdp(0.6, delta=1e-6) < from_gdp(0.6, delta=1e-7)
     assert from_zcdp(0.1, delta=1e-6) < from_zcdp(0.2, delta=1e-6)
 

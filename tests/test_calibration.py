@@ -1,4 +1,4 @@
-"""From a budget to scales: the reference numbers, the private side, and what is refused."""
+"""From a budget to noise scales: the reference numbers, rounding towards privacy, and errors."""
 
 import math
 import re
@@ -27,7 +27,7 @@ def test_noise_of_a_logistic_model_is_the_reference(epsilon, l2, digits, expecte
 def test_classical_noise_is_the_reference(epsilon, digits, expected):
     plan = expost.calibrate(epsilon=epsilon, delta=1e-6, l2=5.0, calibration="kifer2012")
     assert round(plan.sigma, digits) == expected
-    assert plan.delta_at(epsilon) < 1e-9  # the classical theorem spends far more noise than it needs
+    assert plan.delta_at(epsilon) < 1e-9  # the classical theorem adds far more noise than it needs
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_only_ratios_to_the_norm_matter():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_strong_regularisation_leaves_the_analytic_gaussian_mechanism(epsilon):
+def test_strong_regularisation_gives_the_analytic_gaussian_mechanism(epsilon):
     for loss, delta in [
         ("logistic", 1e-6),
         (SmoothedHinge(0.1), 1e-6),
-        # A sign that the label does not fix may follow the noise to both sides: twice the tail.
+        # If the label does not fix the sign, it may depend on the noise: two tails count.
         (PseudoHuber(), 0.5e-6),
         (LogisticLoss(soft=True), 0.5e-6),
     ]:
@@ -140,7 +140,7 @@ def test_the_classical_recipe_has_a_floor_of_its_own():
     assert expost.calibrate(l2=0.1, epsilon=suggested, calibration="kifer2012").l2 == 0.1
 
 
-def test_squared_loss_has_no_scale_of_its_own():
+def test_squared_loss_has_no_default_scale():
     with pytest.raises(CalibrationError, match="SquaredLoss a worst-case guarantee"):
         expost.calibrate(loss="squared")
     plan = expost.calibrate(loss="squared", sigma=2.0, l2=1.0)
@@ -184,7 +184,7 @@ CLASSICAL = {"calibration": "kifer2012", "report": "dependent"}
         ({"l2": 1.0, "report": "leverage", "sigma": 1.0, "sigma_hessian": -1.0}, "sigma_hessian > 0"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(arguments, message):
+def test_bad_parameters_are_refused_in_one_line(arguments, message):
     with pytest.raises(ParameterError, match=re.escape(message)) as refusal:
         expost.calibrate(**arguments)
     assert "\n" not in str(refusal.value)

@@ -36,7 +36,7 @@ def test_the_intercept_is_one_more_feature():
 )
 @settings(deadline=None, max_examples=300)
 def test_no_encoded_row_is_longer_than_the_ball(X, norm):
-    """Checked in exact rational arithmetic: rounding must never let a row out."""
+    """Checked in exact rational arithmetic: rounding must never make a row too long."""
     from fractions import Fraction
 
     _, rows = encoded(X, norm=norm)
@@ -46,7 +46,7 @@ def test_no_encoded_row_is_longer_than_the_ball(X, norm):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_refused_without_saying_where(bad):
+def test_nan_and_infinity_are_refused_without_saying_where(bad):
     X = np.zeros((7, 3))
     X[4, 1] = bad
     with pytest.raises(DomainError, match="NaN or infinity") as caught:

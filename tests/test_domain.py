@@ -117,7 +117,7 @@ def test_a_numeric_outcome_is_scaled_and_predictions_are_scaled_back():
         ({"ill": ["yes", "no", "secret", "no"]}, "outside the declared classes {'no', 'yes'}"),
     ],
 )
-def test_what_was_not_declared_is_refused_by_the_features_name_only(change, words):
+def test_undeclared_values_are_refused_by_the_features_name_only(change, words):
     table = pd.DataFrame({**RECORDS, **change})
     with pytest.raises(DomainError) as caught:
         expost.LogisticRegression(domain=DOMAIN).fit(table, table["ill"])

@@ -1,4 +1,4 @@
-"""A skeleton asks for everything that must be declared, and a domain survives its file."""
+"""A skeleton asks for everything that must be declared, and a domain can be written and read back."""
 
 import tomllib
 
@@ -12,7 +12,7 @@ AWKWARD = 'a "b" \\ c\n\x7f é = ] #'
 
 
 @pytest.mark.parametrize("kind", ["number", "category", None])
-def test_a_skeleton_is_refused_for_each_thing_that_is_left_open(kind):
+def test_a_skeleton_is_refused_for_each_missing_value(kind):
     text = skeleton({"x": kind, "y": None})
     assert tomllib.loads(text)["features"][0]["kind"] == (kind or "number")
     asked = "categories" if kind == "category" else "low"

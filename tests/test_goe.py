@@ -1,4 +1,4 @@
-"""The law of the largest eigenvalue, against closed forms, high precision, other methods and simulation."""
+"""Compare the largest eigenvalue's law with closed forms, high precision, other methods and simulation."""
 
 import math
 
@@ -301,20 +301,20 @@ def test_shapes_and_extremes():
 
 
 @pytest.mark.parametrize("d", [0, -1, 2.0, 2.5, True, "3", None, math.nan])
-def test_refuses_a_dimension_that_is_no_positive_whole_number(d):
+def test_refuses_a_dimension_that_is_not_a_positive_integer(d):
     with pytest.raises(ParameterError, match="`d` must be a whole number of at least 1; got d="):
         LargestEigenvalue(d)
 
 
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 @pytest.mark.parametrize("q", [-1e-9, 1.0 + 1e-9, math.nan, [0.5, 2.0], "half", None])
-def test_refuses_levels_that_are_no_probabilities(method, q):
+def test_refuses_levels_that_are_not_probabilities(method, q):
     with pytest.raises(ParameterError, match=r"`q` must be .* between 0 and 1, or an array of them; got q="):
         getattr(LargestEigenvalue(2), method)(q)
 
 
 @pytest.mark.parametrize("method", ["cdf", "sf"])
 @pytest.mark.parametrize("x", [math.nan, [0.0, math.nan], "wide", None])
-def test_refuses_points_that_are_no_numbers(method, x):
+def test_refuses_points_that_are_not_numbers(method, x):
     with pytest.raises(ParameterError, match=r"`x` must be .* none of them NaN; got x="):
         getattr(LargestEigenvalue(2), method)(x)

@@ -1,4 +1,4 @@
-"""What a hostile or careless caller can try: refused in our own words, with nothing of the table in them."""
+"""Hostile or careless input raises our own errors, whose messages quote nothing from the table."""
 
 from decimal import Decimal
 
@@ -20,7 +20,7 @@ X, Y = rng.normal(size=(60, 2)) / 4, rng.integers(0, 2, 60)
 
 
 def chain(error):
-    """Everything that a handler could print of an error."""
+    """All messages of an error and of the errors that caused it."""
     while error is not None:
         yield str(error)
         error = error.__cause__ or error.__context__
@@ -51,7 +51,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_that_are_not_numbers_are_refused_and_nothing_hangs_on_to_the_error(kind):
+def test_tables_that_are_not_numbers_are_refused_without_quoting_them(kind):
     table = TABLES[kind]
     try:
         model = expost.LogisticRegression(classes=[0, 1]).fit(table, np.zeros(len(table)))
@@ -59,7 +59,7 @@ def test_tables_that_are_not_numbers_are_refused_and_nothing_hangs_on_to_the_err
         for text in chain(error):
             assert "SECRET" not in text
             assert "3.14159" not in text
-    else:  # decimals are numbers where the frame can say so
+    else:  # decimals are numbers if the frame has a type for them
         assert kind == "decimals"
         assert np.all(np.isfinite(model.coef_))
 
@@ -116,13 +116,13 @@ def test_rows_that_change_between_passes_stay_inside_the_ball():
 
 
 @pytest.mark.parametrize("epsilon", [710.0, 1e5])
-def test_a_budget_beyond_reason_is_still_a_budget(epsilon):
+def test_an_extreme_budget_is_accepted(epsilon):
     plan = expost.calibrate(loss="logistic", epsilon=epsilon, l2=1.0)
     assert plan.delta_at(epsilon) <= plan.delta
 
 
 @pytest.mark.parametrize("bad", [{"norm": 1e200}, {"norm": 1e-160}, {"epsilon": 10**400}, {"l2": 10**400}])
-def test_numbers_beyond_double_precisions_reach_are_refused(bad):
+def test_numbers_beyond_double_precision_are_refused(bad):
     with pytest.raises(ParameterError, match="must be"):
         expost.calibrate(**{"loss": "logistic", **bad})
 
@@ -157,7 +157,7 @@ def test_a_feature_named_like_anothers_category_is_refused_before_any_fit():
         expost.Domain.from_toml("a = " + "[" * 30_000)
 
 
-def test_columns_of_lists_and_unknowns_are_refused_in_our_words():
+def test_columns_of_lists_and_unknowns_raise_our_error():
     domain = expost.Domain.model_validate(
         {
             "features": [{"name": "c", "kind": "category", "categories": ["u", "v"]}],

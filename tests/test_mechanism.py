@@ -1,4 +1,4 @@
-"""The mechanism adds the noise that the plan states, once, and lets out nothing when it fails."""
+"""The mechanism adds the noise that the plan states, once, and releases nothing when it fails."""
 
 import copy
 import pickle
@@ -79,7 +79,7 @@ def small():
     return design_of(X, fit_intercept=True), y
 
 
-def test_a_solver_that_misses_releases_nothing_and_never_redraws(small, monkeypatch):
+def test_a_failing_solver_releases_nothing_and_never_redraws(small, monkeypatch):
     design, y = small
     solve = mechanism.minimize
     monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
@@ -98,7 +98,7 @@ def test_bad_labels_are_refused_before_anything_is_drawn(small):
     assert noise.calls == 0
 
 
-def test_the_private_part_shows_nothing_and_goes_nowhere(small):
+def test_the_private_part_cannot_be_shown_pickled_or_copied(small):
     design, y = small
     _, private = perturb(calibrate(loss="logistic", fit_intercept=True), design, y, noise=CountingNoise())
     assert repr(private) == "PrivateFit(withheld)"

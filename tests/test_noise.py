@@ -1,4 +1,4 @@
-"""The noise source. Exact noise cannot be seeded, so each test here states how often it cries wolf."""
+"""The noise source; exact noise cannot be seeded, so each test here states its false-alarm rate."""
 
 import multiprocessing
 import os
@@ -28,7 +28,7 @@ def test_exact_noise_ignores_numpys_seed():
     assert not np.intersect1d(*draws).size
 
 
-def test_threads_share_nothing():
+def test_threads_draw_different_noise():
     with ThreadPoolExecutor(4) as pool:
         draws = np.concatenate(list(pool.map(lambda _: ExactNoise().gaussian(1.0, 50), range(16))))
     assert len(np.unique(draws)) == draws.size
@@ -39,8 +39,8 @@ def _draw_in_child(queue):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="fork does not exist there")
-def test_forked_processes_share_nothing():
-    """A generator whose state is copied by fork would hand every child the same noise."""
+def test_forked_processes_draw_different_noise():
+    """A generator whose state is copied by fork would give every child the same noise."""
     ExactNoise().gaussian(1.0, 1)  # warm any state before forking
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
@@ -55,12 +55,12 @@ def test_forked_processes_share_nothing():
 
 
 @pytest.mark.parametrize("seed", [7, np.random.RandomState(7), np.random.default_rng(7)])
-def test_a_seed_gives_the_insecure_twin(seed):
+def test_a_seed_gives_insecure_noise(seed):
     source = noise_source(seed)
     assert isinstance(source, SeededNoise)
     assert source.insecure
     assert source.gaussian(2.0, 3).shape == (3,)
 
 
-def test_the_twin_repeats_itself():
+def test_seeded_noise_is_reproducible():
     np.testing.assert_array_equal(SeededNoise(3).gaussian(1.0, 5), SeededNoise(3).gaussian(1.0, 5))

@@ -17,7 +17,7 @@ def test_the_pages_are_up_to_date(page):
     assert quoted.fill(text) == text, "run python -m docs.quoted"
 
 
-def test_every_passage_stands_somewhere_and_says_something():
+def test_every_passage_is_used_and_not_empty():
     pages = [page.read_text(encoding="utf-8") for page in quoted.PAGES]
     assert {name for text in pages for name in quoted.names(text)} == set(quoted.PASSAGES)
     for source, write in quoted.PASSAGES.values():
@@ -30,7 +30,7 @@ def test_the_paper_is_quoted_from_its_full_run():
             assert quoted.load(source)["effort"] == "full", path
 
 
-def test_files_of_numbers_say_nothing_of_the_machine():
+def test_files_of_numbers_do_not_describe_the_machine():
     for path in (ROOT / "bench" / "results").glob("*.json"):
         assert path.relative_to(ROOT).as_posix() in {file for file, _ in quoted.SOURCES.values()}
         assert not re.search(r"seconds|date|host|version|/home|/tmp", path.read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def test_a_missing_file_is_named_with_the_command_that_writes_it(tmp_path):
     )
 
 
-def test_words_that_the_numbers_refute_are_not_written(tmp_path):
+def test_statements_that_the_numbers_refute_are_not_written(tmp_path):
     document = quoted.load("utility")
     row = next(row for row in document["rows"] if row["dpsgd"] is not None)
     row["dpsgd"] = row["default"] + 0.001

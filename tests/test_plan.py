@@ -85,7 +85,7 @@ def test_shares_are_what_each_part_alone_would_cost():
     ).epsilon_at(EVERYTHING.delta)
 
 
-def test_without_a_worst_case_it_says_so():
+def test_a_plan_without_a_worst_case_says_so():
     text = printed(expost.calibrate(loss="squared", sigma=2.0, l2=1.0, fit_intercept=True))
     assert "no worst case exists for this loss: ε = ∞" in text
     assert "and an intercept" in text

@@ -1,4 +1,4 @@
-"""The published file: exactly its fields, bit for bit, and nothing that is not true."""
+"""The published file has exactly its fields, keeps every bit, and states only what is true."""
 
 import copy
 import dataclasses
@@ -171,7 +171,7 @@ def test_soft_labels_are_predicted_as_probabilities():
     np.testing.assert_array_equal(publication.predict(X), np.full(60, 0.5))
 
 
-def test_what_was_read_cannot_be_changed():
+def test_a_publication_cannot_be_changed():
     publication = Publication.from_json(published("adaptive").to_json())
     with pytest.raises(ValueError, match="frozen"):
         publication.norm = 2.0
@@ -202,7 +202,7 @@ def test_equality_is_by_content():
         assert twin == again
 
 
-def test_it_shows_public_values_and_shouts():
+def test_it_shows_public_values_and_warnings():
     insecure, secure = published(), fit(random_state=None).publication_
     assert repr(secure) == "Publication(logistic, 2 features, epsilon=1, delta=1e-06, report='independent')"
     assert "INSECURE" in repr(insecure)
@@ -228,7 +228,7 @@ class MyLoss(LogisticLoss):
     pass
 
 
-def test_what_a_reader_would_not_know_is_not_published_but_the_model_stays():
+def test_unknown_losses_are_not_published_but_the_model_is_kept():
     model = fit(regularizer=MyRegularizer(1.0))
     assert model.predict(X).shape == (60,)
     for _ in range(2):
@@ -253,7 +253,7 @@ def test_what_a_reader_would_not_know_is_not_published_but_the_model_stays():
         ({"feature_names": ["a"]}, "must have 2 entries"),
     ],
 )
-def test_what_could_not_be_read_is_not_published(changes, words):
+def test_values_that_cannot_be_read_back_are_not_published(changes, words):
     with pytest.raises(PublicationError, match=words) as caught:
         Publication.from_release(published().release, **changes)
     assert "cannot use" not in str(caught.value)
@@ -294,7 +294,7 @@ def test_the_error_is_one_of_ours():
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
 def test_statistics_that_a_fit_can_release_are_never_refused(scale):
-    """With next to no noise the smallest eigenvalue is l2 to rounding; with a lot of it, far below."""
+    """With almost no noise the smallest eigenvalue is l2 up to rounding; with much noise, far below."""
     scales = dict.fromkeys(("sigma_gradient", "sigma_hessian", "sigma_eigenvalue"), scale)
     plan = calibrate(loss="squared", report="adaptive", norm=1e3, sigma=1.0, l2=1e-3, **scales)
     design = design_of(np.repeat(1e3 * X[:, :1], 30, axis=1), norm=1e3)

@@ -1,4 +1,4 @@
-"""Tens of thousands of damaged and forged files: refused in one sentence or read as an equal object."""
+"""Tens of thousands of damaged and forged files are refused in one sentence or read as an equal object."""
 
 import copy
 import json
@@ -116,7 +116,7 @@ def damaged_text(rng):
 
 
 def forged_text(rng):
-    """A changed document with a hash that fits, so that every check behind the hash is reached."""
+    """A changed document with a matching hash, so that every check after the hash is reached."""
     fields = damaged_document(rng, rng.choice(["independent", "independent", "independent", *KINDS]))
     try:
         return signed(fields)
@@ -125,7 +125,7 @@ def forged_text(rng):
 
 
 def forged_plan(rng):
-    """Public numbers moved a little or to an extreme, with a hash that fits: the certificate has to tell."""
+    """Public numbers changed a little or to an extreme, with a matching hash: the certificate must notice."""
     kind = rng.choice(KINDS)
     fields = document(kind)
     fields["loss"], fields["classes"] = rng.choice(
@@ -155,8 +155,8 @@ def forged_plan(rng):
         (forged_plan, 3_000, 4),
     ],
 )
-def test_a_damaged_file_is_refused_or_equal_and_never_anything_else(damage, cases, seed):
-    """Never another exception, never long, never much memory; what is accepted is true."""
+def test_a_damaged_file_is_refused_or_read_as_an_equal(damage, cases, seed):
+    """No other exception, no long wait and little memory; an accepted file states only what is true."""
     rng = random.Random(seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slowest, accepted = 0.0, 0

@@ -228,7 +228,7 @@ def test_weaker_promises_are_true_and_accepted():
         assert Publication.from_json(forged(**changes)) != published()
 
 
-def test_spelling_does_not_matter_to_the_hash():
+def test_formatting_does_not_change_the_hash():
     fields = document("adaptive")
     assert Publication.from_json(json.dumps(dict(reversed(fields.items())), indent=7)) == published(
         "adaptive"
@@ -236,7 +236,7 @@ def test_spelling_does_not_matter_to_the_hash():
     assert Publication.from_json(json.dumps(fields | {"norm": 1})) == published("adaptive")
 
 
-def test_a_file_too_long_is_not_even_read(tmp_path, monkeypatch):
+def test_a_file_too_long_is_not_read(tmp_path, monkeypatch):
     path = tmp_path / "publication.json"
     with open(path, "wb") as file:
         file.truncate(64 * 2**20 + 1)
@@ -245,7 +245,7 @@ def test_a_file_too_long_is_not_even_read(tmp_path, monkeypatch):
         Publication.load(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_only_regular_files_are_read(tmp_path):
     with pytest.raises(PublicationError, match="regular file"):
         Publication.load(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -265,7 +265,7 @@ def test_what_is_no_file_is_refused(tmp_path):
         pytest.param("9" * 16_000_000, id="digits"),
     ],
 )
-def test_sixteen_hostile_megabytes_cost_no_more_than_a_few_copies(text):
+def test_sixteen_hostile_megabytes_need_little_memory(text):
     tracemalloc.start()
     with pytest.raises(PublicationError):
         Publication.from_json(text)

@@ -1,4 +1,4 @@
-"""A small ward of patients in files, and a way to give commands as a person would."""
+"""A small ward of patients in files, and functions to run commands on them."""
 
 import csv
 import os
@@ -54,7 +54,7 @@ def write_csv(path, rows, names=NAMES):
 
 
 def ward(folder, rows=None):
-    """Write a domain file and a table; return their places."""
+    """Write a domain file and a table; return their paths."""
     (folder / "domain.toml").write_text(DOMAIN)
     return folder / "domain.toml", write_csv(folder / "table.csv", patients() if rows is None else rows)
 

@@ -1,4 +1,4 @@
-"""The audit against integrals that share nothing with it: over coefficients, over statistics, by sampling."""
+"""Compare the audit with independent integrals: over coefficients, over statistics, by sampling."""
 
 import math
 from itertools import islice
@@ -117,7 +117,7 @@ def test_statistics_agree_with_the_integral_over_coefficient_and_gradient(epsilo
 @pytest.mark.parametrize(
     ("loss", "y", "label", "statistics", "accuracy"),
     [
-        (SmoothedHinge(0.5), [1.0, -1.0], -1.0, {}, 1e-4),  # the grid, not the audit, is what misses the kink
+        (SmoothedHinge(0.5), [1.0, -1.0], -1.0, {}, 1e-4),  # the grid misses the kink, the audit does not
         (LogisticLoss(), [1.0, 0.0], 0.0, STATISTICS, 1e-6),
     ],
     ids=["kinked", "statistics"],
@@ -143,7 +143,7 @@ def test_a_second_coordinate_without_data_changes_nothing():
 
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 0.65, 0.8])
 @pytest.mark.parametrize("statistics", [{}, {"sigma_gradient": 0.3}])
-def test_strong_regularisation_leaves_the_gaussian_mechanism(sigma, statistics):
+def test_strong_regularisation_gives_the_gaussian_mechanism(sigma, statistics):
     """Coefficients stay at zero, where the slope is 1/2 and the determinants cancel; delta to 1e-12."""
     epsilon = 3.4
     result = hockey_stick(
@@ -186,7 +186,7 @@ def test_both_directions_meet_at_the_total_variation_distance():
         assert far.add != pytest.approx(far.remove, rel=1e-3)
 
 
-def test_a_narrow_transition_is_not_stepped_over():
+def test_a_narrow_transition_is_not_missed():
     """With l2 = 1e-4 the record is curved within 1e-5 of the noise's range, and all of delta is there."""
     loss, sigma, l2, epsilon = LogisticLoss(), 50.0, 1e-4, 1.0
     result = hockey_stick(loss, np.empty((0, 1)), [], [1.0], 1.0, epsilon=epsilon, sigma=sigma, l2=l2)
@@ -220,7 +220,7 @@ def test_real_neighbours_attain_the_gaussian_mechanism():
     assert np.all(np.linalg.norm(pair.X, axis=1) <= 1.0)
 
 
-def test_the_search_repeats_itself_and_stays_in_the_domain(monkeypatch):
+def test_the_search_is_reproducible_and_stays_in_the_domain(monkeypatch):
     structured = search._structured_pairs
     monkeypatch.setattr(search, "_structured_pairs", lambda *arguments: islice(structured(*arguments), 3))
     arguments = {"norm": 2.0, "epsilon": 1.0, "sigma": 3.0, "l2": 0.5, "trials": 40}
@@ -229,7 +229,7 @@ def test_the_search_repeats_itself_and_stays_in_the_domain(monkeypatch):
     assert np.all(np.linalg.norm(np.vstack([first[1].X, first[1].record]), axis=1) <= 2.0 + 1e-12)
 
 
-def test_a_million_rows_that_cancel_are_no_obstacle():
+def test_a_million_cancelling_rows_can_be_audited():
     rows, labels = [[10.0], [-10.0], [3.0]], [0.5, 1.0, 0.0]
     audited = hockey_stick(
         LogisticLoss(soft=True),
@@ -245,7 +245,7 @@ def test_a_million_rows_that_cancel_are_no_obstacle():
     assert 0.0 <= audited.delta <= 1.0
 
 
-def test_what_is_refused():
+def test_bad_arguments_are_refused():
     good = {"epsilon": 1.0, "sigma": 1.0, "l2": 1.0}
     with pytest.raises(ParameterError, match="length 1 or 2"):
         hockey_stick(LogisticLoss(), np.empty((0, 3)), [], [1.0, 0.0, 0.0], 1.0, **good)

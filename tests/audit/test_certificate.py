@@ -1,4 +1,4 @@
-"""The accountant's certificate against thousands of real neighbours, and a broken one that must be caught."""
+"""Compare the accountant's certificate with thousands of real neighbours, and detect a broken one."""
 
 from dataclasses import replace
 from itertools import islice
@@ -49,8 +49,8 @@ def draw_labels(rng, name, size):
 def draw_pair(rng, name, norm, sigma, dimension=1):
     """Up to eight rows, half of them of full norm, half of the data sets with rows that occur often.
 
-    Where rows occur often, the first is short and as frequent as it takes to move the noise by a few of its
-    standard deviations: there the worst data sets are.
+    Where rows occur often, the first is short and frequent enough to pull as hard as a few standard
+    deviations of the noise. The worst data sets are of this kind.
     """
     n = int(rng.integers(9))
     points = rng.standard_normal((n + 1, dimension))
@@ -89,7 +89,7 @@ def test_no_pair_exceeds_the_certificate(name, setting):
         for _ in range(PAIRS)
     ]
     assert max(audit.delta for audit in found) <= certificate
-    # The integrals are good to far more digits than the comparison needs.
+    # The integrals have far more correct digits than the comparison needs.
     assert all(audit.error <= 1e-6 * certificate for audit in found)
 
 
@@ -134,7 +134,7 @@ def test_every_release_of_a_plan_is_audited():
     assert np.linalg.norm(found.pair.record) == pytest.approx(everything.radius)
 
 
-def test_the_result_prints_and_repeats_itself(capsys, monkeypatch):
+def test_the_result_prints_and_is_reproducible(capsys, monkeypatch):
     structured = search._structured_pairs
     monkeypatch.setattr(search, "_structured_pairs", lambda *arguments: islice(structured(*arguments), 20))
     plan = expost.calibrate(loss="smoothed_hinge", epsilon=1.0)
@@ -155,7 +155,7 @@ def test_a_plan_without_a_worst_case_needs_an_epsilon():
 
 
 def test_squared_loss_has_no_worst_case():
-    """Labels far enough away give away a record completely."""
+    """A label that is far enough away reveals a record completely."""
     found, pair = worst_pair(SquaredLoss(), norm=1.0, epsilon=1.0, sigma=2.0, l2=1.0, trials=1)
     assert found.delta > 0.999
     assert abs(pair.label) == 1000.0

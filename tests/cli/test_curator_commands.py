@@ -1,4 +1,4 @@
-"""What the curator does: init, plan, fit, losses."""
+"""The curator's commands: init, plan, fit, losses."""
 
 import builtins
 import json
@@ -45,7 +45,7 @@ def test_a_skeleton_is_refused_by_every_command_until_it_is_filled(tmp_path):
         assert refused(run(*command, tmp_path / "domain.toml", *extra), "FILL IN")
 
 
-def test_plan_needs_no_data_and_tells_machines_the_same(tmp_path):
+def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     domain, table = ward(tmp_path)
     table.unlink()
     shown = run("plan", domain, "--epsilon", 2, "--report", "leverage")
@@ -71,7 +71,7 @@ def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     assert run("plan", domain, "--loss", "squared").exit_code == 2
 
 
-def test_fit_says_what_it_spends_and_writes_before_it_does(tmp_path, monkeypatch):
+def test_fit_says_first_what_it_will_spend_and_write(tmp_path, monkeypatch):
     domain, table = ward(tmp_path)
 
     def stopped(*_, **__):
@@ -113,7 +113,7 @@ def test_fit_and_losses_agree_from_csv_and_parquet(suffix, tmp_path):
     np.testing.assert_allclose(first["ex_post_loss"], second["ex_post_loss"], rtol=1e-7, atol=1e-12)
 
 
-def test_fit_speaks_json_on_standard_output_only(tmp_path):
+def test_fit_prints_only_json_on_standard_output(tmp_path):
     domain, table = ward(tmp_path)
     result = run("fit", domain, table, "-o", tmp_path / "p.json", "--json")
     told = json.loads(result.stdout)
@@ -135,7 +135,7 @@ def test_a_dry_run_checks_everything_and_spends_nothing(tmp_path):
     assert "never declared" in run("fit", domain, table, "-o", tmp_path / "p.json", "--dry-run").stderr
 
 
-def test_fit_asks_where_it_is_told_to(tmp_path):
+def test_fit_asks_before_spending_with_confirm(tmp_path):
     domain, table = ward(tmp_path)
     arguments = ("fit", domain, table, "-o", tmp_path / "p.json", "--confirm")
     assert run(*arguments, input="n\n").exit_code == 1
@@ -166,7 +166,7 @@ def test_a_file_of_losses_says_that_it_is_private(name, tmp_path):
     assert refused(run("losses", publication, table, "-o", tmp_path / name), "a file of exact losses must")
 
 
-def test_another_table_is_noticed_where_chance_cannot_explain_it(tmp_path):
+def test_losses_warn_about_a_table_that_was_not_fitted(tmp_path):
     domain, table = ward(tmp_path)
     assert run("fit", domain, table, "-o", tmp_path / "p.json").exit_code == 0
     other = write_csv(tmp_path / "other.csv", [[90, "south", "yes", "yes"]] * 2000)
@@ -187,7 +187,7 @@ def test_a_numeric_outcome_is_fitted_too(tmp_path):
     assert run("bounds", tmp_path / "p.json", table).exit_code == 0
 
 
-def test_parquet_without_pyarrow_is_one_sentence(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
     domain, table = ward(tmp_path)
     (tmp_path / "table.parquet").write_bytes(b"PAR1")
     real = builtins.__import__

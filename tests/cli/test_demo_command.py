@@ -15,7 +15,7 @@ from expost.page import render
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_the_demo_tells_the_whole_story(tmp_path):
+def test_the_demo_writes_and_lists_its_files(tmp_path):
     pytest.importorskip("matplotlib")
     result = run("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.output
@@ -35,7 +35,7 @@ def test_the_demo_tells_the_whole_story(tmp_path):
     assert all(0.0 <= float(row["ex_post_loss"]) < 1.0 for row in rows)
 
 
-def test_what_the_demo_wrote_serves_the_other_commands(tmp_path):
+def test_the_other_commands_read_the_files_of_the_demo(tmp_path):
     assert run("demo", "--out", tmp_path).exit_code == 0
     again = run("losses", tmp_path / "publication.json", tmp_path / "private" / "table.csv", "--json")
     lines = (tmp_path / "private" / "losses.csv").read_text().splitlines()[2:]
@@ -77,7 +77,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_full_disk_or_ctrl_c_leaves_the_old_file_and_no_half_one(trouble, tmp_path, monkeypatch):
+def test_a_full_disk_or_ctrl_c_leaves_only_the_old_file(trouble, tmp_path, monkeypatch):
     target = tmp_path / "private" / "losses.csv"
     target.parent.mkdir()
     target.write_text("the old file")
@@ -87,7 +87,7 @@ def test_a_full_disk_or_ctrl_c_leaves_the_old_file_and_no_half_one(trouble, tmp_
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [target]
 
 
-def test_ctrl_c_while_fitting_is_one_sentence(tmp_path, monkeypatch):
+def test_ctrl_c_while_fitting_prints_one_sentence(tmp_path, monkeypatch):
     def interrupted(**_):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""A fit that is killed leaves a whole publication whose budget was shown, or none."""
+"""A killed fit leaves a complete publication, after it has shown the budget, or none."""
 
 import os
 import signal
@@ -28,17 +28,17 @@ def start(folder):
 
 
 def await_plan(fit):
-    """Read what the fit says until it has told what it will spend and write."""
+    """Read what the fit prints until it has said what it will spend and write."""
     shown = b""
     while b"Will write" not in shown:
         line = fit.stdout.readline()
-        assert line, "the fit ended before it had told what it would spend"
+        assert line, "the fit ended before it said what it would spend"
         shown += line
     return shown
 
 
 def times(folder):
-    """How long a fit takes to tell its plan, and from there to its end."""
+    """How long a fit takes to print its plan, and from there to its end."""
     began = time.monotonic()
     with start(folder) as fit:
         await_plan(fit)
@@ -49,7 +49,7 @@ def times(folder):
 
 
 def kill(folder, delay, *, after_plan):
-    """Start a fit and kill it ``delay`` seconds later; say what it left and what it had shown."""
+    """Start a fit and kill it ``delay`` seconds later; return the files that it left and what it printed."""
     with start(folder) as fit:
         shown = await_plan(fit) if after_plan else b""
         time.sleep(delay)
@@ -60,7 +60,7 @@ def kill(folder, delay, *, after_plan):
 
 
 def kill_many(tmp_path, count):
-    """Kill fits at seeded moments of their lives; return whether each left its publication."""
+    """Kill fits at random moments; return whether each left its publication."""
     rng = np.random.default_rng(2)
     places = [tmp_path / str(attempt) for attempt in range(count + 1)]
     for place in places:
@@ -68,11 +68,11 @@ def kill_many(tmp_path, count):
     starting, working = times(places.pop())
     published = []
     for attempt, place in enumerate(places):
-        # Most of a fit's life is Python starting, so three in four kills wait until that is over.
+        # Most of the time Python is starting, so three in four kills wait until that is over.
         after_plan = attempt % 4 > 0
         delay = rng.uniform(0.0, 1.5 * working if after_plan else starting)
         left, shown = kill(place, delay, after_plan=after_plan)
-        # A complete file may still bear the name from which it was to be moved into place.
+        # A complete file may still have its temporary name.
         assert all(name == "p.json" or name.startswith(".expost-") for name in left)
         for name in left:
             expost.Publication.load(place / name)

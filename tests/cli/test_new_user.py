@@ -1,10 +1,10 @@
-"""The path of someone who has a table and has never seen the source: six commands to an open page."""
+"""A new user gets from a table to the page with six commands."""
 
 import re
 
 from ward import patients, run, write_csv
 
-# What she knows about her columns, in the words of the file's own comments.
+# What the user knows about the columns, written as the comments in the file say.
 KNOWN = {
     "age": 'kind = "number"\nlow = 0.0\nhigh = 100.0',
     "ward": 'kind = "category"\ncategories = ["north", "south"]',

@@ -1,4 +1,4 @@
-"""What the person does: bounds, and the page."""
+"""The reader's commands: bounds and page."""
 
 import json
 
@@ -85,7 +85,7 @@ def test_a_publication_without_a_domain_takes_the_columns_in_order(tmp_path):
     assert refused(run("bounds", tmp_path / "p.json", wrong), "outside the declared classes")
 
 
-def test_many_records_are_cut_for_people_and_whole_for_machines(files, tmp_path):
+def test_many_records_are_cut_on_screen_and_complete_in_json(files, tmp_path):
     many = write_csv(tmp_path / "many.csv", [[40, "north", "no", "yes"]] * 60)
     assert "20 more records" in run("bounds", files[0], many).stdout
     assert len(json.loads(run("bounds", files[0], many, "--json").stdout)["total"]) == 60
@@ -100,7 +100,7 @@ def test_many_records_are_cut_for_people_and_whole_for_machines(files, tmp_path)
         (["--simultaneous", "some"], "`simultaneous` must be"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(files, arguments, words):
+def test_bad_options_are_refused(files, arguments, words):
     assert refused(run("bounds", files[0], files[2], *arguments), words)
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is one sentence without a word about the table, and nothing half-written stays."""
+"""Every error is one sentence that says nothing about the table, and leaves no partial file."""
 
 import json
 
@@ -37,7 +37,7 @@ BAD_TABLES = {
 
 @pytest.mark.parametrize("kind", BAD_TABLES)
 @pytest.mark.parametrize("command", ["fit", "losses", "bounds"])
-def test_a_bad_table_is_refused_and_nothing_of_it_is_told(kind, command, tmp_path):
+def test_a_bad_table_is_refused_without_quoting_it(kind, command, tmp_path):
     domain, table = ward(tmp_path)
     publication = tmp_path / "p.json"
     if command != "fit":
@@ -65,7 +65,7 @@ def test_a_bad_table_is_refused_and_nothing_of_it_is_told(kind, command, tmp_pat
         (b'age,ward\n"' + SECRET.encode() + b'" x,1\n', "not valid CSV"),
     ],
 )
-def test_what_is_no_table_is_refused(content, words, tmp_path):
+def test_files_that_are_not_tables_are_refused(content, words, tmp_path):
     domain, table = ward(tmp_path)
     table.write_bytes(content)
     result = run("fit", domain, table, "-o", tmp_path / "p.json")
@@ -146,7 +146,7 @@ def test_a_publication_that_cannot_be_trusted_is_refused(kind, command, tmp_path
     assert not (tmp_path / "report.html").exists()
 
 
-def test_what_is_not_there_or_is_a_folder_is_refused(tmp_path):
+def test_missing_files_and_folders_are_refused(tmp_path):
     domain, table = ward(tmp_path)
     nowhere, folder = tmp_path / "nowhere.csv", tmp_path / "folder.csv"
     folder.mkdir()
@@ -175,7 +175,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(tmp_
 
 @pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("command", ["fit", "losses"])
-def test_a_full_disk_or_ctrl_c_leaves_nothing_half_written(command, trouble, tmp_path, monkeypatch):
+def test_a_full_disk_or_ctrl_c_leaves_no_partial_file(command, trouble, tmp_path, monkeypatch):
     domain, table = ward(tmp_path)
     publication = tmp_path / "p.json"
     if command == "losses":
@@ -189,7 +189,7 @@ def test_a_full_disk_or_ctrl_c_leaves_nothing_half_written(command, trouble, tmp
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_wrong_usage_is_status_two(tmp_path):
+def test_wrong_usage_exits_with_status_two(tmp_path):
     domain, _ = ward(tmp_path)
     for arguments in (["fit", "--nope"], ["unknown"], ["plan"], ["plan", domain, "--epsilon", "one"]):
         assert run(*arguments).exit_code == 2

@@ -1,4 +1,4 @@
-"""What an estimator lets out, and what it refuses."""
+"""What an estimator makes public, and what it refuses."""
 
 import pickle
 
@@ -44,7 +44,7 @@ def travelled(model):
     return pickle.loads(pickle.dumps(model))
 
 
-def test_what_is_pickled_holds_nothing_from_the_table_but_the_coefficients():
+def test_a_pickle_holds_only_the_coefficients_from_the_table():
     """Every attribute of the loaded estimator is listed; two tables differ in the coefficients alone."""
     model = fitted(random_state=0)
     state = vars(travelled(model))
@@ -72,7 +72,7 @@ def test_the_pickled_bytes_do_not_contain_the_private_part():
 
 @pytest.mark.parametrize("report", ["independent", "leverage", "dependent", "adaptive"])
 def test_the_publication_holds_nothing_private_and_its_pickle_is_its_text(report):
-    """Neither the exact statistics nor the noise nor a row is in the file, as bytes or as digits."""
+    """The file contains no exact statistics, noise or rows, neither as bytes nor as digits."""
     model = fitted(report=report)
     private, publication = model._private, model.publication_
     data, text = pickle.dumps(publication), publication.to_json()
@@ -94,7 +94,7 @@ def test_the_publication_holds_nothing_private_and_its_pickle_is_its_text(report
     assert " 123" not in text
 
 
-def test_a_plan_that_was_asked_still_pickles():
+def test_a_used_plan_can_be_pickled():
     model = fitted()
     model.plan_.delta_at(0.5)
     assert model.publication_.release.plan.delta_at(0.5) == travelled(model).plan_.delta_at(0.5)
@@ -108,12 +108,12 @@ def test_a_report_is_paid_for_from_the_one_budget():
     assert fitted(report="leverage").publication_.statistics.gradient is None
 
 
-def test_the_publication_is_there_only_after_a_fit():
+def test_the_publication_exists_only_after_a_fit():
     with pytest.raises(NotFittedError):
         expost.LogisticRegression().publication_  # noqa: B018
 
 
-def test_a_pickled_estimator_predicts_but_no_longer_knows_exact_losses(tmp_path):
+def test_a_pickled_estimator_predicts_but_has_no_exact_losses(tmp_path):
     model = fitted()
     joblib.dump(model, tmp_path / "model.joblib")
     loaded = joblib.load(tmp_path / "model.joblib")

@@ -1,4 +1,4 @@
-"""The estimators keep scikit-learn's contract."""
+"""The estimators follow scikit-learn's rules."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_pipelines_clones_and_searches(name):
-    """They compose; that each of these fits spends its budget again is said in docs/limitations.md."""
+    """They work; docs/limitations.md says that each of these fits spends its budget again."""
     model = clone(ESTIMATORS[name])
     halve = FunctionTransformer(lambda table: table / 2)
     assert make_pipeline(halve, model).fit(X, Y).predict(X).shape == (400,)
@@ -68,7 +68,7 @@ def test_feature_names_are_kept_and_checked():
 @pytest.mark.parametrize("l2", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
-    """As sigma goes to 0. The peer sees the intercept as a feature, because ours is regularised."""
+    """As sigma goes to 0; scikit-learn gets the intercept as a feature, because ours is regularised."""
     A = np.column_stack([X, np.ones(400)]) if fit_intercept else X
     ours = expost.LogisticRegression(classes=[0, 1], sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(
         X, Y

@@ -24,14 +24,14 @@ def load(name):
 exposed_loss, variants = load("exposed_loss"), load("variants")
 
 
-def test_one_exposed_loss_gives_the_count_away(capsys):
+def test_one_exposed_loss_reveals_the_count(capsys):
     exposed_loss.main()
     assert "The count is 317.\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("sigma", [0.3, 4.0, 50.0])
 def test_the_count_is_recovered_whatever_the_noise(sigma):
-    """A wrong answer needs 2o within rounding of a whole number: below 1e-8 for all three thousand draws."""
+    """A wrong answer needs 2o within rounding of a whole number: probability below 1e-8 for all draws."""
     for seed in range(1000):
         rng = np.random.default_rng(seed)
         count = int(rng.integers(0, 1000))
@@ -48,7 +48,7 @@ def test_the_document_shows_what_the_script_computes(capsys):
     assert lines[start : start + len(rows) + 1] == [*rows, ""]
 
 
-def test_the_finer_the_notion_the_smaller_the_number():
+def test_a_finer_notion_has_a_smaller_number():
     assert variants.per_instance() < variants.personalised() < variants.approximate() <= 1.0
     assert variants.data_dependent() < variants.renyi()
 

@@ -46,7 +46,7 @@ def test_nothing_overflows_up_to_ten_thousand(case):
 
 
 def test_the_curve_is_attained(case):
-    """The accountant would waste budget on a curve that the loss never reaches."""
+    """A curve that the loss never reaches would waste budget."""
     curve = case.loss.curve
     eta = np.linspace(-30, 30, 20001)
     seen = np.zeros(20)
@@ -62,7 +62,7 @@ def test_the_curve_is_attained(case):
     assert np.all(seen >= 0.97 * ceiling)
 
 
-def test_labels_outside_the_set_are_noticed(case):
+def test_labels_outside_the_set_are_found(case):
     bad = np.array([np.nan, np.inf])
     assert not case.loss.labels.contains(bad).any()
     assert case.loss.labels.contains(np.asarray(labels_of(case), dtype=float)).all()
@@ -101,7 +101,7 @@ class LogCosh(expost.Loss):
         return slope, 1.0 - slope**2
 
 
-def test_a_loss_of_ones_own_fits_and_accounts_exactly():
+def test_a_users_own_loss_fits_and_accounts_exactly():
     expost.check_loss(LogCosh())
     assert expost.calibrate(loss=LogCosh(), epsilon=1.0).sigma > 0
 
@@ -126,7 +126,7 @@ BREAKAGES = {
 
 
 @pytest.mark.parametrize("complaint", BREAKAGES)
-def test_the_check_says_what_is_wrong(complaint):
+def test_the_check_reports_what_is_wrong(complaint):
     change = BREAKAGES[complaint]
     if "curve" in change:
         broken = replace(LogCosh().curve, **change["curve"])

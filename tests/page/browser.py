@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by Playwright; tests that need it say so where it is missing."""
+"""Debian's Chromium, driven by Playwright; without it tests are skipped with a reason."""
 
 import shutil
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def launched():
 
 
 class Visit:
-    """A page opened from disk, with everything that it does wrong written down."""
+    """A page opened from disk, with a record of everything that it does wrong."""
 
     def __init__(self, browser, folder: Path, publications, **view):
         self.publications = publications

@@ -53,7 +53,7 @@ WITH = {"independent": 0, "leverage": 1, "dependent": 2, "adaptive": 3}
 
 
 def domain_for(loss):
-    """No domain for soft labels: a domain has none to declare for them."""
+    """The domain for a loss; None for soft labels, which a domain cannot declare."""
     if loss.labels.values is not None:
         return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=("no", "yes")), norm=1.6)
     if isinstance(loss, LogisticLoss):

@@ -1,4 +1,4 @@
-"""The page in a real browser: its figures, its manners, and what it never does."""
+"""The page in a real browser: its figures, its behaviour, and what it must never do."""
 
 import json
 
@@ -50,7 +50,7 @@ def hostile():
 
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)
-def test_figures_by_label_and_in_batches_are_the_librarys(open_page, loss, kind):
+def test_figures_agree_with_the_library(open_page, loss, kind):
     publication = pages.published(loss, kind)
     visit = open_page(publication)
     rng = np.random.default_rng(5)
@@ -96,7 +96,7 @@ def test_a_pasted_line_fills_the_form(open_page):
     assert "6 are needed" in visit.page.locator("#pasted").inner_text()
 
 
-def test_what_is_missing_wrong_or_beyond_its_bounds_is_said(open_page):
+def test_missing_wrong_and_clipped_answers_are_reported(open_page):
     visit = open_page(pages.published("logistic", "independent"))
     assert "income, insured, ill" in visit.page.locator("#odds").inner_text()
     assert not visit.page.locator("#readings").is_visible()
@@ -129,7 +129,7 @@ def test_everything_works_by_keyboard_alone(open_page):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber", "soft"])
-def test_a_phone_needs_no_sideways_scrolling(open_page, loss):
+def test_a_phone_needs_no_horizontal_scrolling(open_page, loss):
     publication = pages.published(loss, "adaptive")
     visit = open_page(publication, viewport={"width": 375, "height": 700})
     assert visit.overflow <= 0
@@ -167,7 +167,7 @@ def test_the_policy_stops_an_injected_script(browser, tmp_path):
     visit.page.wait_for_timeout(200)
     assert visit.page.evaluate("globalThis.ran") is None
     requests, complaints = visit.close()
-    # What the browser only considered is reported too, with the reason why it was never sent.
+    # Blocked requests are reported too, with the reason why they were not sent.
     assert set(requests) - set(visit.stopped) == {visit.path.as_uri()}
     assert set(visit.stopped.values()) == {"csp"}
     assert any("Content Security Policy" in complaint for complaint in complaints)

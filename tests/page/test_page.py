@@ -35,7 +35,7 @@ def hashed(text):
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def test_it_is_one_file_that_names_no_address():
+def test_it_is_one_file_without_addresses():
     page = render([pages.published("logistic", "adaptive")])
     assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket|import\(""", page)
     # The only address is the name of SVG's vocabulary, which nothing fetches.
@@ -86,7 +86,7 @@ def test_numbers_survive_bit_for_bit():
     assert len(numbers["levels"]) == len(CONFIDENCES)
 
 
-def test_an_insecure_publication_is_loud_and_a_secure_one_is_not():
+def test_only_an_insecure_publication_shows_a_warning():
     assert "<strong>INSECURE" in render([pages.published("logistic", "independent")])
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
     secure = expost.LogisticRegression(classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_
@@ -101,7 +101,7 @@ def test_the_form_asks_once_for_what_several_publications_share():
     assert [one["outcome"] for one in numbers["publications"]] == [5, 6]
 
 
-def test_two_meanings_of_one_name_are_refused():
+def test_conflicting_declarations_of_a_name_are_refused():
     publication = pages.published("huber", "independent")
     age = pages.FEATURES[0].model_copy(update={"high": 120.0})
     domain = Domain(features=(age, *pages.FEATURES[1:]), label=publication.domain.label)
@@ -125,7 +125,7 @@ def test_labels_are_shown_as_a_person_types_them(classes, texts):
     assert payload([publication])["fields"][-1]["classes"] == texts
 
 
-def test_to_html_writes_the_page_whole(tmp_path):
+def test_to_html_writes_the_page_and_nothing_else(tmp_path):
     publication = pages.published("logistic", "independent")
     publication.to_html(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render([publication])

@@ -69,7 +69,7 @@ TEXTS = st.one_of(
 
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(range(len(pages.FEATURES))), TEXTS), min_size=1, max_size=200))
-def test_encoding_agrees_and_refuses_alike(cells):
+def test_encodings_and_refusals_agree(cells):
     fields = [feature.model_dump(mode="json") for feature in pages.FEATURES]
     answer = subprocess.run(
         [pages.NODE, str(pages.HERE / "js" / "encode.mjs")],

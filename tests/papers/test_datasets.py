@@ -1,4 +1,4 @@
-"""The experiments' data sets: what is in them, what is refused, and what a person is told."""
+"""The experiments' data sets: their content, what is refused, and the error messages."""
 
 import subprocess
 import sys
@@ -59,14 +59,14 @@ FEATURES = {name: [text.strip() for text in texts.split(",")] for name, texts in
 
 @cache
 def load(key):
-    """A data set, read once; its test is skipped, and says why, where the files are not at hand."""
+    """A data set, read once; its test is skipped, with a reason, if the files are missing."""
     name = key.partition(",")[0]
     need(name)
     return LOADERS[key]()
 
 
 def published(key):
-    """The bytes of a file at hand."""
+    """The bytes of a file that is present."""
     load(key)
     paths = [place / SOURCES[key].file for place in _places()]
     return next(path.read_bytes() for path in paths if path.is_file())
@@ -103,7 +103,7 @@ def test_the_domain_lists_what_was_meant_and_nothing_else(key):
     assert list(table.columns) == FEATURES[key.partition(",")[0]]
 
 
-def test_kidneys_missing_cells_count_as_what_was_declared():
+def test_missing_cells_of_kidney_count_as_declared():
     table = load("kidney")
     rows, start, gone_at_all = table.domain.encode(table.columns), 0, np.zeros(400, dtype=int)
     for feature in table.domain.features:
@@ -124,7 +124,7 @@ def test_kidneys_missing_cells_count_as_what_was_declared():
     assert np.sum(gone_at_all == 0) == 158
 
 
-def test_adults_unstated_work_is_a_category_of_its_own():
+def test_unknown_work_in_adult_is_a_separate_category():
     table = load("adult, test")
     rows = table.domain.encode(table.columns)
     for name in ("workclass", "occupation"):
@@ -135,7 +135,7 @@ def test_adults_unstated_work_is_a_category_of_its_own():
     assert sum(feature.missing is not None for feature in others) == 2
 
 
-def test_credits_codes_without_a_delay_are_one():
+def test_codes_without_a_delay_in_credit_are_encoded_alike():
     table = load("credit")
     column = table.rows()[:, FEATURES["credit"].index("PAY_0")]
     assert len(np.unique(column[table.columns["PAY_0"] <= 0])) == 1
@@ -155,7 +155,7 @@ def test_a_split_shuffles_and_loses_nobody():
 
 
 @pytest.mark.parametrize("key", LOADERS)
-def test_a_tampered_copy_is_refused_without_a_word_about_its_cells(key, tmp_path, monkeypatch):
+def test_a_tampered_copy_is_refused_without_quoting_its_cells(key, tmp_path, monkeypatch):
     raw = published(key)
     monkeypatch.setenv("EXPOST_DATA", str(tmp_path))
     cut = raw.rfind(b"\n", 0, len(raw) - 40)

@@ -1,4 +1,4 @@
-"""Downloads of data sets, from a server on this machine: checked, kept whole, or refused in plain words."""
+"""Downloads of data sets from a local server: checked, kept complete, or refused."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ FILE = "tiny.csv"
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A data folder and a cache, both empty, and one small data set that lies in neither."""
+    """A data folder and a cache, both empty, and one small data set that is in neither."""
     folder, cache = tmp_path / "folder", tmp_path / "cache"
     folder.mkdir()
     monkeypatch.setenv("EXPOST_DATA", str(folder))
@@ -34,7 +34,7 @@ def places(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server(monkeypatch):
-    """What a server on this machine sends, by path; it promises more where a text is cut off."""
+    """What a local server sends, by path; it announces more bytes than it sends where a text is cut off."""
     pages, asked = {}, []
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,7 +88,7 @@ def test_the_folder_comes_before_the_cache_and_the_cache_before_the_network(plac
 
 
 @pytest.mark.parametrize("body", [TINY.replace(b"6", b"8642"), TINY[:-3], b"<html>moved</html>", b"\xff"])
-def test_what_has_another_digest_is_not_kept(places, server, body):
+def test_a_file_with_another_digest_is_not_kept(places, server, body):
     folder, cache = places
     server(f"/ml/{FILE}", body)
     message = refusal("does not have the expected SHA-256 and was not kept. Save that address as tiny.csv")
@@ -98,13 +98,13 @@ def test_what_has_another_digest_is_not_kept(places, server, body):
     assert not cache.exists()
 
 
-def test_a_connection_that_breaks_leaves_nothing(places, server):
+def test_a_broken_connection_leaves_no_file(places, server):
     server(f"/ml/{FILE}", TINY[:10], promised=len(TINY))
     refusal("and downloading")
     assert not places[1].exists()
 
 
-def test_a_page_that_is_gone_is_named(places, server):
+def test_an_address_that_does_not_exist_is_named(places, server):
     server("/elsewhere", b"")
     assert f"/ml/{FILE} failed (HTTPError). Save" in refusal("tiny.csv is neither in")
 
@@ -121,12 +121,12 @@ def test_without_a_network_one_sentence_says_where_it_looked_and_what_to_do(plac
     )
 
 
-def test_without_pooch_the_sentence_says_how_to_get_it(places, monkeypatch):
+def test_without_pooch_the_error_says_how_to_install_it(places, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert "pip install 'expost[paper]'" in refusal("needs pooch")
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_the_next_download(places, server):
+def test_without_a_writable_cache_every_use_downloads_again(places, server):
     places[1].write_text("a file where the folder should be")
     asked = server(f"/ml/{FILE}", TINY)
     assert fetch("tiny") == fetch("tiny")
@@ -150,7 +150,7 @@ def at_hand(name):
     return next(path.read_bytes() for path in paths if path.is_file())
 
 
-def test_ucis_own_form_of_the_credit_data_is_the_same_table(request):
+def test_ucis_csv_of_the_credit_data_is_the_same_table(request):
     raw = at_hand("credit")
     table = credit()
     served = ",".join(CREDIT_CODES).encode() + b"\n" + raw.partition(b"\n")[2]
@@ -163,7 +163,7 @@ def test_ucis_own_form_of_the_credit_data_is_the_same_table(request):
     assert np.array_equal(credit().rows(), table.rows())
 
 
-def test_stray_spaces_decimals_and_empty_cells_do_not_make_another_kidney_table(request):
+def test_spaces_decimals_and_empty_cells_do_not_change_the_kidney_digest(request):
     """UCI's CSV has tabs around some cells, whole numbers with decimals, and nothing where one is missing."""
     raw = at_hand("kidney")
     table = kidney()

@@ -13,7 +13,7 @@ from papers.redberg_wang_2021.catalogue import EXPERIMENTS
 from papers.redberg_wang_2021.experiment import HERE, Effort, load_document, save_numbers
 from papers.redberg_wang_2021.results import render
 
-# What the numbers speak against (False), or bear out in part (None); everything else that is claimed holds.
+# Claims that the numbers contradict (False) or support in part (None); all other claims hold.
 OTHERWISE = {
     "01_rotation": {"leverage-first": None},
     "03_credit": {
@@ -78,7 +78,7 @@ def test_the_committed_verdicts_follow_from_the_committed_numbers(experiment):
     assert len({claim.name for claim in claims}) == len(claims)
 
 
-def test_the_page_is_made_of_the_committed_numbers():
+def test_the_page_follows_from_the_committed_numbers():
     documents = [load_document(name) for name in NAMES]
     assert (HERE / "RESULTS.md").read_text(encoding="utf-8") == render(EXPERIMENTS, documents)
 
@@ -118,7 +118,7 @@ def test_an_unknown_experiment_is_refused_in_one_sentence(tmp_path, capsys):
     assert not (tmp_path / "results").exists()
 
 
-def test_without_data_it_says_how_to_go_on_before_any_work(tmp_path, capsys, monkeypatch):
+def test_without_data_it_stops_first_and_says_what_to_do(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("EXPOST_DATA", str(tmp_path / "nothing"))
     monkeypatch.setattr("papers.datasets.files._cache", lambda: tmp_path / "nothing")
     monkeypatch.setattr("papers.datasets.files.UCI", "http://127.0.0.1:9")
@@ -129,7 +129,7 @@ def test_without_data_it_says_how_to_go_on_before_any_work(tmp_path, capsys, mon
     assert not (tmp_path / "out" / "results").exists()
 
 
-def test_an_interrupted_run_keeps_what_was_done(tmp_path, capsys, monkeypatch):
+def test_an_interrupted_run_keeps_finished_experiments(tmp_path, capsys, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The exact loss of a whole publication, term by term and record by record: what the bounds must cover."""
+"""The exact loss of a whole publication for each record, which the bounds must cover."""
 
 import numpy as np
 from problems import design_of, with_intercept
@@ -10,7 +10,7 @@ from expost.fitting.noise import SeededNoise
 
 
 class Problem:
-    """A small table, some outsiders, and everything about them that only a test may know."""
+    """A small table, some outsiders, and the private values that only a test may use."""
 
     def __init__(self, X, y, outsiders, loss, *, report, regularizer=None, fit_intercept=True, **budget):
         self.loss, self.regularizer, self.fit_intercept = loss, regularizer, fit_intercept
@@ -40,7 +40,7 @@ class Problem:
         """Signed log-odds of the coefficients and of every statistic: Gaussian densities, by definition."""
         rows = with_intercept(self.X[member], self.fit_intercept)
         slope, curvature = self.loss.derivatives(rows @ release.coefficients, self.y[member])
-        sign = -1.0 if member else 1.0  # what the neighbouring table has more
+        sign = -1.0 if member else 1.0  # the neighbouring table has one record less or one more
         total = self.model_loss(private, member=member)
         plan = self.plan
         if release.gradient is not None:

@@ -1,8 +1,8 @@
 """Asking a publication about any number of records reveals nothing beyond the file.
 
-The reason is not a bound but a data flow: a figure is a function of the file's bytes and of the record that
-is asked about. The tests show the flow: a process that has only the file gives the same figures; asking
-changes nothing; and a coalition's answers, however many, are computed by anyone without asking.
+The reason is not a bound: a figure is a function of the file's bytes and of the record alone. The tests show
+that a process which has only the file gives the same figures, that asking changes nothing, and that anyone
+can compute the answers of a coalition, however many, without asking.
 """
 
 import json
@@ -21,7 +21,7 @@ ASKED = rng.uniform(-1, 1, size=(2_000, 3)), rng.integers(0, 2, 2_000)
 
 
 @pytest.mark.parametrize("report", ["independent", "leverage", "dependent", "adaptive"])
-def test_a_stranger_with_the_file_knows_all_the_answers(report, tmp_path):
+def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path):
     """Another process, with no table and no estimator, computes a coalition's two thousand answers."""
     publication = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y).publication_
     publication.save(tmp_path / "publication.json")

@@ -80,11 +80,11 @@ def misses(problem, seeds):
 
 
 def too_often(found, level=1e-6):
-    """The claims that failed more often than they said, beyond what chance explains."""
+    """The claims that failed more often than stated, beyond what chance explains."""
     guilty = []
     comparisons = sum(3 * (value.shape[2] if key[2] is None else 1) for key, value in found.items())
     for (side, known, scope, failure), missed in found.items():
-        # A fixed record is judged on its own; several at once fail together if any of them does.
+        # A fixed record is tested alone; several at once count as one failure if any of them fails.
         counts = missed.sum(axis=0) if scope is None else missed.any(axis=2).sum(axis=0)[:, None]
         limit = stats.binom.isf(level / comparisons, len(missed), failure)
         for which, name in enumerate(("upper", "lower", "total")):

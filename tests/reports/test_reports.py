@@ -1,4 +1,4 @@
-"""What the intervals are made of, and how they compare."""
+"""The terms of the intervals, and how the methods compare."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def test_without_statistics_the_determinant_term_is_the_public_bound():
 
 
 def test_a_precise_hessian_gives_the_exact_determinant_term():
-    """As its noise vanishes the interval closes on the truth, from both sides, for members and others."""
+    """As the noise goes to zero the interval converges to the truth, for members and others."""
     made = problem("leverage", sigma=4.0, sigma_hessian=1e-7)
     release, private = made.fit(0)
     from expost.reports.base import Records, Shares
@@ -81,8 +81,8 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
 @pytest.mark.parametrize("report", ["leverage", "dependent", "adaptive"])
 @pytest.mark.parametrize("member", [True, False, None])
 @pytest.mark.parametrize("simultaneous", [None, 50, "all"])
-def test_statistics_never_make_the_figure_worse_than_the_share_they_take(report, member, simultaneous):
-    """Never above the independent report at the confidence that is left to it."""
+def test_statistics_cost_no_more_than_their_share_of_the_confidence(report, member, simultaneous):
+    """The bound is never above the independent report's at the confidence that remains for it."""
     made = problem(report)
     share = REPORT_KINDS[report].failure_shares["tilt"]
     for seed in range(10):
@@ -119,7 +119,7 @@ def test_ours_is_never_above_the_papers(report, member, simultaneous):
 
 
 @pytest.mark.parametrize("report", KINDS)
-def test_more_is_asked_more_is_paid(report):
+def test_stronger_claims_have_wider_intervals(report):
     """Wider with confidence, with more records at once, and with unknown membership."""
     made = problem(report)
     release, _ = made.fit(3)
@@ -169,7 +169,7 @@ def test_soundness_needs_no_condition_on_the_regularisation():
         ({"method": "guess"}, "`method` must be one of 'tight', 'paper'"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(options, words):
+def test_bad_options_are_refused(options, words):
     made = problem("independent")
     release, _ = made.fit(0)
     with pytest.raises(ParameterError, match=words):

@@ -37,8 +37,8 @@ def test_both_solvers_find_the_minimum(case, solve):
 @pytest.mark.parametrize("solve", [newton, newton_cg], ids=["newton", "newton_cg"])
 @pytest.mark.parametrize("l2", [1e-6, 1e-3, 1e3])
 @pytest.mark.parametrize("tilt_scale", [0.0, 1e3])
-def test_the_end_is_reached_from_far_away(solve, l2, tilt_scale):
-    """Separable data, hardly any regularisation, steep tilts: full Newton steps would leave the map."""
+def test_the_minimum_is_reached_from_far_away(solve, l2, tilt_scale):
+    """Separable data, hardly any regularisation, steep tilts: full Newton steps would diverge."""
     rng = np.random.default_rng(2)
     X = rows_in_ball(rng, 60, 3, norm=5.0)
     y = (X[:, 0] > 0).astype(float)
@@ -48,7 +48,7 @@ def test_the_end_is_reached_from_far_away(solve, l2, tilt_scale):
     assert solve(objective, 50.0 * rng.normal(size=3), tolerance=1e-9).meets(1e-9)
 
 
-def test_warm_starts_do_not_change_the_end():
+def test_warm_starts_do_not_change_the_minimum():
     """A table large enough for thinning, sorted by label as real tables are."""
     rng = np.random.default_rng(3)
     case = CASES[0]
@@ -61,7 +61,7 @@ def test_warm_starts_do_not_change_the_end():
     np.testing.assert_allclose(warm.theta, cold.theta, rtol=1e-9, atol=1e-12)
 
 
-def test_large_dimensions_go_without_a_matrix():
+def test_large_dimensions_use_no_matrix():
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 300, 2100), rng.integers(0, 2, 300).astype(float)
     design = design_of(X)
@@ -71,7 +71,7 @@ def test_large_dimensions_go_without_a_matrix():
     assert found.evaluation.hessian is None
 
 
-def test_a_hopeless_problem_is_reported_not_hidden():
+def test_an_unsolvable_problem_is_reported():
     """With l2 far below rounding the Hessian is singular in double precision; the solver says so."""
     X = np.ones((10, 2))
     design = design_of(X, norm=2.0)

@@ -1,4 +1,4 @@
-"""Tables from files: what a column holds is what was written, and nothing is guessed."""
+"""Tables from files: columns hold what was written, and no type is guessed."""
 
 import numpy as np
 import pandas as pd
