@@ -29,21 +29,31 @@ def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArr
     return share
 
 
-class Number(FrozenModel):
+class OneColumn(FrozenModel):
+    """A feature that is encoded as one column."""
+
+    name: Text
+
+    columns: ClassVar[int] = 1
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [self.name]
+
+
+class Number(OneColumn):
     """A feature measured on a scale with public bounds; values beyond them are clipped.
 
     Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
     """
 
-    name: Text
     kind: Literal["number"] = "number"
     low: float
     high: float
     scale: Literal["symmetric", "unit"] = "symmetric"
     missing: float | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
-
-    columns: ClassVar[int] = 1
 
     _bounds = model_validator(mode="after")(_check_bounds)
 
@@ -55,11 +65,6 @@ class Number(FrozenModel):
             numbers = np.where(gone, default_of(self.name, self.missing), numbers)
         share = share_of_range(self, numbers)
         out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the encoded columns."""
-        return [self.name]
 
 
 class Category(FrozenModel):
@@ -100,15 +105,13 @@ class Category(FrozenModel):
         return [f"{self.name}={category}" for category in self.categories]
 
 
-class YesNo(FrozenModel):
+class YesNo(OneColumn):
     """A feature that is true or false, encoded as one column of 1 or 0."""
 
-    name: Text
     kind: Literal["yes_no"] = "yes_no"
     missing: bool | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
 
-    columns: ClassVar[int] = 1
     _words: ClassVar[Mapping[str, float]] = {
         **dict.fromkeys(("yes", "true", "1", "1.0", "y", "t"), 1.0),
         **dict.fromkeys(("no", "false", "0", "0.0", "n", "f"), 0.0),
@@ -124,11 +127,6 @@ class YesNo(FrozenModel):
             raise DomainError(
                 f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
             ) from None
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the encoded columns."""
-        return [self.name]
 
 
 class ClassLabel(FrozenModel):
