@@ -75,12 +75,14 @@ def evaluate(
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):
-            records = Records.of(release, rows, y[block], scope)
-            readings = [reader.read(records, member=side) for side in sides]
+            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = Records.of(release, rows, y[block], scope)
+                readings = [reader.read(records, member=side) for side in sides]
+                bounds.report_cost[block] = report_cost(release, records, scope, failure)
             bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
             bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
             bounds.total[block] = np.max([reading.total for reading in readings], axis=0)
-            bounds.report_cost[block] = report_cost(release, records, scope, failure)
 
     map_spans(design.n_rows, design.dimension, work)
     return bounds
