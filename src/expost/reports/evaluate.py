@@ -9,7 +9,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.fitting.release import Release
-from expost.reports.base import Records, Scope, check_confidence
+from expost.reports.base import CONFIDENCE, Records, Scope, check_confidence
 from expost.reports.paper import PaperReader
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
@@ -36,7 +36,7 @@ def evaluate(
     design: Design,
     y: FloatArray,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: int | str | None = None,
     method: str = "tight",
