@@ -2,6 +2,7 @@
 
 import json
 
+import make
 import numpy as np
 import pages
 import pytest
@@ -105,6 +106,38 @@ def test_what_is_missing_wrong_or_beyond_its_bounds_is_said(open_page):
     assert visit.page.get_by_label("income").get_attribute("aria-invalid") == "true"
     visit.page.get_by_label("income").fill("1e9")
     assert "Counted as 90000" in visit.page.locator("#note-1").inner_text()
+
+
+@pytest.mark.parametrize("name", ["huber", "squared"])
+def test_numbers_at_the_end_of_double_precision_are_drawn(open_page, name):
+    publication = expost.Publication.from_json(json.dumps(make.read("publications")[name]))
+    visit = open_page(publication)
+    answers = ["1e200", "-1e-300", "1e308"]
+    visit.fill(payload([publication])["fields"], answers)
+    theirs = pages.by_python(publication, [answers], [{"confidence": 1, "member": None, "every": False}])[0]
+    assert visit.figure("total") == pytest.approx([theirs[3]], rel=1e-9)
+    assert np.isinf(theirs[3]) == (name == "squared")
+    assert ("∞" in visit.page.locator("#readings").inner_text()) == (name == "squared")
+    for place in range(len(answers)):
+        visit.page.get_by_label("Along").select_option(index=place)
+        assert visit.page.locator("#curve svg").count() == 1
+        assert "NaN" not in "".join(
+            visit.page.locator("svg").evaluate_all("all => all.map((x) => x.outerHTML)")
+        )
+    assert "NaN" not in visit.page.locator("main").inner_text()
+
+
+def test_numbers_are_read_as_the_library_reads_them(open_page):
+    visit = open_page(pages.published("logistic", "independent"))
+    income = visit.page.get_by_label("income")
+    for typed, note in (
+        ("1_000_000", "Counted as 90000."),
+        ("٩٩٩٩٩٩", "Counted as 90000."),
+        ("1_000", "from"),
+    ):
+        income.fill(typed)
+        assert visit.page.locator("#note-1").inner_text().startswith(note)
+        assert income.get_attribute("aria-invalid") == "false"
 
 
 def test_everything_works_by_keyboard_alone(open_page):

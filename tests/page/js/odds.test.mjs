@@ -19,6 +19,7 @@ test("an upper figure is rounded up and a lower one down", () => {
   assert.equal(rounded(0), "0");
   assert.equal(rounded(1234567), "1,240,000");
   assert.equal(rounded(1.0001e-9), "1.01e-9");
+  assert.equal(rounded(Infinity), "∞");
 });
 
 test("rounding never promises more", () => {
