@@ -289,8 +289,9 @@ def test_packing_is_the_upper_triangle():
 
 
 def test_the_error_is_one_of_ours():
-    assert issubclass(PublicationError, ExpostError)
-    assert issubclass(PublicationError, ValueError)
+    for base in (ExpostError, ValueError):
+        with pytest.raises(base, match="`format` must be"):
+            Publication.from_json("{}")
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
