@@ -9,9 +9,9 @@ import pytest
 from problems import REGISTRY
 
 from expost import Publication
-from expost.domain import Domain
+from expost.data.domain import Domain
 from expost.exceptions import DomainError
-from expost.labels import encode_labels
+from expost.data.encoding import encode_labels
 from expost.page.numbers import CONFIDENCES
 
 LOSSES = make.read("losses")

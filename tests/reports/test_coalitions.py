@@ -16,10 +16,10 @@ import pytest
 
 import expost
 from expost import mechanism
-from expost.design import Design
-from expost.release import Release
+from expost.data.design import Design
+from expost.fitting.release import Release
 from expost.reports import evaluate
-from expost.tables import open_table
+from expost.data.tables import open_table
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(500, 3)) / 4
