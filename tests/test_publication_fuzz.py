@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from publications import KINDS, document, published, signed, squared
 
-from expost import Publication, _strict_json, accounting
+from expost import Publication
+from expost._common import strict_json
 from expost.exceptions import PublicationError
+from expost.privacy import profile
 
 ORIGINALS = [published(kind) for kind in KINDS] + [squared()]
 TEXTS = [publication.to_json().encode() for publication in ORIGINALS]
@@ -152,13 +154,13 @@ def forged_plan(rng):
 def work(monkeypatch):
     """How many numbers each evaluation of the privacy profile took; nothing else in reading takes long."""
     sizes = []
-    bound = accounting._Integrand.bound
+    bound = profile._Integrand.bound
 
     def counted(self, noise, low, high):
         sizes.append(np.broadcast(noise, low, high).size)
         return bound(self, noise, low, high)
 
-    monkeypatch.setattr(accounting._Integrand, "bound", counted)
+    monkeypatch.setattr(profile._Integrand, "bound", counted)
     return sizes
 
 
@@ -208,13 +210,13 @@ def test_a_damaged_file_is_refused_or_equal_and_never_anything_else(damage, case
         ("[", "[],", 20_000, "or 10000 lists and objects"),
         ("[", "0,", 4_000_001, "more than 4000000 values"),
         ("{", '"k":0,', 50_001, "50000 keys"),
-        ("{", " ", _strict_json.MAX_BYTES, "longer than 64 MiB"),
+        ("{", " ", strict_json.MAX_BYTES, "longer than 64 MiB"),
     ],
     ids=["depth", "lists", "values", "keys", "length"],
 )
 def test_what_is_built_to_exhaust_a_reader_is_refused_before_it_is_parsed(
     start, unit, count, words, monkeypatch
 ):
-    monkeypatch.setattr(_strict_json.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    monkeypatch.setattr(strict_json.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     with pytest.raises(PublicationError, match=words):
         Publication.from_json(start + unit * count)

@@ -438,7 +438,7 @@ def bounds(publications):
 def publications():
     """Publications of every loss and kind of report; the only part that the library makes."""
     import expost
-    from expost.data.domain import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
+    from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
     from expost.fitting.release import Release
 
     wide = Domain(

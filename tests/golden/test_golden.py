@@ -10,8 +10,8 @@ from problems import REGISTRY
 
 from expost import Publication
 from expost.data.domain import Domain
-from expost.exceptions import DomainError
 from expost.data.encoding import encode_labels
+from expost.exceptions import DomainError
 from expost.page.numbers import CONFIDENCES
 
 LOSSES = make.read("losses")

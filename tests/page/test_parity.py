@@ -16,8 +16,8 @@ from problems import REGISTRY
 
 from expost import Category, Number, Publication, YesNo
 from expost.exceptions import DomainError
-from expost.privacy.statistics import REPORT_KINDS
 from expost.page.numbers import CONSTANTS, payload
+from expost.privacy.statistics import REPORT_KINDS
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 TOLERANCE = 1e-9

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import expost
-from expost import mechanism
 from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting import mechanism
 from expost.fitting.release import Release
 from expost.reports import evaluate
-from expost.data.tables import open_table
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(500, 3)) / 4
