@@ -8,6 +8,7 @@ import numpy as np
 from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.data.design import Design
 from expost.data.tables import open_table
+from expost.losses import LOSSES as REGISTRY  # noqa: F401  tests of all losses read it here
 
 
 @dataclass(frozen=True)

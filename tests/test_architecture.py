@@ -109,7 +109,11 @@ def test_everything_public_has_a_docstring():
     names = [name for name in dir(expost) if not name.startswith("_")]
     assert len(names) > 20
     for name in names:
-        assert getattr(expost, name).__doc__, name
+        thing = getattr(expost, name)
+        own = vars(thing).get("__doc__") if isinstance(thing, type) else thing.__doc__
+        assert own, name
+        # A dataclass without a docstring gets its signature for one.
+        assert not own.startswith(f"{name}("), name
 
 
 def test_documents_link_only_to_what_exists():

@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
@@ -229,20 +230,20 @@ def test_the_search_is_reproducible_and_stays_in_the_domain(monkeypatch):
     assert np.all(np.linalg.norm(np.vstack([first[1].X, first[1].record]), axis=1) <= 2.0 + 1e-12)
 
 
-def test_a_million_cancelling_rows_can_be_audited():
-    rows, labels = [[10.0], [-10.0], [3.0]], [0.5, 1.0, 0.0]
+@pytest.mark.parametrize("label", [0.0, 0.5, 1.0])
+def test_a_million_cancelling_rows_can_be_audited(label):
+    """They fix the coefficient, so that the audit gives the Gaussian mechanism of one slope."""
+    loss, epsilon, sigma, l2 = LogisticLoss(soft=True), 0.01, 40.0, 1e-3
+    table = np.array([[10.0], [-10.0], [3.0]]), [0.5, 1.0, 0.0], np.array([1e6, 1e5, 1e6])
+    rows, labels, counts = table
     audited = hockey_stick(
-        LogisticLoss(soft=True),
-        rows,
-        labels,
-        [10.0],
-        0.5,
-        counts=[1e6, 1e5, 1e6],
-        epsilon=1.0,
-        sigma=40.0,
-        l2=1e-3,
+        loss, rows, labels, [10.0], label, counts=counts, epsilon=epsilon, sigma=sigma, l2=l2
     )
-    assert 0.0 <= audited.delta <= 1.0
+    held = brentq(lambda theta: state(loss, *table, np.array([[theta]]), l2)[0][0, 0], -1.0, 1.0)
+    slope = loss.derivatives(np.array([10.0 * held]), np.array([label]))[0][0]
+    expected = gaussian_delta(epsilon, abs(slope) * 10.0 / sigma)
+    assert (audited.add, audited.remove) == pytest.approx((expected, expected), rel=1e-4)
+    assert audited.error < 1e-6 * audited.delta
 
 
 def test_bad_arguments_are_refused():

@@ -134,15 +134,18 @@ def test_a_publication_that_cannot_be_trusted_is_refused(kind, command, tmp_path
     assert run("fit", domain, table, "-o", publication).exit_code == 0
     text = publication.read_text()
     fields = json.loads(text)
-    spoilt = {
-        "truncated": text[: len(text) // 2],
-        "tampered": json.dumps(fields | {"coefficients": [0.0] * len(fields["coefficients"])}),
-        "newer": json.dumps(fields | {"format": "expost-publication/2"}),
-        "not JSON": "hello",
-    }
-    publication.write_text(spoilt[kind])
+    spoilt, words = {
+        "truncated": (text[: len(text) // 2], "not valid JSON at line"),
+        "tampered": (
+            json.dumps(fields | {"coefficients": [0.0] * len(fields["coefficients"])}),
+            "something was changed",
+        ),
+        "newer": (json.dumps(fields | {"format": "expost-publication/2"}), "needs a newer expost"),
+        "not JSON": ("hello", "not valid JSON at line 1"),
+    }[kind]
+    publication.write_text(spoilt)
     more = ["-o", tmp_path / "report.html"] if command == "page" else [table]
-    assert refused(run(command, publication, *more), "")
+    assert refused(run(command, publication, *more), words)
     assert not (tmp_path / "report.html").exists()
 
 

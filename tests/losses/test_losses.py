@@ -63,8 +63,10 @@ def test_the_curve_is_attained(case):
 
 
 def test_labels_outside_the_set_are_found(case):
-    bad = np.array([np.nan, np.inf])
-    assert not case.loss.labels.contains(bad).any()
+    labels = case.loss.labels
+    bad = np.array([np.nan, np.inf, -np.inf, labels.low - 0.5, labels.high + 0.5])
+    assert not labels.contains(bad).any()
+    assert labels.contains(np.array([0.25])).all() == (labels.values is None)
     assert case.loss.labels.contains(np.asarray(labels_of(case), dtype=float)).all()
 
 

@@ -53,7 +53,13 @@ class Visit:
         self.page.on("requestfailed", lambda failed: self.stopped.update({failed.url: failed.failure}))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", self.dismiss)
         self.page.goto(self.path.as_uri())
+
+    def dismiss(self, dialog):
+        """Close a box that the page opened, which it never should."""
+        self.complaints.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
 
     def fill(self, fields, answers):
         """Answer by label, as a person would."""

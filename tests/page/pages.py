@@ -1,13 +1,13 @@
 """Publications of every loss and report kind for the page's tests, and random people to read them."""
 
-import json
-import shutil
-import subprocess
+import math
 from functools import cache
-from pathlib import Path
 
+import node
 import numpy as np
 import pandas as pd
+import pytest
+from problems import REGISTRY
 
 from expost import (
     Category,
@@ -31,15 +31,15 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.page.numbers import CONFIDENCES
 
-HERE = Path(__file__).parent
-NODE = shutil.which("node")
-LOSSES = {
+EXAMPLES = {
     "logistic": LogisticLoss(),
     "soft": LogisticLoss(soft=True),
     "hinge": SmoothedHinge(0.3),
     "huber": PseudoHuber(0.7),
     "squared": SquaredLoss(),
 }
+# Every loss of the registry is tested: one without an example fails by its name.
+LOSSES = [*EXAMPLES, *(name for name in REGISTRY if name not in {loss.name for loss in EXAMPLES.values()})]
 KINDS = ("independent", "leverage", "dependent", "adaptive")
 FEATURES = (
     Number(name="age", low=0.0, high=100.0, missing=50.0),
@@ -52,11 +52,18 @@ SCALES = {"sigma_gradient": 3.0, "sigma_hessian": 0.4, "sigma_eigenvalue": 0.5}
 WITH = {"independent": 0, "leverage": 1, "dependent": 2, "adaptive": 3}
 
 
+def example(name):
+    """An instance of a loss to test with."""
+    if name not in EXAMPLES:
+        pytest.fail(f"the registry has the loss {name!r}, and tests/page/pages.py has no example of it")
+    return EXAMPLES[name]
+
+
 def domain_for(loss):
     """The domain for a loss; None for soft labels, which a domain cannot declare."""
     if loss.labels.values is not None:
         return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=("no", "yes")), norm=1.6)
-    if isinstance(loss, LogisticLoss):
+    if math.isfinite(loss.labels.high):
         return None
     return Domain(features=FEATURES, label=NumberLabel(name="score", low=-5.0, high=20.0))
 
@@ -65,7 +72,8 @@ def people(rng, count, domain, loss):
     """Answers as texts, some missing where that is allowed, some beyond their bounds; the outcome last."""
     if domain is None:
         rows = rng.normal(size=(count, 4)) * rng.choice([0.1, 1.0, 30.0], size=(count, 1))
-        return [[repr(float(x)) for x in row] + [repr(float(rng.random()))] for row in rows]
+        low, high = loss.labels.low, loss.labels.high
+        return [[repr(float(x)) for x in row] + [repr(float(rng.uniform(low, high)))] for row in rows]
     columns = [
         [str(x) if x < 130 else "" for x in rng.uniform(-20, 140, count).round(3).tolist()],
         [repr(x) for x in rng.normal(30000, 40000, count).tolist()],
@@ -80,20 +88,20 @@ def people(rng, count, domain, loss):
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def as_table(answers, domain):
-    """The same answers as the library takes them."""
+def as_table(answers, domain, *, classified=False):
+    """The same answers as the library takes them; ``classified`` where there are classes and no domain."""
+    rows, labels = [row[:-1] for row in answers], [row[-1] for row in answers]
     if domain is None:
-        rows = np.array([[float(text) for text in row] for row in answers])
-        return rows[:, :-1], rows[:, -1]
+        X = np.array([[float(text) for text in row] for row in rows])
+        return X, labels if classified else np.array(labels, dtype=float)
     names = [feature.name for feature in domain.features]
-    frame = pd.DataFrame([row[:-1] for row in answers], columns=names, dtype=object)
-    labels = [row[-1] for row in answers]
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
     return frame, labels if isinstance(domain.label, ClassLabel) else np.array(labels, dtype=float)
 
 
 @cache
 def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, seed=3):
-    loss = LOSSES[name]
+    loss = example(name)
     domain = domain_for(loss)
     norm = 1.3 if domain is None else domain.row_norm
     order = ("sigma_hessian", "sigma_gradient", "sigma_eigenvalue")[: WITH[kind]]
@@ -150,15 +158,7 @@ def by_python(publication, answers, asked, *, sharing=1):
 
 def by_node(numbers, asked):
     """The page's figures, from its own modules: ``asked`` holds publication, answers and options."""
-    answer = subprocess.run(
-        [NODE, str(HERE / "js" / "batch.mjs")],
-        input=json.dumps({"numbers": numbers, "asked": asked}),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    return np.array(json.loads(answer.stdout))
+    return np.array(node.answer("batch.mjs", {"numbers": numbers, "asked": asked}))
 
 
 def discrepancy(ours, theirs):

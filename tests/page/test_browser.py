@@ -2,6 +2,7 @@
 
 import json
 
+import make
 import numpy as np
 import pages
 import pytest
@@ -107,6 +108,38 @@ def test_missing_wrong_and_clipped_answers_are_reported(open_page):
     assert "Counted as 90000" in visit.page.locator("#note-1").inner_text()
 
 
+@pytest.mark.parametrize("name", ["huber", "squared"])
+def test_numbers_at_the_end_of_double_precision_are_drawn(open_page, name):
+    publication = expost.Publication.from_json(json.dumps(make.read("publications")[name]))
+    visit = open_page(publication)
+    answers = ["1e200", "-1e-300", "1e308"]
+    visit.fill(payload([publication])["fields"], answers)
+    theirs = pages.by_python(publication, [answers], [{"confidence": 1, "member": None, "every": False}])[0]
+    assert visit.figure("total") == pytest.approx([theirs[3]], rel=1e-9)
+    assert np.isinf(theirs[3]) == (name == "squared")
+    assert ("∞" in visit.page.locator("#readings").inner_text()) == (name == "squared")
+    for place in range(len(answers)):
+        visit.page.get_by_label("Along").select_option(index=place)
+        assert visit.page.locator("#curve svg").count() == 1
+        assert "NaN" not in "".join(
+            visit.page.locator("svg").evaluate_all("all => all.map((x) => x.outerHTML)")
+        )
+    assert "NaN" not in visit.page.locator("main").inner_text()
+
+
+def test_numbers_are_read_as_the_library_reads_them(open_page):
+    visit = open_page(pages.published("logistic", "independent"))
+    income = visit.page.get_by_label("income")
+    for typed, note in (
+        ("1_000_000", "Counted as 90000."),
+        ("٩٩٩٩٩٩", "Counted as 90000."),
+        ("1_000", "from"),
+    ):
+        income.fill(typed)
+        assert visit.page.locator("#note-1").inner_text().startswith(note)
+        assert income.get_attribute("aria-invalid") == "false"
+
+
 def test_everything_works_by_keyboard_alone(open_page):
     publication = pages.published("logistic", "leverage")
     visit = open_page(publication)
@@ -144,7 +177,6 @@ def test_a_phone_needs_no_horizontal_scrolling(open_page, loss):
 
 def test_hostile_names_are_text(open_page):
     visit = open_page(hostile())
-    visit.page.on("dialog", lambda dialog: pytest.fail("a name was run as a script"))
     visit.page.get_by_label(HOSTILE, exact=True).fill("0.1")
     visit.page.get_by_label("&amp;", exact=True).fill("0.2")
     visit.page.get_by_label("outcome").select_option(HOSTILE)
@@ -171,6 +203,12 @@ def test_the_policy_stops_an_injected_script(browser, tmp_path):
     assert set(requests) - set(visit.stopped) == {visit.path.as_uri()}
     assert set(visit.stopped.values()) == {"csp"}
     assert any("Content Security Policy" in complaint for complaint in complaints)
+
+
+def test_a_dialog_would_be_noticed(browser, tmp_path):
+    visit = Visit(browser, tmp_path, [pages.published("logistic", "independent")])
+    visit.page.evaluate("alert('a name was run')")
+    assert visit.close()[1] == ["a dialog: a name was run"]
 
 
 def test_nothing_is_stored(browser, tmp_path):

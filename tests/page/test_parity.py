@@ -1,20 +1,25 @@
 """The page's numbers are the library's: its own modules, run by node, against Python."""
 
 import json
+import os
+import re
 import subprocess
+import sys
 
+import make
+import node
 import numpy as np
 import pages
 import pytest
 from hypothesis import given, settings, strategies as st
+from problems import REGISTRY
 
-from expost import Category, Number, YesNo
+from expost import Category, Number, Publication, YesNo
 from expost.exceptions import DomainError
-from expost.page.numbers import payload
+from expost.page.numbers import CONSTANTS, payload
+from expost.privacy.statistics import REPORT_KINDS
 
-pytestmark = pytest.mark.skipif(
-    pages.NODE is None, reason="NODE IS MISSING: the page's scripts are NOT tested on this machine"
-)
+pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 TOLERANCE = 1e-9
 RECORDS = 2000
 
@@ -32,6 +37,31 @@ def compared(publications, count, *, seed=0):
         assert np.all(np.isfinite(theirs))
         worst = max(worst, pages.discrepancy(ours, theirs))
     return worst
+
+
+def test_node_is_found_without_a_path(monkeypatch, tmp_path):
+    """Where Playwright is installed nothing else is needed, and nothing else is preferred."""
+    pytest.importorskip("playwright", reason="PLAYWRIGHT IS MISSING: node is taken from the path")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert node.find_node() == node.NODE
+
+
+def test_node_is_taken_from_the_path_where_playwright_has_none(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "playwright._impl._driver", None)
+    (tmp_path / "node").symlink_to(node.NODE)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert node.find_node() == str(tmp_path / "node")
+    monkeypatch.setenv("PATH", "")
+    assert node.find_node() is None
+
+
+def test_the_scripts_know_every_loss_and_every_report():
+    known = node.answer("names.mjs", None)
+    assert known == {
+        "derivatives": sorted(REGISTRY),
+        "titles": sorted(REGISTRY),
+        "reports": sorted(REPORT_KINDS),
+    }
 
 
 @pytest.mark.parametrize("kind", pages.KINDS)
@@ -71,15 +101,8 @@ TEXTS = st.one_of(
 @given(st.lists(st.tuples(st.sampled_from(range(len(pages.FEATURES))), TEXTS), min_size=1, max_size=200))
 def test_encodings_and_refusals_agree(cells):
     fields = [feature.model_dump(mode="json") for feature in pages.FEATURES]
-    answer = subprocess.run(
-        [pages.NODE, str(pages.HERE / "js" / "encode.mjs")],
-        input=json.dumps({"fields": fields, "cells": cells}),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    for (place, text), ours in zip(cells, json.loads(answer.stdout), strict=True):
+    encoded = node.answer("encode.mjs", {"fields": fields, "cells": cells, "words": CONSTANTS["words"]})
+    for (place, text), ours in zip(cells, encoded, strict=True):
         feature: Number | Category | YesNo = pages.FEATURES[place]
         row = np.empty((1, feature.columns))
         try:
@@ -90,12 +113,20 @@ def test_encodings_and_refusals_agree(cells):
             assert ours == row[0].tolist(), (feature.name, text)
 
 
-def test_the_scripts_own_tests():
+def test_the_scripts_own_tests(tmp_path):
+    """Among them the golden vectors, for which the page's numbers are made here."""
+    stored = {name: json.dumps(content) for name, content in make.read("publications").items()}
+    numbers = {name: payload([Publication.from_json(text)]) for name, text in stored.items()}
+    given = tmp_path / "numbers.json"
+    given.write_text(json.dumps({"constants": CONSTANTS, "numbers": numbers}), encoding="utf-8")
     outcome = subprocess.run(
-        [pages.NODE, "--test", *map(str, sorted((pages.HERE / "js").glob("*.test.mjs")))],
+        [node.NODE, "--test", *map(str, sorted(node.JS.glob("*.test.mjs")))],
+        env={**os.environ, "EXPOST_NUMBERS": str(given)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    passed = re.search(r"^\S* ?pass (\d+)$", outcome.stdout, re.MULTILINE)
+    assert int(passed[1]) > len(stored)

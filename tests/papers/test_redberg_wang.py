@@ -51,7 +51,15 @@ def otherwise(claims):
     return {claim.name: claim.holds for claim in claims if claim.holds is not True}
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=NAMES)
+# Even the quick run of the comparison takes a minute.
+SLOW = {"09_comparison"}
+QUICK = [
+    pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name in SLOW))
+    for experiment in EXPERIMENTS
+]
+
+
+@pytest.mark.parametrize("experiment", QUICK)
 def test_a_quick_run_reaches_every_verdict(experiment, tmp_path):
     need(*experiment.needs)
     effort = Effort(quick=True)

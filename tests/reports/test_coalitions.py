@@ -1,26 +1,35 @@
 """Asking a publication about any number of records reveals nothing beyond the file.
 
 The reason is not a bound: a figure is a function of the file's bytes and of the record alone. The tests show
-that a process which has only the file gives the same figures, that asking changes nothing, and that anyone
-can compute the answers of a coalition, however many, without asking.
+that a process which has only the file gives the same figures, that asking changes nothing, that an answer
+does not depend on who else asks, and that two tables with the same file give the same answers. Where two
+answers must agree, a broken version that leaks shows that the comparison would find the leak.
 """
 
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import expost
+from expost.data.design import Design
+from expost.data.tables import open_table
+from expost.fitting import mechanism
+from expost.fitting.release import Release
+from expost.reports import evaluate
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(500, 3)) / 4
 Y = (X[:, 0] + 0.1 * rng.normal(size=500) > 0).astype(int)
+REPORTS = ["independent", "leverage", "dependent", "adaptive"]
+FIGURES = ["lower", "upper", "report_cost", "total"]
 ASKED = rng.uniform(-1, 1, size=(2_000, 3)), rng.integers(0, 2, 2_000)
 
 
-@pytest.mark.parametrize("report", ["independent", "leverage", "dependent", "adaptive"])
+@pytest.mark.parametrize("report", REPORTS)
 def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path):
     """Another process, with no table and no estimator, computes a coalition's two thousand answers."""
     publication = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y).publication_
@@ -52,8 +61,66 @@ def test_asking_changes_nothing_and_the_order_of_questions_does_not_matter():
     assert publication.to_json() == before
 
 
-def test_two_tables_with_the_same_file_give_the_same_answers():
+def disagreement(one, other):
+    """The largest relative difference among all figures of two answers."""
+    pairs = [(getattr(one, name), getattr(other, name)) for name in FIGURES]
+    return max(float(np.max(np.abs(a - b) / np.maximum(np.abs(b), 1e-9))) for a, b in pairs)
+
+
+@pytest.mark.parametrize("company", ["alone", "reversed", "with strangers", "with a giant"])
+@pytest.mark.parametrize("report", REPORTS)
+def test_an_answer_does_not_depend_on_who_else_asks(report, company):
+    """Up to rounding: sums of many rows are not always added up in the order of a single one."""
+    publication = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y).publication_
+    few, labels = ASKED[0][:40], ASKED[1][:40]
+    with_giant = np.vstack([few, [[1e200, -1e200, 1e200]]]), np.append(labels, 1)
+    asked, mine = {
+        "alone": ((few[7:8], labels[7:8]), [7]),
+        "reversed": ((few[::-1], labels[::-1]), list(range(39, -1, -1))),
+        "with strangers": (ASKED, list(range(40))),
+        "with a giant": (with_giant, list(range(40))),
+    }[company]
+
+    def answers(read, records, places):
+        found = read(*records)
+        return SimpleNamespace(**{name: getattr(found, name)[places] for name in FIGURES})
+
+    def centred(rows, asked_labels):
+        """A broken twin, which learns something from all the records that it is asked about."""
+        return publication.bounds(rows - rows.mean(axis=0), asked_labels)
+
+    here = list(range(len(mine))) if company in ("alone", "reversed") else mine
+    for read, agrees in ((publication.bounds, True), (centred, company == "reversed")):
+        together = answers(read, (few, labels), mine)
+        elsewhere = answers(read, asked, here)
+        assert (disagreement(elsewhere, together) < 1e-12) == agrees
+
+
+def published_as(release, table, labels, report, monkeypatch):
+    """A fit to another table whose noise is made to have led to the same release."""
+    with monkeypatch.context() as patch:
+        patch.setattr(mechanism, "_publish", lambda *_: release)
+        return expost.LogisticRegression(classes=[0, 1], report=report).fit(table, labels)
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch):
     """Whatever the table was, the answers depend on it only through what is published."""
-    release = expost.LogisticRegression(classes=[0, 1], report="leverage").fit(X, Y).publication_
-    twin = expost.Publication.from_json(release.to_json())
-    np.testing.assert_array_equal(release.bounds(*ASKED).upper, twin.bounds(*ASKED).upper)
+    one = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y)
+    other = published_as(one.publication_.release, X[:120] / 2, 1 - Y[:120], report, monkeypatch)
+    assert other.publication_.to_json() == one.publication_.to_json()
+    for options in ({}, {"member": True, "simultaneous": "all"}, {"member": False, "method": "paper"}):
+        ours, theirs = (model.publication_.bounds(*ASKED, **options) for model in (one, other))
+        for name in FIGURES:
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+
+    def leaky(model):
+        """A broken twin, which reads the exact Hessian that only the curator has."""
+        scales = {"sigma": 4.0, "sigma_hessian": 1e-3, "l2": 5.0}
+        plan = expost.calibrate(report="leverage", fit_intercept=True, **scales)
+        exact = Release(plan, model.publication_.release.coefficients, hessian=model._private.hessian)
+        design = Design(open_table(ASKED[0]), norm=1.0, fit_intercept=True)
+        return evaluate(exact, design, ASKED[1].astype(float))
+
+    assert disagreement(leaky(one), leaky(other)) > 1e-3
+    assert not np.allclose(one.ex_post_losses(X, Y), other.ex_post_losses(X, Y))

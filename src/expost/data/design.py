@@ -12,6 +12,10 @@ from expost.data.tables import Table
 from expost.exceptions import DomainError
 from expost.privacy.plan import row_radius
 
+# More roundings than the norm of a row and its product with a scale suffer beside those of the sum.
+ROUNDINGS = 8
+# A scale this small has lost digits to underflow; the row goes to the centre of the ball.
+SMALLEST_SCALE = 1e-290
 _EPS = np.finfo(np.float64).eps
 
 
@@ -69,11 +73,10 @@ class Design:
 
     def _scales_of(self, raw: NDArray[Any]) -> FloatArray:
         # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
-        margin = 1.0 + (self.dimension + 8) * _EPS
+        margin = 1.0 + (self.dimension + ROUNDINGS) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
             ratios: FloatArray = self.norm / (_lengths(raw) * margin)
-        # A ratio this small has lost digits to underflow; the row becomes zero.
-        ratios[ratios < 1e-290] = 0.0
+        ratios[ratios < SMALLEST_SCALE] = 0.0
         return np.minimum(1.0, ratios)
 
 

@@ -159,9 +159,10 @@ def _encode_numbers(labels: NDArray[Any], loss: Loss, domain: Domain | None) -> 
             numbers = labels.astype(np.float64)
     if numbers is None:
         raise DomainError("`y` must hold numbers only; got something else.")
+    finite = np.all(np.isfinite(numbers))  # before clipping, which would make an infinity a number
     if domain is not None:
         numbers = domain.scale_outcome(numbers)
-    if not np.all(loss.labels.contains(numbers)):
+    if not finite or not np.all(loss.labels.contains(numbers)):
         raise DomainError(
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
         )

@@ -13,6 +13,10 @@ from expost._common.typing import FloatArray
 from expost.data.values import as_numbers, default_of, filled_texts
 from expost.exceptions import DomainError
 
+# The words that say yes or no, in small letters; the first of each is how a default is spelled.
+YES = ("yes", "true", "1", "1.0", "y", "t")
+NO = ("no", "false", "0", "0.0", "n", "f")
+
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Bounded = TypeVar("Bounded", "Number", "NumberLabel")
 
@@ -112,14 +116,11 @@ class YesNo(OneColumn):
     missing: bool | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
 
-    _words: ClassVar[Mapping[str, float]] = {
-        **dict.fromkeys(("yes", "true", "1", "1.0", "y", "t"), 1.0),
-        **dict.fromkeys(("no", "false", "0", "0.0", "n", "f"), 0.0),
-    }
+    _words: ClassVar[Mapping[str, float]] = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
 
     def encode(self, values: NDArray[Any], out: FloatArray) -> None:
         """Write ones and zeros for ``values`` into ``out``, one column wide."""
-        missing = None if self.missing is None else ("yes" if self.missing else "no")
+        missing = None if self.missing is None else (YES if self.missing else NO)[0]
         words = filled_texts(values, self.name, missing)
         try:
             out[:, 0] = [self._words[word.strip().lower()] for word in words]

@@ -50,8 +50,9 @@ class PseudoHuber(Loss):
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
-        residual = eta - y
-        with np.errstate(over="ignore"):  # a residual beyond double precision has the limiting slope
+        # A residual beyond double precision has the limiting slope.
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = eta - y
             stretch = np.hypot(1.0, residual / self.threshold)
             slope = np.where(np.isinf(stretch), np.copysign(self.threshold, residual), residual / stretch)
         return slope, stretch**-3.0

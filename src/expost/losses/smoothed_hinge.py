@@ -47,6 +47,7 @@ class SmoothedHinge(Loss):
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``-y p`` and ``p (1 - p) / scale``."""
-        t = (1.0 - y * eta) / self.scale
+        with np.errstate(over="ignore"):  # a margin beyond double precision has the limiting derivatives
+            t = (1.0 - y * eta) / self.scale
         p = expit(t)
         return -y * p, p * expit(-t) / self.scale

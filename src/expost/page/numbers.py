@@ -5,14 +5,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from expost._common.typing import FloatArray
+from expost.data.design import ROUNDINGS, SMALLEST_SCALE
+from expost.data.features import NO, YES
 from expost.fitting.release import Release
 from expost.losses import describe
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
-from expost.reports.base import Scope
+from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.determinant import Pencil
 from expost.reports.gradient import Factors, reach_factors
-from expost.reports.tight import TightReader
+from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import cost_quantile, whole_quantile
 
 # The menu of confidence levels, as it is shown and as a number.
@@ -24,6 +26,13 @@ CONFIDENCES = {
     "99.99%": 0.9999,
     "99.999%": 0.99999,
     "99.9999%": 0.999999,
+}
+# What the scripts compute with beside the formulas: they read it from here, so that it is written once.
+CONSTANTS = {
+    "words": {"yes": YES, "no": NO},
+    "roundings": ROUNDINGS,
+    "smallest_scale": SMALLEST_SCALE,
+    "slack": SLACK,
 }
 
 
@@ -78,6 +87,8 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
     return {
         "fields": form.fields,
         "confidences": list(CONFIDENCES),
+        "usual": list(CONFIDENCES.values()).index(CONFIDENCE),
+        "constants": CONSTANTS,
         "publications": [
             _numbers(publication, len(publications))
             | {"features": form.features[place], "outcome": form.outcomes[place]}

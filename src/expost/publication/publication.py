@@ -46,6 +46,7 @@ from expost.publication.schema import (
 )
 from expost.publication.serialize import INSECURE, content, restored
 from expost.reports import Bounds, evaluate
+from expost.reports.base import CONFIDENCE
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -230,7 +231,7 @@ class Publication(FrozenModel):
         X: Any,
         y: Any,
         *,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: int | str | None = None,
         method: str = "tight",

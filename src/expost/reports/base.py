@@ -14,6 +14,9 @@ from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.privacy.statistics import REPORT_KINDS
 
+# How sure a reader is who does not say how sure to be.
+CONFIDENCE = 0.95
+
 
 @dataclass(frozen=True)
 class Shares:

@@ -9,7 +9,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.fitting.release import Release
-from expost.reports.base import Records, Scope, check_confidence
+from expost.reports.base import CONFIDENCE, Records, Scope, check_confidence
 from expost.reports.paper import PaperReader
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
@@ -36,7 +36,7 @@ def evaluate(
     design: Design,
     y: FloatArray,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: int | str | None = None,
     method: str = "tight",
@@ -75,12 +75,14 @@ def evaluate(
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):
-            records = Records.of(release, rows, y[block], scope)
-            readings = [reader.read(records, member=side) for side in sides]
+            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = Records.of(release, rows, y[block], scope)
+                readings = [reader.read(records, member=side) for side in sides]
+                bounds.report_cost[block] = report_cost(release, records, scope, failure)
             bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
             bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
             bounds.total[block] = np.max([reading.total for reading in readings], axis=0)
-            bounds.report_cost[block] = report_cost(release, records, scope, failure)
 
     map_spans(design.n_rows, design.dimension, work)
     return bounds

@@ -12,7 +12,7 @@ from expost.reports.gradient import inner_product
 from expost.reports.total import report_cost, whole_cost
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
-_SLACK = 1e-12
+SLACK = 1e-12
 
 
 class Reading(NamedTuple):
@@ -75,7 +75,12 @@ class TightReader:
         product = inner_product(self._release, records, shares, self._scope, member=member)
         quadratic = 0.5 * (records.slope * records.norm / self._release.plan.sigma) ** 2
         sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
-        slack = _SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
+        slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
         low = determinant.low + quadratic + product.low - slack
         high = determinant.high + quadratic + product.high + slack
-        return Interval(np.maximum(np.maximum(low, -high), 0.0), np.maximum(high, -low))
+        # Where a term is beyond double precision nothing is known below, and no number is above.
+        known = np.isfinite(slack)
+        return Interval(
+            np.where(known, np.maximum(np.maximum(low, -high), 0.0), 0.0),
+            np.where(known, np.maximum(high, -low), np.inf),
+        )

@@ -4,7 +4,7 @@ import { read } from "../../../src/expost/page/static/bounds.js";
 
 const { numbers, asked } = JSON.parse(readFileSync(0, "utf8"));
 const figures = asked.map(([place, answers, options]) => {
-  const { lower, upper, reportCost, total } = read(numbers.fields, numbers.publications[place], answers, options);
+  const { lower, upper, reportCost, total } = read(numbers, numbers.publications[place], answers, options);
   return [lower, upper, reportCost, total];
 });
 process.stdout.write(JSON.stringify(figures));

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { encodeFeature, Refusal } from "../../../src/expost/page/static/encoding.js";
 
-const { fields, cells } = JSON.parse(readFileSync(0, "utf8"));
+const { fields, cells, words } = JSON.parse(readFileSync(0, "utf8"));
 const encoded = cells.map(([place, text]) => {
   try {
-    return encodeFeature(fields[place], text);
+    return encodeFeature(fields[place], text, words);
   } catch (problem) {
     if (problem instanceof Refusal) return null;
     throw problem;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { encodeFeature, encodeOutcome, Refusal, scaleRow } from "../../../src/expost/page/static/encoding.js";
 import { ticks } from "../../../src/expost/page/static/chart.js";
+import { constants } from "./given.mjs";
 
 const age = { name: "age", kind: "number", low: 0, high: 100, scale: "symmetric", missing: null };
 
@@ -13,10 +14,10 @@ test("numbers are clipped, and what is no number is refused by its field", () =>
 });
 
 test("a record that is too long is scaled into the ball, however long", () => {
-  const row = scaleRow([3, 4], 1, true);
+  const row = scaleRow([3, 4], 1, true, constants);
   assert.ok(Math.hypot(row[0], row[1]) <= 1 && row[2] === 1);
-  assert.ok(scaleRow([1e200, 1e200], 1, false).every((x) => Math.abs(x - Math.SQRT1_2) < 1e-12));
-  assert.deepEqual(scaleRow([1e308, 1e308], 1e-300, false), [0, 0]);
+  assert.ok(scaleRow([1e200, 1e200], 1, false, constants).every((x) => Math.abs(x - Math.SQRT1_2) < 1e-12));
+  assert.deepEqual(scaleRow([1e308, 1e308], 1e-300, false, constants), [0, 0]);
 });
 
 test("probabilities as outcomes are refused outside their range", () => {

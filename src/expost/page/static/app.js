@@ -28,12 +28,12 @@ function options() {
 }
 
 // The answers that cannot be read, by the index of their field.
-function refusalsOf(fields, answers) {
+function refusalsOf({ fields, constants }, answers) {
   const refusals = new Map();
   fields.forEach((field, place) => {
     try {
       if (field.role === "outcome") encodeOutcome(field, answers[place], []);
-      else encodeFeature(field, answers[place]);
+      else encodeFeature(field, answers[place], constants.words);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       refusals.set(place, problem);
@@ -50,17 +50,17 @@ function waiting(fields, refusals) {
 
 function start(numbers) {
   const { fields, publications } = numbers;
-  const form = new Form(fields, $("fields"));
+  const form = new Form(numbers, $("fields"));
   introduce(numbers);
   showDetails($("published"), fields, publications);
   $("order").textContent = fields.map((field) => field.name).join(", ");
   $("confidence").append(...numbers.confidences.map((text) => element("option", { textContent: text })));
-  $("confidence").selectedIndex = 1;
+  $("confidence").selectedIndex = numbers.usual;
   $("feature").append(...fields.map((field, i) => element("option", { value: String(i), textContent: field.name })));
 
   function update() {
     const [answers, chosen] = [form.answers, options()];
-    const refusals = refusalsOf(fields, answers);
+    const refusals = refusalsOf(numbers, answers);
     const wrong = [...refusals].filter(([, problem]) => !problem.missing);
     form.explain(new Map(wrong.map(([place, problem]) => [place, problem.message])));
     $("readings").hidden = $("what-if").hidden = refusals.size > 0;
@@ -68,13 +68,13 @@ function start(numbers) {
       $("odds").textContent = waiting(fields, refusals);
       return;
     }
-    const readings = publications.map((publication) => read(fields, publication, answers, chosen));
+    const readings = publications.map((publication) => read(numbers, publication, answers, chosen));
     $("odds").textContent = oddsSentence(sum(readings.map((reading) => reading.total)), publications.length > 1);
     $("sure").textContent = `This holds with ${$("confidence").value} confidence${
       chosen.every ? ", for every record at once" : ", for answers that were fixed before the publication was made"
     }.`;
     showReadings($("readings-list"), fields, publications, readings);
-    showWhatIf($("curve"), fields, publications, answers, chosen, Number($("feature").value));
+    showWhatIf($("curve"), numbers, answers, chosen, Number($("feature").value));
   }
 
   $("form").addEventListener("input", update);
@@ -87,7 +87,7 @@ function start(numbers) {
   window.addEventListener("resize", update);
   update();
   // So that anyone can check the page's arithmetic from the console.
-  globalThis.expost = { numbers, read: (place, answers, chosen) => read(fields, publications[place], answers, chosen) };
+  globalThis.expost = { numbers, read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen) };
 }
 
 start(JSON.parse($("numbers").textContent));

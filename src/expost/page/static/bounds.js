@@ -3,14 +3,11 @@
 import { encode } from "./encoding.js";
 import { derivatives } from "./losses.js";
 
-// Larger than every rounding error in adding up the terms, so that rounding only widens intervals.
-const SLACK = 1e-12;
-
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
 // What the bounds need to know about a record.
-export function factsOf(fields, publication, answers) {
-  const { row, label } = encode(fields, publication, answers);
+export function factsOf(numbers, publication, answers) {
+  const { row, label } = encode(numbers, publication, answers);
   const [slope, curvature] = derivatives(publication.loss, dot(row, publication.coefficients), label);
   return {
     row,
@@ -70,9 +67,12 @@ function innerProduct({ plan }, facts, noise, gradient, member) {
   return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
 }
 
-function interval({ plan }, facts, [t1Low, t1High], [t3Low, t3High]) {
+// `wider` is above every rounding error in adding up the terms, so that intervals err on the wide side.
+function interval({ plan }, facts, wider, [t1Low, t1High], [t3Low, t3High]) {
   const t2 = 0.5 * ((facts.slope * facts.norm) / plan.sigma) ** 2;
-  const slack = SLACK * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
+  const slack = wider * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
+  // Where a term is beyond double precision nothing is known below, and no number is above.
+  if (!Number.isFinite(slack)) return { lower: 0, upper: Infinity };
   const low = t1Low + t2 + t3Low - slack;
   const high = t1High + t2 + t3High + slack;
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
@@ -89,13 +89,13 @@ function shiftOf({ plan }, facts) {
   return Math.hypot(...parts);
 }
 
-function oneSide(publication, level, quantiles, facts, member) {
+function oneSide({ slack }, publication, level, quantiles, facts, member) {
   const t1 = determinant(publication, level, facts, member);
   const t3 = innerProduct(publication, facts, quantiles.noise, quantiles.gradient, member);
-  const { lower, upper } = interval(publication, facts, t1, t3);
+  const { lower, upper } = interval(publication, facts, slack, t1, t3);
   if (quantiles.whole === null) return { lower, upper, total: upper };
   const { quarter_noise: noise, quarter_gradient: gradient } = quantiles;
-  const model = interval(publication, facts, t1, innerProduct(publication, facts, noise, gradient, member));
+  const model = interval(publication, facts, slack, t1, innerProduct(publication, facts, noise, gradient, member));
   const shift = shiftOf(publication, facts);
   const size = Math.hypot((facts.slope * facts.norm) / publication.plan.sigma, shift);
   const apart = model.upper + shift * (0.5 * shift + quantiles.quarter_cost);
@@ -105,12 +105,12 @@ function oneSide(publication, level, quantiles, facts, member) {
 
 // The interval for the model, the report's cost and the total. `member` is null where it is not known;
 // `every` makes the figures hold for every record at once, even one chosen after seeing the page.
-export function read(fields, publication, answers, { confidence, member, every }) {
-  const facts = factsOf(fields, publication, answers);
+export function read(numbers, publication, answers, { confidence, member, every }) {
+  const facts = factsOf(numbers, publication, answers);
   const level = publication.levels[confidence];
   const quantiles = every ? level.every : level.fixed;
   const sides = (member === null ? [true, false] : [member]).map((side) =>
-    oneSide(publication, level, quantiles, facts, side),
+    oneSide(numbers.constants, publication, level, quantiles, facts, side),
   );
   const shift = shiftOf(publication, facts);
   return {

@@ -26,11 +26,14 @@ export function ticks(least, most, count = 4) {
   return values;
 }
 
+// The end of a scale: what is infinite, or all but, is drawn there.
+const largest = (values) => Math.max(...values.filter((value) => value < Number.MAX_VALUE / 4));
+
 // The interval for the model, the total and the worst case on one scale.
 export function scaleChart({ lower, upper, total, worst }, width, description) {
-  const most = 1.06 * Math.max(total, worst ?? 0, 1e-6);
+  const most = 1.06 * largest([total, worst ?? 0, 1e-6]);
   const [left, right, middle] = [8, width - 8, 30];
-  const x = (value) => left + ((right - left) * value) / most;
+  const x = (value) => left + (right - left) * Math.min(value / most, 1);
   const drawing = canvas(width, 78, description);
   drawing.append(
     svg("rect", { x: left, y: middle - 3, width: right - left, height: 6, rx: 3, class: "track" }),
@@ -63,10 +66,10 @@ export function scaleChart({ lower, upper, total, worst }, width, description) {
 export function curveChart(points, here, width, description, name) {
   const height = 230;
   const box = { left: 52, right: width - 14, top: 30, bottom: height - 44 };
-  const most = 1.12 * Math.max(...points.map((point) => point.y), 1e-9);
+  const most = 1.12 * largest([...points.map((point) => point.y), 1e-9]);
   const [first, last] = [points[0].x, points[points.length - 1].x];
-  const x = (value) => box.left + ((box.right - box.left) * (value - first)) / (last - first);
-  const y = (value) => box.bottom - ((box.bottom - box.top) * value) / most;
+  const x = (value) => box.left + (box.right - box.left) * ((value - first) / (last - first));
+  const y = (value) => box.bottom - (box.bottom - box.top) * Math.min(value / most, 1);
   const drawing = canvas(width, height, description);
   for (const { value, text } of ticks(0, most)) {
     drawing.append(
@@ -89,11 +92,11 @@ export function curveChart(points, here, width, description, name) {
 // A bar for each value of a category, with the person's own marked.
 export function barChart(bars, own, width, description) {
   const [row, label] = [34, Math.min(180, width * 0.36)];
-  const most = Math.max(...bars.map((bar) => bar.y), 1e-9);
+  const most = largest([...bars.map((bar) => bar.y), 1e-9]);
   const drawing = canvas(width, bars.length * row + 6, description);
   bars.forEach((bar, i) => {
     const middle = i * row + 20;
-    const long = ((width - label - 80) * bar.y) / most;
+    const long = (width - label - 80) * Math.min(bar.y / most, 1);
     const shown = bar.name.length > label / 8 ? `${bar.name.slice(0, Math.floor(label / 8) - 1)}…` : bar.name;
     drawing.append(
       svg("text", { x: label - 10, y: middle + 5, class: "label", "text-anchor": "end" }, shown),

@@ -1,9 +1,14 @@
 // Encodes a record as expost.data.features, expost.data.encoding and expost.data.design do.
-// Answers are texts, one per field of the form; an empty one is missing.
+// Answers are texts, one per field of the form. An empty one is missing, and so is the number "nan".
 
-const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
-const YES = new Set(["yes", "true", "1", "1.0", "y", "t"]);
-const NO = new Set(["no", "false", "0", "0.0", "n", "f"]);
+// Numbers as Python reads them: digits of any script, single underscores between them, blanks around them.
+const DIGITS = "\\d(?:_?\\d)*";
+const NUMBER = new RegExp(`^[+-]?(?:${DIGITS}(?:\\.(?:${DIGITS})?)?|\\.${DIGITS})(?:e[+-]?${DIGITS})?$`, "i");
+const NOT_A_NUMBER = /^[+-]?nan$/i;
+// Python's blanks, which differ from JavaScript's; Python strips more kinds around a word than around a number.
+const around = (blank) => new RegExp(`^(?:${blank})+|(?:${blank})+$`, "g");
+const AROUND_NUMBERS = around("[^\\S\\ufeff]|\\x85");
+const AROUND_WORDS = around("[^\\S\\ufeff]|[\\x85\\x1c-\\x1f]");
 
 // The error for an answer that cannot be read: its field, and a sentence for the person.
 export class Refusal extends Error {
@@ -16,8 +21,25 @@ export class Refusal extends Error {
 
 const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
+// The value of a digit: in every script they lie in runs of ten, from zero to nine.
+function digit(letter) {
+  const own = letter.codePointAt(0);
+  let first = own;
+  while (/\p{Nd}/u.test(String.fromCodePoint(first - 1))) first -= 1;
+  return String((own - first) % 10);
+}
+
+// The number that a text spells, or NaN.
+export function numeral(text) {
+  const plain = text.replace(AROUND_NUMBERS, "").replace(/\p{Nd}/gu, digit);
+  return NUMBER.test(plain) ? Number(plain.replaceAll("_", "")) : NaN;
+}
+
+const isMissing = (field, text) =>
+  text === "" || (field.kind === "number" && NOT_A_NUMBER.test(text.replace(AROUND_NUMBERS, "")));
+
 function number(field, text) {
-  const value = NUMBER.test(text) ? Number(text) : NaN;
+  const value = numeral(text);
   if (!Number.isFinite(value)) throw new Refusal(field, "Please give a number.");
   return value;
 }
@@ -26,20 +48,23 @@ function share(field, value) {
   return (clip(value, field.low, field.high) - field.low) / (field.high - field.low);
 }
 
-// Turns every accepted spelling into "yes" or "no"; null for anything else.
-export function yesOrNo(text) {
-  const word = text.trim().toLowerCase();
-  if (YES.has(word)) return "yes";
-  return NO.has(word) ? "no" : null;
+// Yes or no as the page writes them: the first word of each list.
+export const spelled = ({ yes, no }, value) => (value ? yes[0] : no[0]);
+
+// Turns every accepted spelling into the page's yes or no; null for anything else.
+export function yesOrNo(text, words) {
+  const word = text.replace(AROUND_WORDS, "").toLowerCase();
+  if (words.yes.includes(word)) return spelled(words, true);
+  return words.no.includes(word) ? spelled(words, false) : null;
 }
 
 // Calls `use` with the answer, or returns the encoding of the declared default.
-function answered(field, text, use) {
-  if (text !== "") return use(text);
+function answered(field, text, words, use) {
+  if (!isMissing(field, text)) return use(text);
   if (field.missing === null || field.missing === undefined) {
     throw new Refusal(field, "Please answer this one.", true);
   }
-  return use(typeof field.missing === "boolean" ? (field.missing ? "yes" : "no") : String(field.missing));
+  return use(typeof field.missing === "boolean" ? spelled(words, field.missing) : String(field.missing));
 }
 
 const COLUMNS = {
@@ -52,19 +77,19 @@ const COLUMNS = {
     if (!field.categories.includes(text)) throw new Refusal(field, "Please choose one of the listed values.");
     return field.categories.map((category) => (category === text ? 1 : 0));
   },
-  yes_no(field, text) {
-    const answer = yesOrNo(text);
+  yes_no(field, text, words) {
+    const answer = yesOrNo(text, words);
     if (answer === null) throw new Refusal(field, "Please answer yes or no.");
-    return [answer === "yes" ? 1 : 0];
+    return [answer === spelled(words, true) ? 1 : 0];
   },
 };
 
-export function encodeFeature(field, text) {
-  return answered(field, text, (answer) => COLUMNS[field.kind](field, answer));
+export function encodeFeature(field, text, words) {
+  return answered(field, text, words, (answer) => COLUMNS[field.kind](field, answer, words));
 }
 
 export function encodeOutcome(field, text, labels) {
-  return answered(field, text, (answer) => {
+  return answered(field, text, null, (answer) => {
     if (field.kind === "classes") {
       const place = field.classes.indexOf(answer);
       if (place < 0) throw new Refusal(field, "Please choose one of the listed values.");
@@ -87,18 +112,18 @@ function length(row) {
 }
 
 // The row inside the ball of radius `norm`, with a constant 1 for the intercept.
-export function scaleRow(row, norm, intercept) {
-  const margin = 1 + (row.length + (intercept ? 1 : 0) + 8) * Number.EPSILON;
+export function scaleRow(row, norm, intercept, { roundings, smallest_scale: smallest }) {
+  const margin = 1 + (row.length + (intercept ? 1 : 0) + roundings) * Number.EPSILON;
   const ratio = norm / (length(row) * margin);
-  const scale = Math.min(1, ratio < 1e-290 ? 0 : ratio);
+  const scale = Math.min(1, ratio < smallest ? 0 : ratio);
   const scaled = scale === 1 ? row.slice() : row.map((x) => x * scale);
   return intercept ? [...scaled, 1] : scaled;
 }
 
 // The encoded row and label of a person's answers.
-export function encode(fields, publication, answers) {
-  const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place]));
+export function encode({ fields, constants }, publication, answers) {
+  const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  return { row: scaleRow(row, publication.norm, publication.intercept), label };
+  return { row: scaleRow(row, publication.norm, publication.intercept, constants), label };
 }

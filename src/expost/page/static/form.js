@@ -1,7 +1,7 @@
 // The form: one question per field, answers as texts.
 
 import { splitLine } from "./csv.js";
-import { yesOrNo } from "./encoding.js";
+import { numeral, spelled, yesOrNo } from "./encoding.js";
 
 export function element(kind, properties = {}, ...children) {
   const made = document.createElement(kind);
@@ -12,12 +12,12 @@ export function element(kind, properties = {}, ...children) {
   return made;
 }
 
-function hint(field) {
+function hint(field, words) {
   const parts = [];
   if (field.kind === "number" && field.low !== null) parts.push(`from ${field.low} to ${field.high}`);
   else if (field.kind === "number" && Number.isFinite(field.least)) parts.push(`from ${field.least} to ${field.most}`);
   if (field.missing !== null && field.missing !== undefined) {
-    const word = typeof field.missing === "boolean" ? (field.missing ? "yes" : "no") : field.missing;
+    const word = typeof field.missing === "boolean" ? spelled(words, field.missing) : field.missing;
     parts.push(`empty counts as ${word}`);
   }
   return parts.join("; ");
@@ -29,18 +29,19 @@ function menu(id, values) {
   return select;
 }
 
-function control(field, id) {
+function control(field, id, words) {
   if (field.kind === "classes") return menu(id, field.classes);
   if (field.kind === "category") return menu(id, field.categories);
-  if (field.kind === "yes_no") return menu(id, ["yes", "no"]);
+  if (field.kind === "yes_no") return menu(id, [spelled(words, true), spelled(words, false)]);
   // Not type="number": scripts cannot see text there that is not a number, so the page could not report it.
   return element("input", { id, name: id, type: "text", inputMode: "decimal", autocomplete: "off" });
 }
 
 export class Form {
-  constructor(fields, place) {
+  constructor({ fields, constants }, place) {
     this.fields = fields;
-    this.controls = fields.map((field, i) => control(field, `field-${i}`));
+    this.words = constants.words;
+    this.controls = fields.map((field, i) => control(field, `field-${i}`, this.words));
     this.notes = fields.map((field, i) => element("span", { id: `note-${i}`, className: "note" }));
     place.append(
       ...fields.map((field, i) => {
@@ -63,14 +64,14 @@ export class Form {
     this.fields.forEach((field, i) => {
       const sentence = refusals.get(i) ?? "";
       this.controls[i].setAttribute("aria-invalid", sentence ? "true" : "false");
-      this.notes[i].textContent = [sentence, this.clipped(field, i), hint(field)].filter(Boolean).join(" ");
+      this.notes[i].textContent = [sentence, this.clipped(field, i), hint(field, this.words)].filter(Boolean).join(" ");
       this.notes[i].classList.toggle("refused", sentence !== "");
     });
   }
 
   clipped(field, i) {
-    const value = Number(this.controls[i].value);
-    if (field.kind !== "number" || field.low === null || this.controls[i].value.trim() === "") return "";
+    const value = numeral(this.controls[i].value);
+    if (field.kind !== "number" || field.low === null) return "";
     if (value > field.high) return `Counted as ${field.high}.`;
     return value < field.low ? `Counted as ${field.low}.` : "";
   }
@@ -84,7 +85,7 @@ export class Form {
     const unknown = [];
     cells.forEach((cell, i) => {
       const { kind } = this.fields[i];
-      const word = kind === "yes_no" ? (yesOrNo(cell) ?? cell) : cell;
+      const word = kind === "yes_no" ? (yesOrNo(cell, this.words) ?? cell) : cell;
       this.controls[i].value = word;
       if (this.controls[i].value !== word) {
         this.controls[i].value = "";

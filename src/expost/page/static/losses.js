@@ -1,8 +1,12 @@
 // First and second derivative of each loss in the linear predictor, as in expost.losses.
 
-const sigmoid = (t) => 1 / (1 + Math.exp(-t));
+// The small side from its own exponential, so that it keeps its digits.
+function sigmoid(t) {
+  const decay = Math.exp(-Math.abs(t));
+  return (t >= 0 ? 1 : decay) / (1 + decay);
+}
 
-const DERIVATIVES = {
+export const DERIVATIVES = {
   logistic(eta, y) {
     // The small probability from its own exponential, so that it keeps its digits.
     const decay = Math.exp(-Math.abs(eta));
@@ -20,7 +24,9 @@ const DERIVATIVES = {
   pseudo_huber(eta, y, { threshold }) {
     const residual = eta - y;
     const stretch = Math.hypot(1, residual / threshold);
-    return [residual / stretch, stretch ** -3];
+    // A residual beyond double precision has the limiting slope.
+    const slope = stretch === Infinity ? Math.sign(residual) * threshold : residual / stretch;
+    return [slope, stretch ** -3];
   },
   squared(eta, y) {
     return [eta - y, 1];

@@ -5,6 +5,7 @@ export const sureness = (loss) => 1 / (1 + Math.exp(-loss));
 
 export function rounded(value, up = true) {
   if (value === 0) return "0";
+  if (value === Infinity) return "∞";
   const digits = 2 - Math.floor(Math.log10(Math.abs(value)));
   const unit = 10 ** Math.abs(digits);
   const scaled = digits >= 0 ? value * unit : value / unit;
@@ -48,7 +49,7 @@ export function comparison(total, worst) {
   return `Your total is at most ${words} of the worst case that everyone was promised.`;
 }
 
-const KINDS = {
+export const KINDS = {
   logistic: "logistic model",
   smoothed_hinge: "classifier (smoothed hinge)",
   pseudo_huber: "robust linear model",
@@ -64,7 +65,7 @@ export function title(fields, publication) {
 
 export const capital = (sentence) => sentence[0].toUpperCase() + sentence.slice(1);
 
-const BESIDE = {
+export const BESIDE = {
   independent: "Nothing was released but the model.",
   leverage: "Noisy numbers on how records spread (a Hessian) were released beside it.",
   dependent: "A noisy Hessian and a noisy gradient were released beside it.",

@@ -2,10 +2,13 @@
 
 import { read } from "./bounds.js";
 import { barChart, curveChart, scaleChart } from "./chart.js";
+import { numeral, spelled } from "./encoding.js";
 import { element } from "./form.js";
 import { capital, comparison, factor, rounded, title } from "./odds.js";
 
 const STEPS = 80;
+// So far a curve may go to either side that its width is still a number.
+const FARTHEST = Number.MAX_VALUE / 4;
 
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -93,21 +96,23 @@ export function showReadings(place, fields, publications, readings) {
 }
 
 // The sum of the totals with one answer replaced.
-function totalWith(fields, publications, answers, options, place, text) {
+function totalWith(numbers, answers, options, place, text) {
   const changed = Object.assign([...answers], { [place]: text });
-  return sum(publications.map((publication) => read(fields, publication, changed, options).total));
+  return sum(numbers.publications.map((publication) => read(numbers, publication, changed, options).total));
 }
 
-export function showWhatIf(place, fields, publications, answers, options, chosen) {
-  const field = fields[chosen];
+export function showWhatIf(place, numbers, answers, options, chosen) {
+  const { publications, constants } = numbers;
+  const field = numbers.fields[chosen];
   const width = widthOf(place);
-  const at = (text) => totalWith(fields, publications, answers, options, chosen, text);
+  const at = (text) => totalWith(numbers, answers, options, chosen, text);
   const described = `How your total would change with ${field.name}.`;
   if (field.kind === "number") {
-    const own = Number(answers[chosen] === "" ? field.missing : answers[chosen]);
-    const reach = Math.max(1, 2 * Math.abs(own), ...publications.map(({ norm }) => norm));
+    const typed = numeral(answers[chosen]);
+    const own = Number.isNaN(typed) ? field.missing : typed;
+    const reach = Math.min(Math.max(1, 2 * Math.abs(own), ...publications.map(({ norm }) => norm)), FARTHEST);
     const [low, high] = [field.low ?? field.least ?? -reach, field.high ?? field.most ?? reach];
-    const points = Array.from({ length: STEPS + 1 }, (_, i) => low + ((high - low) * i) / STEPS).map((x) => ({
+    const points = Array.from({ length: STEPS + 1 }, (_, i) => low + (high - low) * (i / STEPS)).map((x) => ({
       x,
       y: at(String(x)),
     }));
@@ -115,7 +120,7 @@ export function showWhatIf(place, fields, publications, answers, options, chosen
     place.replaceChildren(curveChart(points, here, width, described, field.name));
     return;
   }
-  const values = field.categories ?? field.classes ?? ["yes", "no"];
+  const values = field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value));
   const bars = values.map((name) => ({ name, y: at(name), text: rounded(at(name)) }));
   place.replaceChildren(barChart(bars, answers[chosen], width, described));
 }

@@ -35,7 +35,7 @@ def test_threads_draw_different_noise():
 
 
 def _draw_in_child(queue):
-    queue.put(ExactNoise().gaussian(1.0, 50).tolist())
+    queue.put((os.getpid(), ExactNoise().gaussian(1.0, 50).tolist()))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="fork does not exist there")
@@ -47,10 +47,14 @@ def test_forked_processes_draw_different_noise():
     children = [context.Process(target=_draw_in_child, args=(queue,)) for _ in range(4)]
     for child in children:
         child.start()
-    draws = np.concatenate([queue.get() for _ in children])
+    drawn = dict(queue.get() for _ in children)
     for child in children:
         child.join()
-    assert os.getpid() not in {child.pid for child in children}
+    # Each drew in a process of its own.
+    assert set(drawn) == {child.pid for child in children}
+    assert os.getpid() not in drawn
+    draws = np.concatenate(list(drawn.values()))
+    assert draws.size == 200
     assert len(np.unique(draws)) == draws.size
 
 

@@ -1,0 +1,135 @@
+"""The library agrees with the golden vectors; ``golden.test.mjs`` asks the same of the page's scripts."""
+
+import json
+
+import make
+import numpy as np
+import pages
+import pytest
+from problems import REGISTRY
+
+from expost import Publication
+from expost.data.domain import Domain
+from expost.data.encoding import encode_labels
+from expost.exceptions import DomainError
+from expost.page.numbers import CONFIDENCES
+
+LOSSES = make.read("losses")
+ENCODINGS = make.read("encodings")
+BOUNDS = make.read("bounds")
+PUBLICATIONS = {
+    name: Publication.from_json(json.dumps(content)) for name, content in make.read("publications").items()
+}
+# Below the smallest double that has all its digits, numbers are this far apart.
+GRAIN = 5e-324
+# The squares of numbers below this are lost.
+UNDERFLOW = 1e-150
+
+
+def instance(description):
+    parameters = {key: value for key, value in description.items() if key != "name"}
+    return REGISTRY[description["name"]](**parameters)
+
+
+def test_every_loss_of_the_registry_has_golden_numbers():
+    assert {case["loss"]["name"] for case in LOSSES} == set(REGISTRY)
+    assert {publication.loss.name for publication in PUBLICATIONS.values()} == set(REGISTRY)
+    assert set(BOUNDS) == set(ENCODINGS) == set(PUBLICATIONS)
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=lambda case: "-".join(map(str, case["loss"].values())))
+def test_slope_and_curvature(case):
+    eta, y, slope, curvature = np.array(case["points"]).T
+    assert np.max(np.abs(eta)) == 1e308
+    ours = instance(case["loss"]).derivatives(eta, y)
+    np.testing.assert_allclose(ours[0], slope, rtol=1e-12, atol=GRAIN)
+    np.testing.assert_allclose(ours[1], curvature, rtol=1e-12, atol=GRAIN)
+
+
+def encoded_feature(feature, text):
+    row = np.empty((1, feature.columns))
+    try:
+        feature.encode(np.array([text], dtype=object), row)
+    except DomainError:
+        return None
+    return row[0].tolist()
+
+
+def test_features_are_encoded_and_refused_to_the_bit():
+    checked = 0
+    for name, publication in PUBLICATIONS.items():
+        for feature in publication.domain.features if publication.domain else ():
+            cells = ENCODINGS[name]["features"][feature.name]
+            wrong = [cell for cell in cells if encoded_feature(feature, cell[0]) != cell[1]]
+            assert wrong == [], feature.name
+            checked += len(cells)
+    assert checked > 400
+
+
+def encoded_outcome(publication, text):
+    try:
+        labels = encode_labels(
+            np.array([text], dtype=object),
+            loss=publication.loss,
+            classes=publication.classes,
+            rows=1,
+            domain=publication.domain,
+        )
+    except DomainError:
+        return None
+    return float(labels[0])
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_outcomes_are_encoded_and_refused_to_the_bit(name):
+    cells = ENCODINGS[name]["outcome"]
+    assert any(expected is None for _, expected in cells)
+    wrong = [cell for cell in cells if encoded_outcome(PUBLICATIONS[name], cell[0]) != cell[1]]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_bounds(name):
+    publication = PUBLICATIONS[name]
+    for case in BOUNDS[name]:
+        classified = publication.classes is not None
+        X, y = pages.as_table([case["answers"]], publication.domain, classified=classified)
+        options = case["options"]
+        bounds = publication.bounds(
+            X,
+            y,
+            confidence=CONFIDENCES[options["confidence"]],
+            member=options["member"],
+            simultaneous="all" if options["every"] else None,
+        )
+        ours = [bounds.lower[0], bounds.upper[0], bounds.report_cost[0], bounds.total[0]]
+        # The lower end is a difference of terms which may cancel, so it is measured against the upper end.
+        reach = case["figures"][1] if np.isfinite(case["figures"][1]) else 0.0
+        assert ours[0] == pytest.approx(case["figures"][0], rel=0.0, abs=1e-9 * reach + UNDERFLOW), case
+        assert ours[1:] == pytest.approx(case["figures"][1:], rel=1e-9, abs=UNDERFLOW), case
+
+
+def test_the_vectors_are_what_their_script_makes():
+    """All but the publications, whose guarantee is the library's own and may move in its last digits."""
+    publications = make.read("publications")
+    assert json.loads(make.lines(make.losses(), 1)) == LOSSES
+    assert json.loads(make.lines(make.encodings(publications), 1)) == ENCODINGS
+    for name, cases in make.bounds(publications).items():
+        assert json.loads(make.lines(cases, 1)) == BOUNDS[name]
+
+
+def test_the_publications_are_what_their_script_makes():
+    made = make.publications()
+    assert list(made) == list(PUBLICATIONS)
+    for name, content in made.items():
+        stored = make.read("publications")[name]
+        promised = stored["plan"].pop("epsilon")
+        assert content["plan"].pop("epsilon") == (promised and pytest.approx(promised, rel=1e-6))
+        for one in (content, stored):
+            del one["sha256"], one["software"]
+        assert content == stored
+
+
+def test_a_domain_is_read_back_as_it_was_declared():
+    wide = make.read("publications")["wide"]["domain"]
+    assert Domain.model_validate(wide) == PUBLICATIONS["wide"].domain
