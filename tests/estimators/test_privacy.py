@@ -281,13 +281,13 @@ class Steep(expost.LogisticLoss):
 
 def raised(call):
     """The error of a call that must be refused."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011  which it is, is the question
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the class is what is tested
         call()
     return type(caught.value)
 
 
 def test_every_error_is_one_of_ours(monkeypatch):
-    """Every class that is declared, and whatever is raised where someone could catch it by its base."""
+    """Every declared class, and every error that these calls raise."""
     classes = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
     errors = [kind for kind in classes if issubclass(kind, Exception) and not issubclass(kind, Warning)]
     assert all(issubclass(error, ExpostError) for error in errors)

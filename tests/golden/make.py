@@ -1,8 +1,8 @@
-"""Makes the golden vectors anew: ``python tests/golden/make.py``.
+"""Make the golden vectors again: ``python tests/golden/make.py``.
 
 Nothing that the library or the page computes goes into an expected number. Losses and bounds are written
-here a second time, straight from their definitions, in arithmetic with so many digits that nothing cancels
-or overflows. Encodings are exact fractions, rounded after each step of the documented formula. The
+here a second time, from their definitions, in arithmetic with so many digits that nothing cancels or
+overflows. Encodings are exact fractions, rounded after each step of the documented formula. The
 publications are fixed inputs with round numbers; only their guarantee and their hash are the library's.
 """
 

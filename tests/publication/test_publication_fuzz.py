@@ -214,9 +214,7 @@ def test_a_damaged_file_is_refused_or_read_as_an_equal(damage, cases, seed, work
     ],
     ids=["depth", "lists", "values", "keys", "length"],
 )
-def test_what_is_built_to_exhaust_a_reader_is_refused_before_it_is_parsed(
-    start, unit, count, words, monkeypatch
-):
+def test_files_built_to_exhaust_a_reader_are_refused_unparsed(start, unit, count, words, monkeypatch):
     monkeypatch.setattr(strict_json.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     with pytest.raises(PublicationError, match=words):
         Publication.from_json(start + unit * count)

@@ -86,7 +86,7 @@ def test_an_answer_does_not_depend_on_who_else_asks(report, company):
         return SimpleNamespace(**{name: getattr(found, name)[places] for name in FIGURES})
 
     def centred(rows, asked_labels):
-        """A broken twin, which learns something from all the records that it is asked about."""
+        """A broken version, which learns something from all the records that it is asked about."""
         return publication.bounds(rows - rows.mean(axis=0), asked_labels)
 
     here = list(range(len(mine))) if company in ("alone", "reversed") else mine
@@ -115,7 +115,7 @@ def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
 
     def leaky(model):
-        """A broken twin, which reads the exact Hessian that only the curator has."""
+        """A broken version, which reads the exact Hessian that only the curator has."""
         scales = {"sigma": 4.0, "sigma_hessian": 1e-3, "l2": 5.0}
         plan = expost.calibrate(report="leverage", fit_intercept=True, **scales)
         exact = Release(plan, model.publication_.release.coefficients, hessian=model._private.hessian)

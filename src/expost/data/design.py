@@ -12,9 +12,9 @@ from expost.data.tables import Table
 from expost.exceptions import DomainError
 from expost.privacy.plan import row_radius
 
-# More roundings than the norm of a row and its product with a scale suffer beside those of the sum.
+# More than the roundings in a row's norm and its product with a scale, not counting those of the sum.
 ROUNDINGS = 8
-# A scale this small has lost digits to underflow; the row goes to the centre of the ball.
+# A scale this small has lost digits to underflow; the row becomes zero.
 SMALLEST_SCALE = 1e-290
 _EPS = np.finfo(np.float64).eps
 

@@ -13,7 +13,7 @@ from expost._common.typing import FloatArray
 from expost.data.values import as_numbers, default_of, filled_texts
 from expost.exceptions import DomainError
 
-# The words that say yes or no, in small letters; the first of each is how a default is spelled.
+# The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
 NO = ("no", "false", "0", "0.0", "n", "f")
 

@@ -27,7 +27,7 @@ CONFIDENCES = {
     "99.999%": 0.99999,
     "99.9999%": 0.999999,
 }
-# What the scripts compute with beside the formulas: they read it from here, so that it is written once.
+# The constants and words of the scripts; they read them from the page's data, so that each is written once.
 CONSTANTS = {
     "words": {"yes": YES, "no": NO},
     "roundings": ROUNDINGS,

@@ -67,11 +67,11 @@ function innerProduct({ plan }, facts, noise, gradient, member) {
   return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
 }
 
-// `wider` is above every rounding error in adding up the terms, so that intervals err on the wide side.
+// `wider` is larger than every rounding error in adding up the terms, so that rounding only widens intervals.
 function interval({ plan }, facts, wider, [t1Low, t1High], [t3Low, t3High]) {
   const t2 = 0.5 * ((facts.slope * facts.norm) / plan.sigma) ** 2;
   const slack = wider * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
-  // Where a term is beyond double precision nothing is known below, and no number is above.
+  // If a term is beyond double precision, the lower end is zero and the upper end infinite.
   if (!Number.isFinite(slack)) return { lower: 0, upper: Infinity };
   const low = t1Low + t2 + t3Low - slack;
   const high = t1High + t2 + t3High + slack;

@@ -26,7 +26,7 @@ export function ticks(least, most, count = 4) {
   return values;
 }
 
-// The end of a scale: what is infinite, or all but, is drawn there.
+// The end of a scale; infinite and very large values are drawn there.
 const largest = (values) => Math.max(...values.filter((value) => value < Number.MAX_VALUE / 4));
 
 // The interval for the model, the total and the worst case on one scale.

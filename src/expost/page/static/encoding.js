@@ -21,7 +21,7 @@ export class Refusal extends Error {
 
 const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
-// The value of a digit: in every script they lie in runs of ten, from zero to nine.
+// The value of a digit; in every script the digits zero to nine are consecutive.
 function digit(letter) {
   const own = letter.codePointAt(0);
   let first = own;

@@ -7,7 +7,7 @@ import { element } from "./form.js";
 import { capital, comparison, factor, rounded, title } from "./odds.js";
 
 const STEPS = 80;
-// So far a curve may go to either side that its width is still a number.
+// How far a curve may go to either side so that its width is still finite.
 const FARTHEST = Number.MAX_VALUE / 4;
 
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
