@@ -1,0 +1,76 @@
+"""What a user sees of the package: its names, its completions, its arguments."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from publications import published
+
+import expost
+
+# The names of the product's specification that exist today, and what a user must construct.
+# fmt: off
+NAMES = [
+    "Category", "ClassLabel", "DerivativeCurve", "Domain", "LabelSet", "LinearRegression", "LogisticLoss",
+    "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication",
+    "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1", "SquaredLoss", "YesNo",
+    "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
+]
+# fmt: on
+ESTIMATORS = (expost.LogisticRegression, expost.LinearRegression, expost.SmoothedHingeClassifier)
+# Arguments that say which model is fitted, not how private it is.
+OF_THE_MODEL = {"loss", "threshold", "scale", "classes"}
+
+
+def test_the_package_shows_public_names_only():
+    assert dir(expost) == sorted([*NAMES, "__version__"])
+    assert all(getattr(expost, name) is not None for name in NAMES)
+
+
+# One name from each module that holds public names.
+@pytest.mark.parametrize("name", ["Category", "Domain", "Loss", "LogisticRegression", "Plan", "Publication"])
+def test_public_names_can_be_imported_first(name):
+    """Names are imported when they are first asked for; none may need another one to have come before."""
+    subprocess.run([sys.executable, "-c", f"from expost import {name}"], check=True)
+
+
+@pytest.mark.parametrize("module", ["gaussian", "goe", "budgets", "audit"])
+def test_public_modules_can_be_imported_as_modules(module):
+    subprocess.run([sys.executable, "-c", f"import expost.{module}"], check=True)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = expost.nothing
+
+
+def test_the_version_is_that_of_the_distribution():
+    from importlib.metadata import version
+
+    assert expost.__version__ == version("expost")
+
+
+@pytest.mark.parametrize("heavy", ["numpy", "scipy", "sklearn", "pydantic", "rich"])
+def test_importing_the_package_loads_nothing_heavy(heavy):
+    code = f"import sys, expost; sys.exit({heavy!r} in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("heavy", ["numpy", "scipy", "sklearn", "pydantic", "opendp"])
+def test_the_help_text_loads_nothing_heavy(heavy):
+    code = f"import sys, expost.cli; sys.exit({heavy!r} in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_publication_completes_to_its_own_names():
+    shown = {name for name in dir(published()) if not name.startswith("_")}
+    assert {"bounds", "predict", "predict_proba", "save", "load", "to_html", "plan", "coefficients"} <= shown
+    assert not {name for name in shown if name.startswith(("model_", "parse_", "schema"))}
+    assert not {"copy", "dict", "json", "construct", "validate", "from_orm", "update_forward_refs"} & shown
+
+
+def test_every_estimator_takes_the_same_privacy_arguments():
+    arguments = [set(inspect.signature(kind).parameters) - OF_THE_MODEL for kind in ESTIMATORS]
+    assert arguments[0] == arguments[1] == arguments[2]
+    assert {"epsilon", "delta", "norm", "report", "sigma_hessian", "domain"} <= arguments[0]
