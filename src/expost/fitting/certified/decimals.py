@@ -1,0 +1,224 @@
+r"""The last level: gradients in decimal arithmetic of as many digits as the radius asks for.
+
+Python's decimals are correctly rounded, the exponential and the square root included, and have no range to
+leave. With :math:`p` digits each operation is off by at most :math:`v = 5\cdot10^{-p}` of its result. A point
+is certified by :math:`\|\hat w - w\| \le \|\nabla\|/\lambda`, which needs neither Hessian nor third
+derivatives.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from expost.fitting.certified.decimal_algebra import DecimalArray, context, moved, norm, rounded, solve
+from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.minimum import Minimum
+from expost.fitting.certified.pairs import FloatArray, length
+from expost.fitting.certified.problem import Blocks, Problem
+from expost.losses import LogisticLoss, Loss, PseudoHuber, SmoothedHinge
+from expost.losses.regularizers import SmoothedL1
+
+_ONE = Decimal(1)
+_exactly: Callable[..., Any] = np.frompyfunc(Decimal, 1, 1)
+_sizes: Callable[..., Any] = np.frompyfunc(abs, 1, 1)
+
+
+@dataclass
+class _Sums:
+    gradient: DecimalArray
+    steepness: Decimal = Decimal(0)
+    rows: int = 0
+    hessian: DecimalArray | None = field(default=None, repr=False)
+
+    def __add__(self, other: "_Sums") -> "_Sums":
+        both = self.hessian is not None and other.hessian is not None
+        return _Sums(
+            self.gradient + other.gradient,
+            self.steepness + other.steepness,
+            self.rows + other.rows,
+            self.hessian + other.hessian if both else None,  # type: ignore[operator]
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    point: DecimalArray
+    gradient: DecimalArray
+    norm: Decimal
+    error: Decimal
+    """A bound on the norm of the gradient's error."""
+    hessian: DecimalArray | None
+
+
+def certify_in_decimals(
+    problem: Problem, start: Dyadic, hessian: FloatArray | None, *, target: float, grid: float
+) -> Minimum:
+    """The minimiser on the grid, certified to ``target`` whatever the conditioning.
+
+    Steps use the double Hessian while they halve the gradient, and one in decimals, damped, afterwards. More
+    digits are taken whenever rounding stands in the way.
+    """
+    with localcontext(context(60)):  # for the comparisons; every evaluation sets its own
+        return _descend(problem, start, hessian, Decimal(target), grid)
+
+
+def _descend(
+    problem: Problem, start: Dyadic, hessian: FloatArray | None, target: Decimal, grid: float
+) -> Minimum:
+    digits = 50
+    point = rounded(start, digits)
+    allowed = Decimal(problem.l2) * target / 4  # the grid and the noise take at most half
+    here = _evaluate(problem, point, digits, hessian=hessian is None)
+    while True:
+        if here.error > allowed / 4:
+            digits += max(10, (here.error / allowed).adjusted() + 5)
+            here = _evaluate(problem, here.point, digits, hessian=here.hessian is not None)
+            continue
+        if here.norm + here.error <= allowed:
+            return _settle(problem, here, grid)
+        there = None
+        if hessian is not None:
+            step = _double_step(problem, here, hessian)
+            there = None if step is None else _evaluate(problem, moved(here.point, step, digits), digits)
+            if there is None or not there.norm <= here.norm / 2:
+                there, hessian = None, None
+        if there is None:
+            if here.hessian is None:
+                here = _evaluate(problem, here.point, digits, hessian=True)
+            there = _damped(problem, here, digits)
+        if there is None:
+            digits *= 2
+            here = _evaluate(problem, here.point, digits, hessian=True)
+        else:
+            here = there
+
+
+def _settle(problem: Problem, here: _Found, grid: float) -> Minimum:
+    """Round to the grid in whole numbers: a decimal is an integer over a power of ten."""
+    step = Fraction(grid)
+    exact = [Fraction(value) / step for value in here.point]
+    integers = [round(value) for value in exact]
+    offset = (
+        length(np.array([float(value - count) for value, count in zip(exact, integers, strict=True)])) * grid
+    )
+    radius = float((here.norm + here.error) / Decimal(problem.l2)) * (1.0 + 2.0**-40)
+    return Minimum(integers, radius + offset + problem.slack, True)
+
+
+def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bool = False) -> _Found:
+    r"""Gradient at a point with a bound on its error.
+
+    A linear predictor is off by :math:`(d+1)v\,\|x\|\|w\|`, a slope by the largest curvature times that plus
+    :math:`16v` of itself or of its unit, the sums by :math:`(n+8)v` of the sizes of their terms.
+    The bound has a factor of four to spare.
+    """
+    with localcontext(context(digits)):
+        sums: _Sums = reduce(
+            _Sums.__add__, problem.rows.sweep(partial(_add_up, problem, point, digits, hessian))
+        )
+        penalty, radius = Decimal(problem.l2), Decimal(problem.radius)
+        tilt = [_exactly(part) for part in problem.tilt]
+        gradient = reduce(np.add, tilt, sums.gradient + penalty * point)
+        unit = Decimal(5).scaleb(-digits)
+        size = norm(point)
+        terms = radius * sums.steepness + penalty * size + sum((norm(part) for part in tilt), Decimal(0))
+        square = sums.hessian
+        if square is not None:
+            square = square + np.diag(np.full(len(point), penalty, dtype=object))
+        if isinstance(problem.regularizer, SmoothedL1):
+            weight, scale = Decimal(problem.regularizer.weight), Decimal(problem.regularizer.scale)
+            roots = np.array([(value * value + scale * scale).sqrt() for value in point], dtype=object)
+            gradient = gradient + weight * point / roots
+            terms += 16 * weight * Decimal(len(point)).sqrt()
+            if square is not None:
+                square = square + np.diag(weight * (scale / roots) ** 2 / roots)
+        curvature, slope = Decimal(problem.loss.curve.max_curvature), _slope_unit(problem.loss)
+        predictors = radius * sums.rows * curvature * (len(point) + 1) * radius * size
+        slopes = 16 * radius * (sums.rows * slope + sums.steepness)
+        error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
+        return _Found(point, gradient, norm(gradient), error, square)
+
+
+def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, blocks: Blocks) -> _Sums:
+    dimension = len(point)
+    with localcontext(context(digits)):
+        zero = np.full(dimension, Decimal(0), dtype=object)
+        sums = _Sums(
+            zero, hessian=np.full((dimension, dimension), Decimal(0), dtype=object) if hessian else None
+        )
+        for rows, labels in blocks:
+            for row, label in zip(rows, labels, strict=True):
+                x = _exactly(row)
+                slope, curvature = _derivatives(problem.loss, x @ point, Decimal(float(label)), digits)
+                sums.gradient = sums.gradient + slope * x
+                sums.steepness += abs(slope)
+                sums.rows += 1
+                if sums.hessian is not None:
+                    sums.hessian = sums.hessian + np.outer(curvature * x, x)
+    return sums
+
+
+def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+    """Slope and curvature, rounded at most sixteen times."""
+    if isinstance(loss, LogisticLoss):
+        small = _small(eta, digits)
+        return ((1 - y) - small if eta >= 0 else small - y), small * (1 - small)
+    if isinstance(loss, SmoothedHinge):
+        t = (1 - y * eta) / Decimal(loss.scale)
+        small = _small(t, digits)
+        return -y * (1 - small if t >= 0 else small), small * (1 - small) / Decimal(loss.scale)
+    residual = eta - y
+    if isinstance(loss, PseudoHuber):
+        c = Decimal(loss.threshold)
+        cosine = c / (c * c + residual * residual).sqrt()
+        return residual * cosine, cosine**3
+    return residual, _ONE
+
+
+def _small(t: Decimal, digits: int) -> Decimal:
+    """``1/(1 + e^|t|)``; below the last digit of anything it is zero."""
+    if abs(t) > 3 * digits:
+        return Decimal(0)
+    power = (-abs(t)).exp()
+    return power / (1 + power)
+
+
+def _slope_unit(loss: Loss) -> Decimal:
+    return Decimal(loss.threshold) if isinstance(loss, PseudoHuber) else _ONE
+
+
+def _double_step(problem: Problem, here: _Found, hessian: FloatArray) -> DecimalArray | None:
+    """Minus the gradient times the inverse of a double Hessian, or None where doubles fail."""
+    top = max(_sizes(here.gradient))
+    try:
+        matrix = hessian
+        if problem.regularizer is not None:
+            matrix = matrix + problem.regularizer.hessian(np.array([float(value) for value in here.point]))
+        factor = cho_factor(matrix, lower=True)
+        step = cho_solve(factor, np.array([-float(value / top) for value in here.gradient]))
+    except (LinAlgError, ValueError, OverflowError):
+        return None
+    if not np.all(np.isfinite(step)):
+        return None
+    result: DecimalArray = _exactly(step) * top
+    return result
+
+
+def _damped(problem: Problem, here: _Found, digits: int) -> _Found | None:
+    """Along the Newton direction as far as the gradient falls, or None if rounding leaves no such point."""
+    assert here.hessian is not None
+    with localcontext(context(digits)):
+        step = solve(here.hessian, here.gradient)
+    share = _ONE
+    while step is not None and share > Decimal(10) ** -20:
+        there = _evaluate(problem, moved(here.point, share * step, digits), digits, hessian=True)
+        if there.norm <= (1 - share / 10000) * here.norm:
+            return there
+        share /= 4
+    return None

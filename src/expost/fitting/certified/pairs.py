@@ -1,0 +1,139 @@
+r"""Numbers of about 106 bits as unevaluated sums of two doubles, and slices on a common grid.
+
+A *pair* ``(high, low)`` stands for the real number ``high + low``. Every function works element by element on
+arrays. The error bounds are for IEEE doubles rounded to nearest, with :math:`u = 2^{-53}`; they hold while no
+result overflows and are stated up to :data:`TINY`, the error of a product that underflows. Nothing here
+depends on fused multiply-adds, and none may be formed: NumPy's element-wise functions never do.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Pair: TypeAlias = tuple[FloatArray, FloatArray]
+
+UNIT = 2.0**-53
+"""Half the distance from one to the next double: the relative error of one rounded operation."""
+TINY = 2.0**-1072
+"""What underflow may add to the error of one product of doubles, and four times that to a pair's."""
+
+_HALF_STEP = np.int64(1 << 26)
+_HIGH_BITS = np.int64(-(1 << 27))
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> Pair:
+    """The rounded sum and what was rounded away: ``high + low == a + b`` exactly."""
+    high = a + b
+    shadow = high - a
+    return high, (a - (high - shadow)) + (b - shadow)
+
+
+def fast_two_sum(a: FloatArray, b: FloatArray) -> Pair:
+    """As :func:`two_sum`, for ``|a| >= |b|`` or ``a == 0``."""
+    high = a + b
+    return high, b - (high - a)
+
+
+def halves(a: FloatArray) -> Pair:
+    """Two parts of at most 26 bits each (sign apart) with ``high + low == a`` exactly.
+
+    Rounds the bit pattern, so that unlike a multiplication by ``2**27 + 1`` it does not overflow before
+    the largest double itself.
+    """
+    high = ((np.ascontiguousarray(a).view(np.int64) + _HALF_STEP) & _HIGH_BITS).view(np.float64)
+    return high, a - high
+
+
+def two_prod(a: FloatArray, b: FloatArray) -> Pair:
+    """The rounded product and what was rounded away: ``high + low == a * b`` within :data:`TINY`.
+
+    Dekker's product of halves: each of the four partial products has at most 52 bits and each of the
+    subtractions is exact.
+    """
+    high = a * b
+    a_high, a_low = halves(a)
+    b_high, b_low = halves(b)
+    low = a_low * b_low - (((high - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    return high, low
+
+
+def add(a: Pair, b: Pair) -> Pair:
+    """The sum of two pairs, within ``3 u**2`` of ``|a| + |b|``."""
+    high, low = two_sum(a[0], b[0])
+    return fast_two_sum(high, low + (a[1] + b[1]))
+
+
+def add_accurately(a: Pair, b: Pair) -> Pair:
+    """The sum of two pairs within ``4 u**2`` relative, however much cancels between the high parts."""
+    high, low = two_sum(a[0], b[0])
+    next_high, next_low = two_sum(a[1], b[1])
+    high, low = fast_two_sum(high, low + next_high)
+    return fast_two_sum(high, low + next_low)
+
+
+def divide(a: Pair, b: Pair) -> Pair:
+    r"""The quotient of two normalised pairs, within :math:`16u^2` relative (and :data:`TINY` of ``a``).
+
+    The first quotient is off by at most :math:`3u`. What it leaves over, :math:`a - qb`, is exact but for
+    the rounding of terms of size :math:`u|a|` (at most :math:`8u^2|a|`), and dividing it by :math:`b_h`
+    instead of :math:`b` costs another :math:`4u\cdot u`.
+    """
+    quotient = a[0] / b[0]
+    high, low = two_prod(quotient, b[0])
+    left = (a[0] - high) - low + (a[1] - quotient * b[1])
+    return fast_two_sum(quotient, left / b[0])
+
+
+def square_root(a: Pair) -> Pair:
+    r"""The square root of a normalised pair between 1 and 2, within :math:`16u^2` relative.
+
+    One Newton step from :math:`r = \mathrm{fl}\sqrt{a_h}`, whose error is at most :math:`3u`: the step leaves
+    half its square, :math:`5u^2`, and the roundings of terms of size :math:`u`, each :math:`u^2`.
+    """
+    root = np.sqrt(a[0])
+    high, low = two_prod(root, root)
+    left = (a[0] - high) - low + a[1]
+    return fast_two_sum(root, left / (2.0 * root))
+
+
+def times(a: Pair, b: Pair) -> Pair:
+    """The product of two normalised pairs, within ``8 u**2`` relative and ``2 TINY``."""
+    high, low = two_prod(a[0], b[0])
+    return fast_two_sum(high, low + (a[0] * b[1] + a[1] * b[0]))
+
+
+def round_to(a: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
+    """The multiple of ``unit`` (a power of two) nearest to each entry, for entries below ``2**51 unit``.
+
+    Adding and taking away ``1.5 * 2**52 unit`` rounds in the adder; the difference is exact.
+    """
+    shift = 1.5 * 2.0**52 * unit
+    result: FloatArray = np.add(a, shift, out=out)
+    result -= shift
+    return result
+
+
+def power_above(value: float) -> float:
+    """The smallest power of two that is at least ``value``; one for zero.
+
+    Examples
+    --------
+    >>> power_above(3.0), power_above(4.0), power_above(0.0)
+    (4.0, 4.0, 1.0)
+    """
+    if value <= 0.0:
+        return 1.0
+    fraction, exponent = np.frexp(value)
+    return float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
+
+
+def length(vector: FloatArray) -> float:
+    """An upper bound on the Euclidean norm, safe from overflow and underflow of squares."""
+    array = np.abs(vector)
+    top = float(array.max(initial=0.0))
+    if top == 0.0 or not np.isfinite(top):
+        return top
+    shares = array / top
+    return top * float(np.sqrt(shares @ shares)) * (1.0 + (array.size + 16) * 2.0**-51)

@@ -1,0 +1,202 @@
+r"""First derivatives of the losses and regularisers as pairs, each with a bound on its error.
+
+The bound for a slope has two parts, ``per_curvature`` times the second derivative plus ``absolute``. The
+first kind hardly costs anything: :math:`H \succeq X^\top D X` gives :math:`\|X^\top\epsilon\|_{H^{-1}} \le
+\sqrt{\sum_i \epsilon_i^2/\kappa_i}`, so that errors of :math:`c\,\kappa_i` add up to
+:math:`c\sqrt{\sum\kappa_i}` only.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
+from expost.fitting.certified.pairs import (
+    UNIT,
+    FloatArray,
+    Pair,
+    add_accurately,
+    divide,
+    fast_two_sum,
+    square_root,
+    times,
+    two_prod,
+    two_sum,
+)
+from expost.losses import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.regularizers import Regularizer, SmoothedL1
+
+_ASSUMED = 16.0 * UNIT  # eight units in the last place
+_NEAR_ONE = 2.0**-100
+_UNITY = np.ones(1)
+_FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
+
+
+class Slopes(NamedTuple):
+    """First derivatives ``high + low`` and second derivatives of one block of rows."""
+
+    high: FloatArray
+    low: FloatArray
+    curvature: FloatArray
+    per_curvature: float
+    """The error of each slope is at most this times its curvature ..."""
+    absolute: float | FloatArray
+    """... plus this."""
+
+
+SlopeRule: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], Slopes]
+
+
+def third_order(loss: Loss) -> float | None:
+    r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, or None for a loss that states none.
+
+    A loss of the user's may state it as an attribute ``third_order``.
+    """
+    if type(loss) is LogisticLoss:
+        return 1.0
+    if type(loss) is SmoothedHinge:
+        return float(np.nextafter(1.0 / loss.scale, np.inf))
+    if type(loss) is PseudoHuber:
+        return float(np.nextafter(1.5 / loss.threshold, np.inf))
+    if type(loss) is SquaredLoss:
+        return 0.0
+    stated = getattr(loss, "third_order", None)
+    return None if stated is None else float(stated)
+
+
+def proved(loss: Loss, regularizer: Regularizer | None) -> bool:
+    """Whether the errors stated for the loss and the regulariser are theorems, not assumptions."""
+    exactly = (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
+    return type(loss) in exactly and (regularizer is None or type(regularizer) is SmoothedL1)
+
+
+def slope_pair(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``.
+
+    A class derived from one of the library's losses may have changed its formulas: it counts as unknown.
+    """
+    rules: dict[type[Loss], Callable[..., Slopes]] = {
+        LogisticLoss: _logistic,
+        SmoothedHinge: _hinge,
+        PseudoHuber: _pseudo_huber,
+        SquaredLoss: _squared,
+    }
+    return rules.get(type(loss), _unknown)(loss, high, low, y)
+
+
+def gradient_pair(regularizer: Regularizer, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
+    """The regulariser's gradient as a pair, and a bound on the Euclidean norm of its error."""
+    root = float(np.sqrt(len(high)))
+    if type(regularizer) is not SmoothedL1:
+        gradient = regularizer.gradient(high) + regularizer.hessian_product(high, low)
+        return (gradient, np.zeros_like(gradient)), _ASSUMED * root * float(
+            np.max(np.abs(gradient), initial=0.0)
+        )
+    share, _ = _saturating(high, low, regularizer.scale)
+    gradient_high, gradient_low = times(share, (np.array([regularizer.weight]), np.zeros(1)))
+    return (gradient_high, gradient_low), _NEAR_ONE * root * regularizer.weight
+
+
+def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, FloatArray, FloatArray]:
+    r"""``e^-|t| / (1 + e^-|t|)`` as a pair, the curvature ``p(1-p)``, and the sign of ``t``.
+
+    With :math:`s` the smaller of :math:`p` and :math:`1-p`, a relative error :math:`\epsilon` of
+    :math:`e^{-|t|}` is one of at most :math:`\epsilon` in :math:`s`, and :math:`s \le 2p(1-p)`. Sum
+    and quotient of pairs add at most :math:`20u^2 < 2^{-100}`.
+    """
+    sign = np.copysign(1.0, high)
+    power = decay(np.abs(high), sign * low)
+    small = divide(power, _one_plus(power))
+    return small, small[0] * (1.0 - small[0]), sign
+
+
+def _one_plus(a: Pair) -> Pair:
+    """``1 + a`` for a pair between 0 and 1, within ``u**2``."""
+    high, low = fast_two_sum(_UNITY, a[0])
+    return fast_two_sum(high, low + a[1])
+
+
+def _logistic(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """``(1 - y) - s`` or ``s - y``; ``1 - y`` may need a pair, and the last sum is off by ``2 u**2``."""
+    small, curvature, sign = _smaller_probability(high, low)
+    base = 0.5 + 0.5 * sign  # one or zero
+    if loss.soft:
+        base, base_low = two_sum(base, -y)
+        rest = base_low - sign * small[1]
+    else:
+        base -= y
+        rest = -sign * small[1]
+    slope, slope_low = two_sum(base, -sign * small[0])
+    return Slopes(*fast_two_sum(slope, slope_low + rest), curvature, 2.01 * RELATIVE_ERROR, _NEAR_ONE)
+
+
+def _hinge(loss: SmoothedHinge, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """Minus the label times ``p`` at ``t = (1 - y eta)/a``.
+
+    The pair for ``t`` is off by ``32 u**2 |t|``, and ``|t| p(1-p) <= 1``. A margin of more than 700 scales
+    has the slope of its limit, up to ``2**-900``; taking it for 700 avoids an overflow.
+    """
+    scale, limit = loss.scale, 700.0 * min(loss.scale, 1e300)
+    margin, margin_low = add_accurately((np.ones_like(high), np.zeros_like(high)), (-y * high, -y * low))
+    far = np.abs(margin) > limit
+    if far.any():
+        margin = np.where(far, np.copysign(limit, margin), margin)
+        margin_low = np.where(far, 0.0, margin_low)
+    t, t_low = divide((margin, margin_low), (np.array([scale]), np.zeros(1)))
+    small, curvature, sign = _smaller_probability(t, t_low)
+    p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
+    p, p_low = fast_two_sum(p, p_low - sign * small[1])
+    return Slopes(-y * p, -y * p_low, curvature / scale, 2.01 * RELATIVE_ERROR * scale, 2.0 * _NEAR_ONE)
+
+
+def _pseudo_huber(loss: PseudoHuber, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """The threshold times ``v/sqrt(1 + v**2)`` at ``v = (eta - y)/threshold``."""
+    residual = add_accurately((high, low), (-y, np.zeros_like(y)))
+    share, curvature = _saturating(residual[0], residual[1], loss.threshold)
+    slope = times(share, (np.array([loss.threshold]), np.zeros(1)))
+    return Slopes(*slope, curvature, 0.0, _NEAR_ONE * loss.threshold)
+
+
+def _squared(loss: SquaredLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """The residual; a sum of pairs, off by ``4 u**2`` relative."""
+    residual, residual_low = add_accurately((high, low), (-y, np.zeros_like(y)))
+    return Slopes(residual, residual_low, np.ones_like(residual), 0.0, _NEAR_ONE * np.abs(residual))
+
+
+def _unknown(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """The loss's own double derivatives, corrected for the low part; the error is assumed, not proved."""
+    slope, curvature = loss.derivatives(high, y)
+    limit = loss.curve.max_slope
+    error = _ASSUMED * (limit if np.isfinite(limit) else np.abs(slope))
+    return Slopes(*two_sum(slope, curvature * low), curvature, 0.0, error)
+
+
+def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, FloatArray]:
+    r"""``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``, ``c = scale``.
+
+    With :math:`q` the smaller of :math:`|r|/c` and :math:`c/|r|`, the share is :math:`q/S` or :math:`1/S`,
+    :math:`S = \sqrt{1 + q^2}` between 1 and :math:`\sqrt2`. Quotient (:math:`16u^2`), square, sum, root
+    and quotient are off by less than :math:`60u^2 < 2^{-100}` together. Both lengths are first divided
+    by the power of two of the scale, so that neither squares nor quotients leave the range of doubles.
+    """
+    fraction, exponent = np.frexp(scale)
+    size, negative = np.abs(high), np.signbit(high)
+    with np.errstate(over="ignore"):
+        size = np.ldexp(size, -exponent)
+        size_low = np.ldexp(np.where(negative, -low, low), -exponent)
+    far = size > _FAR
+    size, size_low = np.where(far, _FAR, size), np.where(far, 0.0, size_low)
+    inner = size <= fraction
+    c, zero = np.full_like(size, fraction), np.zeros_like(size)
+    over = (np.where(inner, size, c), np.where(inner, size_low, zero))
+    under = (np.where(inner, c, size), np.where(inner, zero, size_low))
+    quotient = divide(over, under)
+    square, square_low = two_prod(quotient[0], quotient[0])
+    root = square_root(_one_plus((square, square_low + 2.0 * quotient[0] * quotient[1])))
+    one = np.ones_like(size)
+    share = divide((np.where(inner, quotient[0], one), np.where(inner, quotient[1], zero)), root)
+    # Products only: no power function promises its error.
+    cosine = np.where(inner, 1.0, quotient[0]) / root[0]
+    curvature = cosine * cosine * cosine
+    return (np.where(negative, -share[0], share[0]), np.where(negative, -share[1], share[1])), curvature

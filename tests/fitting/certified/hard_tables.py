@@ -1,0 +1,221 @@
+"""Small tables of every awkward kind, and the truth about them in many digits."""
+
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+
+from expost.fitting.certified.problem import Problem, RowBlocks
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.regularizers import SmoothedL1
+
+DIGITS = 70
+
+
+@dataclass
+class Table:
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    loss: object
+    l2: float
+    radius: float
+    tilt: tuple
+    regularizer: object = None
+
+    def problem(self, block=300):
+        n = len(self.y)
+        blocks = [
+            (np.ascontiguousarray(self.X[i : i + block]), self.y[i : i + block]) for i in range(0, n, block)
+        ]
+        return Problem(
+            RowBlocks(blocks), self.loss, self.l2, self.radius, self.tilt, regularizer=self.regularizer
+        )
+
+
+def tilt(random, sigma, d):
+    step = 2.0 ** (np.floor(np.log2(sigma)) - 40)
+    return np.rint(random.normal(0, sigma / step, d)) * step, random.normal(0, sigma * 2.0**-29, d)
+
+
+def into_ball(X, radius):
+    lengths = np.linalg.norm(X, axis=1, keepdims=True) * (1 + 1e-13)
+    return X * np.minimum(1.0, radius / np.where(lengths > 0, lengths, 1.0))
+
+
+def labels_for(random, loss, eta):
+    n = len(eta)
+    if isinstance(loss, LogisticLoss):
+        return (
+            random.uniform(size=n) if loss.soft else (random.uniform(size=n) < 0.5 + 0.4 * np.tanh(eta)) * 1.0
+        )
+    if isinstance(loss, SmoothedHinge):
+        return np.where(random.uniform(size=n) < 0.5 + 0.4 * np.tanh(eta), 1.0, -1.0)
+    return eta + random.normal(size=n)
+
+
+LOSSES = [
+    LogisticLoss(),
+    LogisticLoss(soft=True),
+    SmoothedHinge(),
+    SmoothedHinge(0.05),
+    PseudoHuber(),
+    PseudoHuber(0.1),
+    SquaredLoss(),
+]
+
+
+def random_table(seed):
+    random = np.random.default_rng(seed)
+    n, d = int(random.integers(1, 40)), int(random.integers(1, 6))
+    loss = LOSSES[seed % len(LOSSES)]
+    radius = float(2.0 ** random.uniform(-3, 3))
+    X = into_ball(random.normal(size=(n, d)) * radius, radius)
+    l2 = float(radius**2 * 10 ** random.uniform(-2, 1))
+    sigma = float(radius * 10 ** random.uniform(-1, 1.5))
+    y = labels_for(random, loss, X @ random.normal(size=d) * 3)
+    regularizer = SmoothedL1(weight=1.3 * radius, scale=0.1) if seed % 3 == 0 else None
+    return Table(f"random {seed}", X, y, loss, l2, radius, tilt(random, sigma, d), regularizer)
+
+
+def adversarial_tables():
+    random = np.random.default_rng(5)
+    logistic = LogisticLoss()
+
+    def make(name, X, y, loss=logistic, l2=2.112, radius=1.0, sigma=4.225, regularizer=None):
+        return Table(name, X, y, loss, l2, radius, tilt(random, sigma, X.shape[1]), regularizer)
+
+    one = into_ball(random.normal(size=(1, 4)), 1.0)
+    many = into_ball(random.normal(size=(200, 4)), 1.0)
+    yes = (random.uniform(size=200) < 0.5) * 1.0
+    direction = np.array([1.0, -1.0, 0.5, 0.2])
+    yield make("one row", one, np.ones(1))
+    yield make("one row of 200 columns", into_ball(random.normal(size=(1, 200)), 1.0), np.zeros(1))
+    yield make("more columns than rows", into_ball(random.normal(size=(20, 30)), 1.0), yes[:20])
+    yield make("identical rows", np.repeat(one, 300, axis=0), np.ones(300))
+    yield make("identical rows, mixed labels", np.repeat(one, 200, axis=0), yes)
+    yield make("separable", many, (many @ direction > 0) * 1.0, l2=1e-3)
+    yield make(
+        "nearly dependent columns", np.c_[many[:, :2] * 0.5, many[:, :1] * 0.5 * (1 + 1e-9)], yes, l2=1e-2
+    )
+    yield make("rows of 1e-300", many * 1e-300, yes)
+    yield make("rows of 1e-30, radius too", many * 1e-30, yes, radius=1e-30, l2=1e-60, sigma=4e-30)
+    yield make("rows of 1e30", many * 1e30 * (1 - 1e-12), yes, radius=1e30, l2=2e60, sigma=4e30)
+    yield make("mixed sizes", many * 10.0 ** random.uniform(-30, 0, (200, 1)), yes)
+    yield make("penalty 1e30", many, yes, l2=1e30)
+    yield make("penalty 1e-6", many, yes, l2=1e-6)
+    yield make("sigma 1e-12", many, yes, sigma=1e-12)
+    yield make("sigma 1e12", many, yes, sigma=1e12)
+    yield make("zero rows", np.zeros((5, 3)), np.ones(5))
+    yield make("hinge, sharp", many, 2 * yes - 1, loss=SmoothedHinge(1e-3))
+    yield make("pseudo-Huber, far labels", many, random.normal(size=200) * 1e8, loss=PseudoHuber(0.2))
+    yield make("squared, huge labels", many, random.normal(size=200) * 1e30, loss=SquaredLoss())
+    yield make("squared, labels of 1e300", many, random.normal(size=200) * 1e300, loss=SquaredLoss())
+    yield make("pseudo-Huber, labels of 1e300", many, random.normal(size=200) * 1e300, loss=PseudoHuber(0.3))
+    yield make("no rows", np.zeros((0, 3)), np.ones(0))
+    yield make(
+        "squared, ill conditioned",
+        np.c_[many[:, :2] * 0.5, many[:, :1] * 0.5 * (1 + 1e-9)],
+        yes,
+        loss=SquaredLoss(),
+        l2=1e-20,
+    )
+    yield make("smoothed l1, sharp", many, yes, regularizer=SmoothedL1(weight=5.0, scale=1e-4))
+    yield make("binary columns", (random.uniform(size=(200, 4)) < 0.01) * 0.5, yes)
+
+
+def derivatives(loss, eta, y):
+    if isinstance(loss, LogisticLoss):
+        p = 1 / (1 + mp.exp(-eta))
+        return p - y, p / (1 + mp.exp(eta))
+    if isinstance(loss, SmoothedHinge):
+        a = mp.mpf(loss.scale)
+        t = (1 - y * eta) / a
+        p = 1 / (1 + mp.exp(-t))
+        return -y * p, p / (1 + mp.exp(t)) / a
+    if isinstance(loss, PseudoHuber):
+        c, r = mp.mpf(loss.threshold), eta - y
+        s = mp.sqrt(1 + (r / c) ** 2)
+        return r / s, s**-3
+    return eta - y, mp.mpf(1)
+
+
+def gradient(table, w, *, hessian=False):
+    """Gradient of the whole objective, and its Hessian, in the digits that are set."""
+    d = len(w)
+    g = [mp.mpf(table.l2) * w[j] + mp.mpf(table.tilt[0][j]) + mp.mpf(table.tilt[1][j]) for j in range(d)]
+    H = mp.eye(d) * mp.mpf(table.l2)
+    if table.regularizer is not None:
+        weight, scale = mp.mpf(table.regularizer.weight), mp.mpf(table.regularizer.scale)
+        for j in range(d):
+            root = mp.sqrt(w[j] ** 2 + scale**2)
+            g[j] += weight * w[j] / root
+            H[j, j] += weight * scale**2 / root**3
+    for row, label in zip(table.X, table.y, strict=True):
+        x = [mp.mpf(float(v)) for v in row]
+        m, k = derivatives(table.loss, mp.fdot(x, w), mp.mpf(float(label)))
+        for j in range(d):
+            g[j] += m * x[j]
+        if hessian:
+            for j in range(d):
+                for i in range(j + 1):
+                    H[j, i] += k * x[j] * x[i]
+    for j in range(d):
+        for i in range(j):
+            H[i, j] = H[j, i]
+    return g, H
+
+
+def distance_to_minimiser(table, W, grid):
+    """From the point on the grid to the true minimiser, by Newton steps in 70 digits from there.
+
+    With many columns the steps take a double Hessian, and there are more of them.
+    """
+    with mp.workdps(DIGITS + 60 + 2 * len(str(max(abs(count) for count in W)))):
+        start = [mp.mpf(count) * mp.mpf(grid) for count in W]
+        w = list(start)
+        many = len(W) > 10
+        for _ in range(12 if many else 6):
+            g, H = gradient(table, w, hessian=not many)
+            if many:
+                top = max(abs(value) for value in g) or mp.mpf(1)
+                curvature = table.loss.derivatives(table.X @ np.array([float(v) for v in w]), table.y)[1]
+                matrix = (table.X * curvature[:, None]).T @ table.X + table.l2 * np.eye(len(W))
+                share = np.linalg.solve(matrix, np.array([float(value / top) for value in g]))
+                step = mp.matrix([mp.mpf(float(value)) * top for value in share])
+            else:
+                step = mp.lu_solve(H, mp.matrix(g))
+            w = [a - b for a, b in zip(w, step, strict=True)]
+            if mp.norm(step) <= mp.mpf(10) ** -DIGITS * (1 + mp.norm(mp.matrix(w))):
+                break
+        return mp.sqrt(sum((a - b) ** 2 for a, b in zip(start, w, strict=True)))
+
+
+def newton_start(table, steps=60):
+    """A double start of the ordinary quality, and the double Hessian without the regulariser's there."""
+    X, y, loss, d = table.X, table.y, table.loss, table.X.shape[1]
+    b = table.tilt[0] + table.tilt[1]
+
+    def at(w):
+        m, k = loss.derivatives(X @ w, y)
+        g, H = m @ X + table.l2 * w + b, (X * k[:, None]).T @ X + table.l2 * np.eye(d)
+        extra = 0.0
+        if table.regularizer is not None:
+            g, extra = g + table.regularizer.gradient(w), table.regularizer.hessian(w)
+        return g, H, H + extra
+
+    w = np.zeros(d)
+    g, H, full = at(w)
+    for _ in range(steps):
+        step, share = np.linalg.solve(full, g), 1.0
+        while share > 1e-12:
+            trial = at(w - share * step)
+            if np.linalg.norm(trial[0]) <= (1 - 1e-4 * share) * np.linalg.norm(g):
+                break
+            share /= 2
+        else:
+            break
+        w, (g, H, full) = w - share * step, trial
+        if np.linalg.norm(g) < 1e-10 * (1 + np.linalg.norm(b)):
+            break
+    return w, H

@@ -1,0 +1,98 @@
+import mpmath as mp
+import numpy as np
+import pytest
+from hard_tables import derivatives
+
+from expost.fitting.certified.slopes import gradient_pair, proved, slope_pair, third_order
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.regularizers import SmoothedL1
+
+LOSSES = [
+    LogisticLoss(),
+    LogisticLoss(soft=True),
+    SmoothedHinge(),
+    SmoothedHinge(scale=1e-3),
+    SmoothedHinge(scale=1e10),
+    PseudoHuber(),
+    PseudoHuber(threshold=1e-3),
+    PseudoHuber(threshold=1e-200),
+    PseudoHuber(threshold=1e200),
+    SquaredLoss(),
+]
+
+
+def _predictors(random):
+    eta = np.concatenate(
+        [
+            random.normal(0, 3, 800),
+            random.normal(0, 300, 200),
+            random.choice([-1, 1], 300) * 10.0 ** random.uniform(-30, 30, 300),
+            [0.0],
+        ]
+    )
+    return eta, eta * random.uniform(-1, 1, len(eta)) * 2.0**-53
+
+
+def _labels(random, loss, eta):
+    if isinstance(loss, LogisticLoss):
+        return random.uniform(size=len(eta)) if loss.soft else random.integers(0, 2, len(eta)) * 1.0
+    if isinstance(loss, SmoothedHinge):
+        return random.choice([-1.0, 1.0], len(eta))
+    y = random.normal(size=len(eta))
+    y[:200] = eta[:200] * (1.0 + 1e-15 * random.normal(size=200))  # almost everything cancels
+    return y
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_stated_errors_of_slopes_hold(loss):
+    random = np.random.default_rng(1)
+    eta, low = _predictors(random)
+    y = _labels(random, loss, eta)
+    slopes = slope_pair(loss, eta, low, y)
+    absolute = np.broadcast_to(slopes.absolute, eta.shape)
+    with mp.workprec(400):
+        for i in range(len(eta)):
+            slope, curvature = derivatives(loss, mp.mpf(eta[i]) + mp.mpf(low[i]), mp.mpf(y[i]))
+            error = abs(mp.mpf(slopes.high[i]) + mp.mpf(slopes.low[i]) - slope)
+            assert error <= slopes.per_curvature * curvature + mp.mpf(absolute[i])
+            # Curvatures are plain doubles; below exp(-640) they stop falling.
+            assert abs(slopes.curvature[i] - curvature) <= 16 * 2.0**-53 * curvature + mp.mpf(2) ** -900
+
+
+@pytest.mark.parametrize("loss", LOSSES[:7], ids=str)
+def test_third_derivative_is_within_its_constant(loss):
+    eta = np.linspace(-8.0, 8.0, 4001) * (1.0 if third_order(loss) <= 2.0 else 1.5 / third_order(loss))
+    eta = eta + (1.0 if isinstance(loss, SmoothedHinge) else 0.0)
+    curvature = loss.derivatives(eta, np.ones_like(eta))[1]
+    with np.errstate(divide="ignore"):
+        ratio = np.abs(np.diff(np.log(curvature)) / np.diff(eta))
+    assert np.max(ratio[np.isfinite(ratio)]) <= third_order(loss) * (1.0 + 1e-6)
+
+
+def test_an_unknown_loss_is_assumed_not_proved():
+    class Mine(LogisticLoss):
+        pass
+
+    eta, y = np.linspace(-3, 3, 7), np.ones(7)
+    slopes = slope_pair(Mine(), eta, eta * 2.0**-54, y)
+    assert not proved(Mine(), None)
+    assert third_order(Mine()) is None
+    assert slopes.absolute == 8 * 2.0**-52
+    np.testing.assert_allclose(slopes.high, slope_pair(LogisticLoss(), eta, eta * 0, y).high, rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.1, 1e6])
+def test_gradient_of_the_regulariser(scale):
+    random = np.random.default_rng(4)
+    theta = random.normal(size=500) * 10.0 ** random.uniform(-12, 12, 500)
+    low = theta * random.uniform(-1, 1, 500) * 2.0**-53
+    regularizer = SmoothedL1(weight=1.7, scale=scale)
+    (high, rest), error = gradient_pair(regularizer, theta, low)
+    with mp.workprec(300):
+        off = []
+        for i in range(500):
+            t = mp.mpf(theta[i]) + mp.mpf(low[i])
+            off.append(
+                mp.mpf(1.7) * t / mp.sqrt(t**2 + mp.mpf(scale) ** 2) - mp.mpf(high[i]) - mp.mpf(rest[i])
+            )
+        assert mp.norm(mp.matrix(off)) <= error
