@@ -1,58 +1,132 @@
-"""Where noise comes from: OpenDP's exact sampler for releases, and a seeded twin for tests."""
+r"""Noise in whole steps of a grid: OpenDP's exact sampler for releases, and a seeded twin for tests.
+
+Floating-point sums of a value and its noise give the value away in their last bits (Mironov 2012). Here the
+value is an integer, the noise is an integer from the discrete Gaussian law
+:math:`P(Z = k) \propto e^{-k^2/2\tau^2}`, and nothing is ever rounded.
+"""
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 
+# The sampler has 64 bits. No draw is ever longer than so many scales.
+_MOST_SCALES, _LARGEST = 2.0**10, 2.0**62
+
+
+class Tilt(NamedTuple):
+    """The noise of the objective's linear term, and how far from continuous noise it may be."""
+
+    parts: tuple[FloatArray, ...]
+    """The noise is the exact sum of these, the largest first."""
+    rounding: float
+    """The exact sum is continuous Gaussian noise moved by at most this (Euclidean)."""
+
+    @property
+    def rounded(self) -> FloatArray:
+        """The noise as doubles, for the solver."""
+        total = self.parts[-1]
+        for part in self.parts[-2::-1]:
+            total = part + total
+        return total
+
 
 class NoiseSource(ABC):
-    """A supply of independent Gaussian numbers."""
+    """A supply of independent discrete Gaussian numbers."""
 
     insecure: ClassVar[bool]
     """Whether someone who knows the seed can subtract the noise; marks everything made with it."""
 
     @abstractmethod
-    def gaussian(self, scale: float, size: int) -> FloatArray:
-        """``size`` independent draws from the normal law with mean zero and standard deviation ``scale``."""
+    def integers(self, scales: Sequence[float]) -> list[int]:
+        """One draw for each scale, from the discrete Gaussian law with that parameter."""
 
-    def symmetric(self, scale: float, dimension: int) -> FloatArray:
-        r"""Draw from ``scale`` times the Gaussian orthogonal ensemble :math:`(Z + Z^\top)/\sqrt2`.
+    @abstractmethod
+    def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
+        r"""Noise of the law :math:`N(0, \sigma^2 I)` for the objective's linear term.
 
-        Variance ``scale**2`` off the diagonal and twice that on it, from ``d(d+1)/2`` draws.
+        ``rounding`` is how far from continuous noise the result may be.
         """
-        rows, columns = np.triu_indices(dimension)
-        draws = self.gaussian(scale, len(rows))
-        draws[rows == columns] *= math.sqrt(2.0)
-        matrix = np.zeros((dimension, dimension))
-        matrix[rows, columns] = matrix[columns, rows] = draws
-        return matrix
+
+    def add(self, values: Sequence[int], scales: Sequence[float], grid: float) -> list[int]:
+        """Add noise to ``values``, which count steps of ``grid``, a power of two; scales in its units.
+
+        Privacy
+        -------
+        Exact: integers in, integers out. The result is what may be published.
+        """
+        draws = self.integers([scale / grid for scale in scales])  # exact: the grid is a power of two
+        return [value + draw for value, draw in zip(values, draws, strict=True)]
 
 
 class ExactNoise(NoiseSource):
-    """Draws for releases, from OpenDP's exact Gaussian sampler.
+    """Draws for releases, from OpenDP's exact sampler of the discrete Gaussian law.
 
-    The sampler draws from the discrete Gaussian on the grid of the smallest double by exact integer
-    arithmetic (Canonne, Kamath and Steinke 2020), seeded by the operating system's cryptographic generator
-    at each call, and rounds once. There are none of the gaps of floating-point samplers that an
-    attacker can read (Mironov 2012), no state to copy between processes or threads, and no seed to set.
+    The sampler works by exact integer arithmetic (Canonne, Kamath and Steinke 2020) and is seeded by the
+    operating system's cryptographic generator at each call. There are none of the gaps of floating-point
+    samplers, no state to copy between processes or threads, and no seed to set.
     """
 
     insecure = False
 
-    def gaussian(self, scale: float, size: int) -> FloatArray:
-        """Exact draws; about 50 microseconds each."""
-        import opendp.prelude as opendp
+    def integers(self, scales: Sequence[float]) -> list[int]:
+        """Exact draws; about 25 microseconds each."""
+        draws = [0] * len(scales)
+        for scale in set(scales):
+            places = [place for place, other in enumerate(scales) if other == scale]
+            for place, draw in zip(places, _discrete_gaussian(scale, len(places)), strict=True):
+                draws[place] = draw
+        return draws
 
-        opendp.enable_features("contrib")
-        vectors = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
-        add_noise = opendp.m.make_gaussian(vectors, opendp.l2_distance(T=float), scale=scale)
-        return np.array(add_noise([0.0] * size), dtype=np.float64)
+    def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
+        r"""An exact sum of doubles, two or more per coordinate.
+
+        A first part is discrete Gaussian on a grid :math:`g = 2^{-41}` of a power of two above
+        :math:`\sigma`. What it leaves of the variance, a scale :math:`\tau` of about :math:`2^{-31}\sigma`,
+        is drawn in the same way on the grid that belongs to :math:`\tau`, and so on until the grid is fine
+        enough. Every part is a whole multiple of its grid with fewer than 53 bits, hence an exact double.
+
+        Notes
+        -----
+        *The sum* of two parts has on the finer grid, by completing the square, the law :math:`\phi_s(x)`
+        times :math:`\sum_k\phi_\nu(kg - \mu(x))`, up to normalisation, with :math:`s^2 = \sigma_1^2 + \tau^2`
+        and :math:`\nu^2 = \sigma_1^2\tau^2/s^2`. By Poisson's formula that sum is constant up to a factor of
+        :math:`1 \pm 2.1e^{-2\pi^2\nu^2/g^2}`. With :math:`\nu \ge 2^{9.9}g` the sum is the discrete Gaussian
+        law of variance :math:`s^2` up to a relative :math:`10^{-7\,000\,000}` in every probability.
+
+        *The variance.* :math:`\sigma_1` is a double with :math:`\sigma_1^2 \le \sigma^2 - 2^{20}g^2`, and
+        :math:`\tau` is the smallest double with :math:`\sigma_1^2 + \tau^2 \ge \sigma^2`, found in exact
+        arithmetic: the variance exceeds :math:`\sigma^2` by at most :math:`2^{-100}` of it. More noise never
+        raises the profile.
+
+        *Against continuous noise.* The theorem needs :math:`b \sim N(0, s^2I)`. Let :math:`\bar b` be that,
+        and round it to the finest grid :math:`g'`: this law and the discrete one differ by a factor of at
+        most :math:`e^{\pm\psi}`, :math:`\psi < 2^{-130}`, and the rounding moves :math:`\bar b` by at most
+        :math:`g'\sqrt d/2`, hence the minimiser by at most that over ``l2``. The certificate adds it.
+        """
+        if not 1e-240 <= sigma <= 1e270:
+            raise parameter_error("sigma", "between 1e-240 and 1e270", sigma, "Scale the data by a constant.")
+        parts: list[FloatArray] = []
+        scale = sigma
+        while True:
+            fraction, exponent = math.frexp(scale)  # scales are computed for a number between 1/2 and 1
+            moved = math.ldexp(math.sqrt(size) * (1.0 + 2.0**-40), exponent - 42)
+            last = len(parts) >= 1 and moved <= rounding
+            first = fraction
+            if not last:
+                first = _root_below(Fraction(fraction) ** 2 - Fraction(1, 2**62))
+            counts = _discrete_gaussian(math.ldexp(first, 41), size)
+            parts.append(np.array([math.ldexp(count, exponent - 41) for count in counts]))
+            if last:
+                return Tilt(tuple(parts), moved)
+            left = root_above(Fraction(fraction) ** 2 - Fraction(first) ** 2)
+            scale = math.ldexp(left, exponent)
 
 
 class SeededNoise(NoiseSource):
@@ -61,16 +135,21 @@ class SeededNoise(NoiseSource):
     insecure = True
 
     def __init__(self, random_state: Any) -> None:
+        from sklearn.utils import check_random_state
+
         try:
             generator = isinstance(random_state, np.random.Generator)
             self._random = random_state if generator else check_random_state(random_state)
         except ValueError:
             raise parameter_error("random_state", "None, a seed or a NumPy generator", random_state) from None
 
-    def gaussian(self, scale: float, size: int) -> FloatArray:
-        """Repeatable draws from NumPy's generator."""
-        draws: FloatArray = scale * self._random.standard_normal(size)
-        return draws
+    def integers(self, scales: Sequence[float]) -> list[int]:
+        """Rounded draws of NumPy's generator."""
+        return [int(draw) for draw in np.rint(np.asarray(scales) * self._random.standard_normal(len(scales)))]
+
+    def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
+        """Doubles of NumPy's generator."""
+        return Tilt((sigma * self._random.standard_normal(size),), 0.0)
 
 
 def noise_source(random_state: Any) -> NoiseSource:
@@ -82,3 +161,31 @@ def noise_source(random_state: Any) -> NoiseSource:
     (False, True)
     """
     return ExactNoise() if random_state is None else SeededNoise(random_state)
+
+
+def _discrete_gaussian(scale: float, size: int) -> list[int]:
+    if not 0.0 < scale * _MOST_SCALES < _LARGEST:
+        raise parameter_error("scale", "between 0 and 2**52 steps of its grid", scale)
+    import opendp.prelude as opendp
+
+    opendp.enable_features("contrib")
+    # OpenDP takes Python's `int` for 32 bits, and would silently cut longer draws off.
+    vectors = opendp.vector_domain(opendp.atom_domain(T="i64"))
+    add_noise = opendp.m.make_gaussian(vectors, opendp.l2_distance(T=float), scale=scale)
+    return [int(draw) for draw in add_noise([0] * size)]
+
+
+def _root_below(value: Fraction) -> float:
+    """The largest double, or one close to it, of which the square is at most the value."""
+    root = math.sqrt(value)
+    while Fraction(root) ** 2 > value:
+        root = math.nextafter(root, 0.0)
+    return root
+
+
+def root_above(value: Fraction) -> float:
+    """The smallest double, or one close to it, of which the square is at least the value."""
+    root = math.sqrt(value)
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root
