@@ -41,7 +41,9 @@ def test_delta_falls_as_any_noise_grows(name):
 def test_the_certificate_is_that_of_the_accountant():
     plan = expost.calibrate(fit_intercept=True, norm=2.0, l2=3.0)
     assert plan.radius == pytest.approx(math.sqrt(5.0))
-    profile = PrivacyProfile(plan.loss.curve, norm=plan.radius, l2=3.0, scales=plan.scales)
+    profile = PrivacyProfile(
+        plan.loss.curve, norm=plan.radius, l2=3.0, scales=plan.scales, rounding=plan.rounding
+    )
     assert plan.delta_at(0.5) == profile.delta(0.5).upper
 
 

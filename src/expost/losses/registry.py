@@ -29,6 +29,11 @@ def as_loss(loss: Any) -> Loss:
     raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss)
 
 
+def has_certified_slopes(loss: Loss) -> bool:
+    """Whether the library can compute this loss's slopes with a proved error: its own losses only."""
+    return type(loss) in LOSSES.values()
+
+
 def describe(thing: Loss | Regularizer) -> dict[str, Any]:
     """The name and the parameters of a loss or a regulariser that the library knows.
 

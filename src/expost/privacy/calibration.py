@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from expost._common.validation import check_choice, check_positive, parameter_error
+from expost._common.validation import check_choice, check_count, check_positive, parameter_error
 from expost.exceptions import CalibrationError
 from expost.losses import Loss, as_loss
+from expost.losses.registry import has_certified_slopes
 from expost.privacy.plan import Plan, row_radius
+from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
 from expost.privacy.recipes import kifer, tight
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS
@@ -30,6 +32,7 @@ def calibrate(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
+    rows_at_most: int = ROWS_AT_MOST,
 ) -> Plan:
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
@@ -66,6 +69,9 @@ def calibrate(
         The theorem to rely on.
     sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
+    rows_at_most
+        Up to how many rows exact losses and intervals keep their stated accuracy. A public guess, not a
+        limit: the guarantee holds for any number of rows.
 
     Privacy
     -------
@@ -94,13 +100,14 @@ def calibrate(
     check_choice("calibration", calibration, CALIBRATIONS)
     if l2 is not None:
         l2 = check_positive("l2", l2)
-    target = Target(
-        check_positive("epsilon", epsilon),
-        check_positive("delta", delta, below=1.0),
-        loss,
-        row_radius(norm, fit_intercept=fit_intercept),
-        report,
-    )
+    epsilon = check_positive("epsilon", epsilon)
+    radius = row_radius(norm, fit_intercept=fit_intercept)
+    rounding = REAL
+    if has_certified_slopes(loss):
+        curvature = loss.curve.max_curvature * radius**2
+        rows_at_most = check_count("rows_at_most", rows_at_most)
+        rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
+    target = Target(epsilon, check_positive("delta", delta, below=1.0), loss, radius, report, rounding)
     explicit = {
         "sigma": sigma,
         "sigma_gradient": sigma_gradient,
@@ -129,6 +136,20 @@ def calibrate(
         delta=target.delta,
         l2=l2,
         scales=scales,
+        precision=_precision(target, l2, scales, rows_at_most),
+    )
+
+
+def _precision(target: Target, l2: float, scales: NoiseScales, rows_at_most: int) -> Precision | None:
+    if target.rounding == REAL:
+        return None
+    return Precision.choose(
+        target.rounding,
+        sigma=scales.sigma,
+        l2=l2,
+        curvature=target.curvature,
+        radius=target.radius,
+        rows_at_most=rows_at_most,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from expost.losses import Loss
 from expost.privacy import gaussian
+from expost.privacy.precision import REAL, Precision, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
 
@@ -39,6 +40,9 @@ class Plan:
         None where the statistic is not released.
     scales
         All of these as one value.
+    output_noise, solver_radius, grid
+        How the coefficients are printed (:class:`expost.privacy.precision.Precision`); None for a loss of
+        one's own, whose guarantee is for real arithmetic.
     loss, norm, fit_intercept, report, calibration
         What the plan was made for.
     """
@@ -52,6 +56,7 @@ class Plan:
     delta: float
     l2: float
     scales: NoiseScales
+    precision: Precision | None = None
 
     @property
     def sigma(self) -> float:
@@ -72,6 +77,28 @@ class Plan:
     def sigma_eigenvalue(self) -> float | None:
         """The noise of the Hessian's smallest eigenvalue, or None."""
         return self.scales.sigma_eigenvalue
+
+    @property
+    def output_noise(self) -> float | None:
+        """The scale of the noise that is added to the computed minimiser."""
+        return None if self.precision is None else self.precision.output_noise
+
+    @property
+    def solver_radius(self) -> float | None:
+        """How close the computed minimiser is to the exact one, certified before anything is released."""
+        return None if self.precision is None else self.precision.solver_radius
+
+    @property
+    def grid(self) -> float | None:
+        """Every published coefficient is a whole multiple of it."""
+        return None if self.precision is None else self.precision.grid
+
+    @property
+    def rounding(self) -> Rounding:
+        """What the certificate pays for the difference between real numbers and printed ones."""
+        if self.precision is None:
+            return REAL
+        return self.precision.rounding(self.loss.curve.max_curvature * self.radius**2)
 
     @property
     def radius(self) -> float:
@@ -95,7 +122,7 @@ class Plan:
         curve = self.loss.curve
         if math.isinf(curve.max_slope):
             return None
-        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=self.scales)
+        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=self.scales, rounding=self.rounding)
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.
@@ -107,7 +134,10 @@ class Plan:
         alone = math.inf
         if not math.isinf(slope):
             model = NoiseScales(self.sigma)
-            alone = PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=model).epsilon(self.delta)
+            profile = PrivacyProfile(
+                curve, norm=self.radius, l2=self.l2, scales=model, rounding=self.rounding
+            )
+            alone = profile.epsilon(self.delta)
         yield "coefficients", self.sigma, alone
         for statistic, scale in self.scales.released:
             sensitivity = statistic.sensitivity(slope, curvature, curve.rank)
@@ -116,6 +146,16 @@ class Plan:
                 scale,
                 float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale)),
             )
+
+    @property
+    def _printed(self) -> str:
+        if self.precision is None:
+            return "guarantee for real arithmetic: this loss states no error for its derivatives"
+        p = self.precision
+        return (
+            f"printed on a grid of {p.grid:.3g}, with output noise {p.output_noise:.3g}, "
+            f"within {p.solver_radius:.3g} of the exact minimiser"
+        )
 
     def __rich__(self) -> "Table":
         from rich.table import Table
@@ -134,7 +174,7 @@ class Plan:
         table.caption = (
             f"{promise}\n{self.loss}, rows of norm ≤ {self.norm:g}"
             f"{' and an intercept' if self.fit_intercept else ''}\n"
-            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}"
+            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}\n{self._printed}"
         )
         table.caption_justify = "left"
         return table

@@ -53,6 +53,7 @@ from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.expectation import NEGLIGIBLE, Bracket, Noise, expectation
+from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
 
 # Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
@@ -83,6 +84,8 @@ class PrivacyProfile:
         ``math.inf`` the determinant costs nothing.
     scales
         The noise :math:`\sigma` of objective perturbation and that of each statistic.
+    rounding
+        What is paid for the difference between real numbers and printed ones; nothing by default.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class PrivacyProfile:
     norm: float
     l2: float
     scales: NoiseScales
+    rounding: Rounding = REAL
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
@@ -131,6 +135,17 @@ class PrivacyProfile:
         width = self._width if rtol is None else check_positive("rtol", rtol, below=1.0)
         if width < _FINEST:
             raise parameter_error("rtol", f"at least {_FINEST:g}", rtol)
+        # Discrete noise: P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
+        law = self.rounding.law(at)
+        if law > 1.0:
+            return Bracket(0.0, 1.0)  # beyond any use: an epsilon of 1e14
+        lower, upper = self._continuous(max(at - 2.0 * law, 0.0), width)
+        if at < 2.0 * law:
+            upper += 2.0 * law  # δ(−e) ≤ δ(0) + 1 − exp(−e)
+        return Bracket(lower, min(math.exp(law) * upper + self.rounding.tail, 1.0))
+
+    def _continuous(self, at: float, width: float) -> Bracket:
+        """The bracket for continuous noise."""
         outputs = self.curve.outputs
         single = outputs == self.curve.rank == 1
         adding = expectation(_Integrand(self, at, determinant=True), Noise(outputs, signed=single), width)
@@ -162,8 +177,9 @@ class PrivacyProfile:
     def epsilon(self, delta: float) -> float:
         r"""The smallest :math:`\epsilon` that :meth:`delta` certifies for this ``delta``, to about 1e-6.
 
-        It always exists, the privacy loss having Gaussian tails, and it is on the private side:
-        ``profile.delta(profile.epsilon(delta)).upper <= delta``.
+        It exists, the privacy loss having Gaussian tails, and it is on the private side:
+        ``profile.delta(profile.epsilon(delta)).upper <= delta``. Printed numbers are certified up to 1e14
+        only; beyond that it is infinite.
 
         Privacy
         -------
@@ -181,6 +197,8 @@ class PrivacyProfile:
             return low
         while excess(high) > 0.0:
             low, high = high, 2.0 * high
+            if self.rounding.law(high) > 1.0:
+                return math.inf
         root = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-6))
         while excess(root) > 0.0:
             root *= 1.0 + 1e-6
@@ -218,7 +236,7 @@ class _Integrand:
         p = self.profile
         curvature = p.curve.max_curvature_between(low, high) * p.norm**2
         logarithm = p.curve.rank * np.log1p(curvature / p.l2) if self.determinant else np.zeros_like(high)
-        return logarithm, p.scales.shift(high * p.norm, curvature, rank=p.curve.rank)
+        return logarithm, p.scales.shift(high * p.norm, curvature, rank=p.curve.rank, rounding=p.rounding)
 
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound on the integrand's values for slopes in ``[low, high]``; exact where they agree."""
@@ -228,7 +246,13 @@ class _Integrand:
         left = self.epsilon - loss
         if self.profile.scales.releases_statistics:
             return gaussian.delta(left, sensitivity=shift, sigma=1.0)
-        return -np.expm1(np.minimum(left, 0.0))
+        value: FloatArray = -np.expm1(np.minimum(left, 0.0))
+        solver = self.profile.rounding.solver
+        if solver > 0.0:
+            # Farther than this from zero the solver's part is below e^-800, which no double holds.
+            near = np.abs(left) <= 40.0 * solver
+            value[near] = gaussian.delta(left[near], sensitivity=solver, sigma=1.0)
+        return value
 
     def fixed_slope(self) -> float:
         """The largest expectation at one fixed slope: a lower bound, in closed form.

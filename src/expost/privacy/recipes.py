@@ -106,16 +106,34 @@ def _model_share(target: Target, split: Any) -> float:
 
 def _check_floor(target: Target, l2: float | None) -> None:
     """Refuse a regularisation at which no noise scale is certified."""
-    each = target.epsilon / target.curve.rank
-    floor = target.curvature * math.exp(-each) / -math.expm1(-each)  # β/(e^ε − 1), at any ε
-    if l2 is not None and l2 <= floor:
+    rank = target.curve.rank
+    floor = _floor(target.epsilon / rank, target.curvature)
+    # What the solver's radius and the discrete noise cost is not there for the log-determinant.
+    spent = 2.0 * target.rounding.law(target.epsilon)
+    if target.rounding.solver > 0.0:
+        spent += 1.001 * float(gaussian.epsilon(target.delta, sensitivity=target.rounding.solver, sigma=1.0))
+    if spent >= target.epsilon:
+        raise CalibrationError(
+            f"epsilon={target.epsilon:g} at delta={target.delta:g} is less than printed numbers cost. Raise "
+            f"`epsilon` above {spent:.2g}."
+        )
+    needed = _floor((target.epsilon - spent) / rank, target.curvature)
+    if l2 is not None and l2 <= needed:
         # Six digits, rounded up: what is suggested works as it is printed.
-        enough = (1.0 + 1e-5) * target.curve.rank * math.log1p(target.curvature / l2)
+        enough = (1.0 + 1e-5) * (rank * math.log1p(target.curvature / l2) + spent)
+        reason = (
+            f"the floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
+        )
         raise CalibrationError(
             f"no noise scale meets epsilon={target.epsilon:g} with l2={l2:g} for "
-            f"{type(target.loss).__name__}: the floor is l2 > {floor:.6g}. Raise `l2` above it, "
+            f"{type(target.loss).__name__}: {reason}. Raise `l2` above it, "
             f"or `epsilon` to {enough:.6g} or more."
         )
+
+
+def _floor(epsilon: float, curvature: float) -> float:
+    """β/(e^ε − 1), at any ε."""
+    return curvature * math.exp(-epsilon) / -math.expm1(-epsilon)
 
 
 def _epsilons(target: Target, split: Any, parts: int) -> Iterator[float]:

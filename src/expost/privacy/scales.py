@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from expost._common.validation import check_positive
+from expost.privacy.precision import REAL, Rounding
 from expost.privacy.statistics import STATISTICS, Statistic
 
 
@@ -65,20 +66,23 @@ class NoiseScales:
         """How many numbers are published beside ``dimension`` coefficients."""
         return sum(statistic.entries(dimension) for statistic, _ in self.released)
 
-    def shift(self, gradient: Any, curvature: Any, *, rank: int = 1) -> Any:
-        r"""How far a record moves the statistics, in units of their noise.
+    def shift(self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL) -> Any:
+        r"""How far a record moves what is published, given the exact minimiser, in units of the noise.
 
         .. math:: \Delta^2 = \frac{\|\nabla\ell\|^2}{\sigma_2^2} + \frac{\|\nabla^2\ell\|_F^2}{2\sigma_3^2}
-                  + \frac{\|\nabla^2\ell\|_2^2}{\sigma_4^2}
+                  + \frac{\|\nabla^2\ell\|_2^2}{\sigma_4^2} + \eta^2
 
         with a term for each statistic that is released. ``gradient`` is :math:`\|\nabla\ell\|`,
-        ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, and ``rank`` its rank.
+        ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, and ``rank`` its rank. Of
+        ``rounding``, :math:`\eta` is what the solver's error can tell, and each numerator grows by twice
+        the error that a computed statistic may have.
 
         Privacy
         -------
         A function of the record and of public values; it does not depend on the table.
         """
-        square = np.zeros_like(gradient * curvature)
+        square = np.full_like(gradient * curvature, rounding.solver**2)
         for statistic, scale in self.released:
-            square = square + (statistic.sensitivity(gradient, curvature, rank) / scale) ** 2
+            sensitivity = statistic.sensitivity(gradient, curvature, rank) / scale
+            square = square + (sensitivity + 2.0 * rounding.error(statistic.name, scale)) ** 2
         return np.sqrt(square)

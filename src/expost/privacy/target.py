@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 
 from expost.exceptions import CalibrationError
 from expost.losses import DerivativeCurve, Loss
+from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS, ReportKind
@@ -22,6 +23,7 @@ class Target:
     loss: Loss
     radius: float
     report: str
+    rounding: Rounding = REAL
 
     @property
     def kind(self) -> ReportKind:
@@ -45,7 +47,7 @@ class Target:
 
     def profile(self, l2: float, scales: NoiseScales) -> PrivacyProfile:
         """The certified profile of a publication with these scales."""
-        return PrivacyProfile(self.curve, norm=self.radius, l2=l2, scales=scales)
+        return PrivacyProfile(self.curve, norm=self.radius, l2=l2, scales=scales, rounding=self.rounding)
 
     def smallest(self, profile: Callable[[float], PrivacyProfile], start: float) -> float:
         """The smallest scale whose profile meets the budget, on the private side and close to it.

@@ -1,0 +1,157 @@
+r"""How exactly a release is computed and printed, chosen from public values.
+
+The theorems are about real numbers, and a file holds doubles. So what is printed is made in a way that a
+theorem covers (docs/mathematics.md, section 10). The printed coefficients are whole multiples of a public
+grid :math:`h`: a point within a certified radius :math:`r_0` of the exact minimiser, plus exact discrete
+Gaussian noise of scale :math:`s`. Statistics get their noise in whole steps of a public grid too.
+"""
+
+import math
+from dataclasses import dataclass
+
+from expost._common.validation import check_count
+
+ROWS_AT_MOST = 10**7
+"""Up to how many rows exact losses and intervals keep their stated accuracy, by default."""
+MOST_COEFFICIENTS = 2**18
+"""A release has no more coefficients than this, and no more numbers in all than :data:`MOST_NUMBERS`."""
+MOST_NUMBERS = 2**22
+# The solver's part of the whitened sensitivity is this power of two, less for an epsilon below one.
+_SOLVER = -16
+# A grid is this much finer than the solver's radius: rounding 2**18 coefficients to it takes half of that.
+_FINER = 9
+# Binary digits of a statistic's noise scale in steps of its grid.
+_STATISTIC_STEPS = 32
+# The largest error of a computed statistic: of its noise scale, or of the largest Hessian that rows_at_most
+# rows can have, if that is more.
+_OF_NOISE, _OF_HESSIAN = 2.0**-20, 2.0**-44
+
+
+@dataclass(frozen=True)
+class Rounding:
+    r"""What a privacy profile pays for the difference between real numbers and printed ones.
+
+    Parameters
+    ----------
+    solver
+        :math:`\eta = 2r_0/s`: given the exact minimiser, the printed coefficients are a Gaussian mechanism
+        of at most this whitened sensitivity.
+    statistics
+        The largest error of a computed statistic, in units of its noise scale.
+    hessian
+        The largest error of a computed Hessian that is always allowed, in its own units.
+    steps
+        :math:`\tau`, the smallest noise scale in steps of its grid.
+    """
+
+    solver: float = 0.0
+    statistics: float = 0.0
+    hessian: float = 0.0
+    steps: float = math.inf
+
+    @classmethod
+    def planned(cls, epsilon: float, *, curvature: float, rows_at_most: int = ROWS_AT_MOST) -> "Rounding":
+        """What a plan for this epsilon pays; ``curvature`` is the largest of one record."""
+        solver = math.ldexp(1.0, _SOLVER + min(math.frexp(epsilon)[1] - 1, 0))
+        steps = math.ldexp(1.0, _FINER + 1) / solver
+        return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, steps)
+
+    def error(self, name: str, scale: float) -> float:
+        """The largest error of a statistic, in units of its noise scale."""
+        return self.statistics if name == "gradient" else max(self.statistics, self.hessian / scale)
+
+    def law(self, epsilon: float) -> float:
+        r"""The price :math:`\psi` of discrete noise at ``epsilon``.
+
+        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-30}, \qquad
+                  \psi = (\sqrt N + T)^2/24\tau^2, \quad T^2 = 2(\epsilon + 30\log 10)
+
+        For noise of :math:`z` standard deviations, the laws of rounded continuous noise and of discrete noise
+        differ by a factor between :math:`e^{-1/24\tau^2}` and :math:`e^{z^2/24\tau^2}` in each of the
+        :math:`N` numbers (docs/mathematics.md, section 10); beyond :math:`\sqrt N + T` lies a mass below
+        :math:`e^{-\epsilon}10^{-30}`.
+        """
+        if math.isinf(self.steps):
+            return 0.0
+        # One more unit and one part in a thousand: the rounding of the noise, and all other terms.
+        reach = math.sqrt(MOST_NUMBERS) + math.sqrt(2.0 * (epsilon + 30.0 * math.log(10.0))) + 1.0
+        return 1.001 * reach**2 / (24.0 * self.steps**2)
+
+    @property
+    def tail(self) -> float:
+        """The probability of noise so far out that its law is not bounded."""
+        return 0.0 if math.isinf(self.steps) else 1e-30
+
+
+REAL = Rounding()
+"""Nothing is paid: numbers are taken to be real. For files of the first format, and for theory."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    r"""The public numbers by which coefficients are printed.
+
+    Parameters
+    ----------
+    output_noise
+        :math:`s`, the scale of the noise that is added to the computed minimiser.
+    solver_radius
+        :math:`r_0`: the computed minimiser is this close to the exact one, certified before anything is
+        released.
+    grid
+        :math:`h`: every printed coefficient is a whole multiple of it.
+    rows_at_most
+        Up to how many rows recomputed losses and intervals keep their stated accuracy. Not a limit: the
+        guarantee holds for any number of rows.
+    """
+
+    output_noise: float
+    solver_radius: float
+    grid: float
+    rows_at_most: int
+
+    @classmethod
+    def choose(
+        cls,
+        rounding: Rounding,
+        *,
+        sigma: float,
+        l2: float,
+        curvature: float,
+        radius: float,
+        rows_at_most: int,
+    ) -> "Precision":
+        r"""The output's noise, the solver's radius and the grid, from public values.
+
+        .. math:: s = \min\Bigl\{2^{-10}\frac{\sigma}{\lambda + \beta n_{\max}},\; 2^{-20}/R\Bigr\}
+                  \text{ rounded down to a power of two}, \qquad r_0 = \eta s/2, \qquad h = 2^{-9}r_0
+
+        ``curvature`` is :math:`\beta`, the largest eigenvalue of one record's Hessian, ``radius`` is
+        :math:`R`, and :math:`\eta` is what ``rounding`` pays for the solver. The first bound keeps the noise
+        of the objective readable from the printed coefficients, the second keeps the model from noticing.
+        """
+        rows = check_count("rows_at_most", rows_at_most)
+        scale = min(math.ldexp(sigma, -10) / (l2 + curvature * rows), 2.0**-20 / radius)
+        noise = math.ldexp(1.0, math.frexp(scale)[1] - 1)
+        solver_radius = 0.5 * rounding.solver * noise
+        return cls(noise, solver_radius, math.ldexp(solver_radius, -_FINER), rows)
+
+    def rounding(self, curvature: float) -> Rounding:
+        """What a privacy profile pays for these numbers; ``curvature`` is the largest of one record."""
+        return Rounding(
+            solver=2.0 * self.solver_radius / self.output_noise,
+            statistics=_OF_NOISE,
+            hessian=_OF_HESSIAN * curvature * self.rows_at_most,
+            steps=self.output_noise / self.grid,
+        )
+
+
+def statistic_grid(scale: float) -> float:
+    """The grid of a statistic whose noise has this scale: a power of two, 2**-32 of it or a little less.
+
+    Examples
+    --------
+    >>> statistic_grid(1.5) == 2.0**-32
+    True
+    """
+    return math.ldexp(1.0, math.frexp(scale)[1] - 1 - _STATISTIC_STEPS)
