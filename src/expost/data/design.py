@@ -62,20 +62,21 @@ class Design:
         buffer = np.ones((longest, self.dimension))
         for block in slices:
             raw = self._table.rows(block.start, block.stop)
-            scales = self._scales_of(raw)
             rows = buffer[: len(raw)]
             features = rows[:, :-1] if self.intercept else rows
-            if np.all(scales == 1.0):
-                np.copyto(features, raw)
-            else:
-                np.multiply(raw, scales[:, None], out=features)
+            # Copied before it is measured: what is measured is then what is used, whoever writes to the
+            # table.
+            np.copyto(features, raw)
+            scales = self._scales_of(features)
+            if np.any(scales < 1.0):
+                features *= scales[:, None]
             yield block, rows
 
-    def _scales_of(self, raw: NDArray[Any]) -> FloatArray:
+    def _scales_of(self, rows: FloatArray) -> FloatArray:
         # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
         margin = 1.0 + (self.dimension + ROUNDINGS) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
-            ratios: FloatArray = self.norm / (_lengths(raw) * margin)
+            ratios: FloatArray = self.norm / (_lengths(rows) * margin)
         ratios[ratios < SMALLEST_SCALE] = 0.0
         return np.minimum(1.0, ratios)
 

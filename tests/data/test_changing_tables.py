@@ -1,0 +1,98 @@
+"""Tables that change while they are read: what is measured is used, what is released is certified."""
+
+import numpy as np
+import pytest
+from problems import design_of
+
+import expost
+from expost.data import design as design_module
+from expost.data.design import Design
+from expost.data.tables import ArrayTable, Table
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import NoiseSource, Tilt
+from expost.fitting.solvers import minimize
+
+
+class NoNoise(NoiseSource):
+    insecure = True
+
+    def tilt(self, sigma, size, *, rounding=np.inf):
+        return Tilt((np.zeros(size),), 0.0)
+
+    def integers(self, scales):
+        return [0] * len(scales)
+
+
+def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch):
+    """Another thread makes the row a hundred times as long, after its length was taken."""
+    rows = np.full((50, 3), 0.1)
+    measure = design_module._lengths
+
+    def measured_then_written(block):
+        lengths = measure(block)
+        rows[...] = 100.0
+        return lengths
+
+    monkeypatch.setattr(design_module, "_lengths", measured_then_written)
+    for _, block in design_of(rows).blocks([slice(0, 50)]):
+        assert np.all(np.linalg.norm(block, axis=1) <= 1.0)
+        rows[...] = 0.1  # as it was, for the next pass
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_layout_does_not_change_the_encoding(order, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 7)).astype(kind)
+    (_, plain), *_ = design_of(np.ascontiguousarray(X)).blocks([slice(0, 500)])
+    (_, other), *_ = design_of(np.asarray(X, order=order)).blocks([slice(0, 500)])
+    np.testing.assert_array_equal(plain, other)
+
+
+class ChangingTable(Table):
+    """A table whose rows are replaced after a number of reads."""
+
+    def __init__(self, before, after, reads):
+        self._tables = [ArrayTable(before)] * reads + [ArrayTable(after)]
+        self.n_rows, self.n_features = before.shape
+
+    def rows(self, start, stop):
+        table = self._tables.pop(0) if len(self._tables) > 1 else self._tables[0]
+        return table.rows(start, stop)
+
+
+@pytest.mark.parametrize("largest_dense", [0, 2000])
+@pytest.mark.parametrize("reads", [1, 2, 3])
+def test_what_is_released_is_the_minimiser_of_the_rows_that_the_certificate_read(
+    monkeypatch, largest_dense, reads
+):
+    """The table changes after the scan or within the solver, with and without a Hessian in it."""
+    monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", largest_dense)
+    rng = np.random.default_rng(reads)
+    before, after = rng.normal(size=(2, 80, 4)) / 8.0
+    y = rng.integers(0, 2, 80).astype(float)
+    plan = expost.calibrate(loss="logistic")
+    design = Design(ChangingTable(before, after, reads), norm=1.0, fit_intercept=False)
+    release, _ = perturb(plan, design, y, noise=NoNoise())
+    slope, _ = plan.loss.derivatives(after @ release.coefficients, y)
+    gradient = slope @ after + plan.l2 * release.coefficients
+    assert np.linalg.norm(gradient) < 1e-9
+
+
+def test_many_equal_rows_do_not_stall_the_solver():
+    """Single-precision Hessians of equal rows are poor; double ones take over after a few steps."""
+    X = np.repeat(np.full((1, 20), 0.2), 60_000, axis=0)
+    y = (np.arange(60_000) % 3 == 0).astype(float)
+    reads = 0
+
+    class Counted(ArrayTable):
+        def rows(self, start, stop):
+            nonlocal reads
+            reads += start == 0
+            return super().rows(start, stop)
+
+    plan = expost.calibrate(loss="logistic", epsilon=8.0)
+    release, _ = perturb(plan, Design(Counted(X), norm=1.0, fit_intercept=False), y, noise=NoNoise())
+    slope, _ = plan.loss.derivatives(X @ release.coefficients, y)
+    assert np.linalg.norm(slope @ X + plan.l2 * release.coefficients) < 1e-6
+    assert reads < 40
