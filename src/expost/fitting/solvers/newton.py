@@ -14,6 +14,9 @@ from expost.fitting.solvers.base import Solution, backtrack
 _MAX_STEPS = 200
 # A Hessian whose last step shrank the gradient this much is kept for another one.
 _GOOD_REDUCTION = 1e-2
+# After so many steps that shrank the gradient no more than this, each with a Hessian of its own, single
+# precision is to blame.
+_POOR_REDUCTION, _PATIENCE = 0.3, 2
 
 
 def newton(
@@ -21,9 +24,10 @@ def newton(
 ) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
 
-    Early Hessians are in single precision, and one that still serves is kept for another step. The
-    gradient is always exact, so neither changes where the method ends, only what it costs. When the next
-    point is predicted to be the last one, its Hessian is taken in double precision with its gradient.
+    Hessians are in single precision while that serves, and one that still serves is kept for another step.
+    The gradient is always in double precision, so neither changes where the method ends, only what it costs.
+    Where a single-precision Hessian reduces the gradient poorly, as with many rows that are alike, double
+    precision takes over.
 
     Parameters
     ----------
@@ -40,24 +44,27 @@ def newton(
     here = objective.evaluate(theta, hessian=np.float32, every=every)
     goal = max(tolerance, relative * here.norm)
     model = here  # the evaluation whose Hessian is in use
-    reduction = 1.0
+    reduction, poor = 1.0, 0
+    precision: DTypeLike = np.float32
     for _ in range(_MAX_STEPS):
         if here.norm <= max(goal, here.floor):
             break
-        if here.norm * reduction <= max(goal, here.floor):
-            precision: DTypeLike | None = np.float64
-        else:
-            precision = np.float32 if reduction > _GOOD_REDUCTION else None
-        evaluate = partial(objective.evaluate, hessian=precision, every=every)
+        last = here.norm * reduction <= max(goal, here.floor)
+        wanted = None if last or reduction <= _GOOD_REDUCTION else precision
+        evaluate = partial(objective.evaluate, hessian=wanted, every=every)
         step = _solve(model.hessian, here.tilted_gradient)
         reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
         if reached is None:
             if model is here and here.precise:
                 break  # no better direction exists: the caller sees that the tolerance was not met
-            here = model = objective.evaluate(theta, hessian=np.float64, every=every)
+            precision = np.float64
+            here = model = objective.evaluate(theta, hessian=precision, every=every)
             reduction = 1.0
             continue
         reduction = reached[1].norm / here.norm
+        poor = poor + 1 if model is here and reduction > _POOR_REDUCTION else 0
+        if poor == _PATIENCE:
+            precision = np.float64
         theta, here = reached
         if here.hessian is not None:
             model = here
