@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from expost import calibrate
 from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.fitting import mechanism
 from expost.fitting.mechanism import perturb
-from expost.fitting.noise import NoiseSource, SeededNoise
+from expost.fitting.noise import NoiseSource, SeededNoise, Tilt
 
 # One worker runs the module, so that the fits of its fixture are made once.
 pytestmark = pytest.mark.xdist_group("mechanism")
@@ -70,9 +71,13 @@ class CountingNoise(NoiseSource):
     def __init__(self):
         self.calls = 0
 
-    def gaussian(self, scale, size):
+    def tilt(self, sigma, size, *, rounding=np.inf):
         self.calls += 1
-        return np.zeros(size)
+        return Tilt((np.zeros(size),), 0.0)
+
+    def integers(self, scales):
+        self.calls += 1
+        return [0] * len(scales)
 
 
 @pytest.fixture
@@ -82,12 +87,25 @@ def small():
     return design_of(X, fit_intercept=True), y
 
 
-def test_a_failing_solver_releases_nothing_and_never_redraws(small, monkeypatch):
+def test_a_poor_solver_is_refined_with_the_same_noise(small, monkeypatch):
+    """Where the solver stops early, the certificate goes on with the same noise, to the same point."""
+    design, y = small
+    plan = calibrate(loss="logistic", fit_intercept=True)
+    exact, _ = perturb(plan, design, y, noise=CountingNoise())
+    solve = mechanism.minimize
+    monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
+    noise = CountingNoise()
+    release, _ = perturb(plan, design, y, noise=noise)
+    assert noise.calls == 2  # the objective's noise and the output's
+    np.testing.assert_allclose(release.coefficients, exact.coefficients, rtol=0, atol=2 * plan.solver_radius)
+
+
+def test_without_proved_errors_a_failing_solver_releases_nothing(small, monkeypatch):
     design, y = small
     solve = mechanism.minimize
     monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
     noise = CountingNoise()
-    plan = calibrate(loss="logistic", fit_intercept=True)
+    plan = replace(calibrate(loss="logistic", fit_intercept=True), precision=None)
     with pytest.raises(SolverError, match="nothing is released"):
         perturb(plan, design, y, noise=noise)
     assert noise.calls == 1

@@ -1,5 +1,7 @@
 """The statistics carry the noise that the plan states, and less of it than the classical mechanism's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import CASES, design_of, rows_in_ball
@@ -8,8 +10,11 @@ from scipy import stats
 from expost import LogisticRegression, calibrate
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
-from expost.fitting.release import Release
+from expost.fitting.release import Release, unpack
+from expost.fitting.statistics import as_doubles, draw
+from expost.privacy.precision import statistic_grid
 from expost.reports.base import Records, Scope
+from expost.reports.drift import NO_DRIFT
 from expost.reports.total import statistics_shift
 
 # One worker runs the module, so that the fits of its fixture are made once.
@@ -115,10 +120,13 @@ def test_the_shift_of_the_ensemble_is_the_frobenius_norm_in_every_direction(dime
     rng = np.random.default_rng(dimension)
     rows, y = rows_in_ball(rng, 20, dimension), CASES[0].labels(rng, 20)
     plan = calibrate(report="leverage", l2=2.0, sigma=2.0, sigma_hessian=0.7)
+    plan = replace(plan, precision=None)
     release = Release(plan, rng.normal(size=dimension), hessian=np.eye(dimension))
     records = Records.of(release, rows, y, Scope(None))
     moved = [c * np.outer(x, x) for c, x in zip(records.curvature, rows, strict=True)]
-    np.testing.assert_allclose([goe_shift(A, 0.7) for A in moved], statistics_shift(release, records))
+    np.testing.assert_allclose(
+        [goe_shift(A, 0.7) for A in moved], statistics_shift(release, records, NO_DRIFT)
+    )
     assert packed_shift(moved[0], 0.7) != pytest.approx(goe_shift(moved[0], 0.7))
 
 
@@ -155,7 +163,14 @@ def test_at_equal_privacy_analyze_gauss_has_twice_the_variance_off_the_diagonal(
     # diagonal, and with that twice the GOE's σ₃² off it.
     scale = classical / ensemble
     assert scale**2 == pytest.approx(2.0 * sigma**2)
-    drawn = np.array([SeededNoise(seed).symmetric(sigma, dimension) for seed in range(2000)])
+    plan = calibrate(report="leverage", l2=2.0, sigma=2.0, sigma_hessian=sigma)
+    grid = statistic_grid(sigma)
+    drawn = np.array(
+        [
+            unpack(as_doubles(draw(plan, dimension, SeededNoise(seed))["hessian"], grid), dimension)
+            for seed in range(2000)
+        ]
+    )
     off = drawn[:, *np.triu_indices(dimension, 1)]
     assert variance_passes(off, scale**2 / 2.0, 1e-6)
     assert not variance_passes(off, scale**2, 1e-6)

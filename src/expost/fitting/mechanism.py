@@ -1,23 +1,35 @@
-"""Objective perturbation: draw, solve, check, release."""
+"""Objective perturbation: draw, solve, certify, print."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn, overload
+from functools import reduce
+from typing import NoReturn, TypeVar, overload
 
 import numpy as np
-from scipy.linalg import eigvalsh
 from scipy.special import chdtr, chdtrc
 
+from expost._common.parallel import limit_blas_threads, map_spans
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import DomainError, PrivateStateError, SolverError
-from expost.fitting.noise import NoiseSource
+from expost.fitting.certified.certify import certify
+from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.hessian import rows_hessian
+from expost.fitting.certified.problem import Blocks, Problem
+from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
-from expost.losses.regularizers import Regularizer
+from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
+from expost.losses import Regularizer
 from expost.privacy.plan import Plan
+from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
+
+Result = TypeVar("Result")
+# Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
+_FEW_PRODUCTS = 5e7
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -29,14 +41,29 @@ class PrivateFit:
 
     coefficients: FloatArray
     gradient: FloatArray
-    """Gradient of the objective without its tilt, there: minus the noise that was drawn."""
+    """Gradient of the objective without its noise, at the published coefficients."""
     hessian: FloatArray
-    """Hessian of the objective at the released coefficients."""
+    """Hessian of the objective there."""
     sigma: float
     gradient_norm: float
     """Norm of the perturbed objective's gradient that the solver reached."""
     floor: float
     """The part of that norm that rounding alone may account for."""
+    output_noise: float = 0.0
+    """The scale of the noise between the exact minimiser and the published coefficients."""
+
+    @property
+    def loss_error(self) -> float:
+        r"""The order of the difference between exact losses here and those of the printed numbers' law.
+
+        .. math:: \sqrt d\,(s\|H\|/\sigma)^2
+
+        The losses are log ratios of the minimiser's density, taken at the published coefficients. What was
+        published has that density convolved with noise of scale :math:`s`, which changes a loss by a
+        quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
+        """
+        largest = float(np.linalg.norm(self.hessian, 2))
+        return math.sqrt(len(self.coefficients)) * (self.output_noise * largest / self.sigma) ** 2
 
     def __repr__(self) -> str:
         return "PrivateFit(withheld)"
@@ -58,8 +85,10 @@ def perturb(
     .. math:: b \sim N(0, \sigma^2 I), \qquad
               \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta
 
-    and, where the plan says so, statistics at it (Algorithms "release g", "release H" and "the smallest
-    eigenvalue" of [RW21]_):
+    What is printed is :math:`\mathrm{round}_h(\tilde\theta + sZ)`, where
+    :math:`\|\tilde\theta - \hat\theta\| \le r_0` is certified and :math:`s`, :math:`r_0` and :math:`h` are
+    the plan's. Where the plan says so, statistics at the exact minimiser are printed too (Algorithms "release
+    g", "release H" and "the smallest eigenvalue" of [RW21]_):
 
     .. math:: \hat g = \nabla J(\hat\theta; D) + N(0, \sigma_2^2 I), \qquad
               \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad
@@ -70,9 +99,9 @@ def perturb(
 
     Privacy
     -------
-    Spends what ``plan`` states, once. The first part of the result is public, the second is not. If the
-    solver misses its tolerance nothing is released and the noise is never drawn again, because a second draw
-    that depends on the first would void the guarantee.
+    Spends what ``plan`` states, once. The first part of the result is public, the second is not. The noise
+    is never drawn twice: where the solver or the certificate misses its goal, more digits are used with the
+    same noise.
 
     References
     ----------
@@ -80,33 +109,180 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    loss = plan.loss
-    if design.intercept != plan.fit_intercept or design.norm > plan.norm:
-        made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
-        raise parameter_error("plan", "made for the norm and the intercept of the design", made)
-    if not np.all(loss.labels.contains(y)):
-        raise DomainError(
-            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Recode them."
-        )
+    _check(plan, design, y)
     design.scan()  # refuses NaN and infinity before anything is drawn
-    tilt = noise.gaussian(plan.sigma, design.dimension)
-    objective = Objective(design, y, loss, l2=plan.l2, regularizer=regularizer, tilt=tilt)
+    # A small part of the certified radius is for the noise's own rounding.
+    rounding = math.inf if plan.solver_radius is None else 0.125 * plan.solver_radius * plan.l2
+    tilt = noise.tilt(plan.sigma, design.dimension, rounding=rounding)
+    objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))
     solution = minimize(objective, tolerance=tolerance)
+    if plan.precision is None:
+        point = _as_solved(plan, objective, solution, tolerance)
+    else:
+        point = _certified(plan, plan.precision, design, y, tilt, solution, regularizer)
+    # All noise is drawn before any of it is used, in one order.
+    draws = draw(plan, design.dimension, noise)
+    coefficients = point.published(noise)
+    measured = measure(
+        plan,
+        gradient=point.gradient,
+        rows_hessian=point.rows_hessian,
+        coefficients=coefficients,
+        regularizer=regularizer,
+    )
+    statistics = published(plan, design.dimension, measured, draws)
+    release = Release(
+        plan=plan,
+        coefficients=_frozen(coefficients),
+        regularizer=regularizer,
+        gradient=_frozen(statistics["gradient"]),
+        hessian=_frozen(statistics["hessian"]),
+        eigenvalue=statistics["eigenvalue"],
+        insecure=noise.insecure,
+    )
+    return release, _keep(plan, objective, solution, point, coefficients)
+
+
+@dataclass(frozen=True, repr=False)
+class _Point:
+    """The computed minimiser and what was measured there; private."""
+
+    exact: Dyadic
+    gradient: Dyadic
+    """Of the objective without its noise, at the exact minimiser."""
+    hessian: FloatArray | None
+    """Of the whole objective, in double precision; None where only decimals reached the minimiser."""
+    rows_hessian: FloatArray | None
+    """Of the rows alone, where a statistic needs it."""
+    precision: Precision | None
+
+    def published(self, noise: NoiseSource) -> FloatArray:
+        """The coefficients to print: on the grid, with the output's noise."""
+        if self.precision is None:
+            return self.exact.doubles()
+        grid = self.precision.grid
+        scales = [self.precision.output_noise] * len(self.exact.counts)
+        return as_doubles(noise.add(self.exact.counts, scales, grid), grid)
+
+
+def _certified(
+    plan: Plan,
+    precision: Precision,
+    design: Design,
+    y: FloatArray,
+    tilt: Tilt,
+    solution: Solution,
+    regularizer: Regularizer | None,
+) -> _Point:
+    """A point within the plan's radius of the exact minimiser, with a proof."""
+    problem = Problem(
+        rows=_Rows(design, y),
+        loss=plan.loss,
+        l2=plan.l2,
+        radius=design.radius,
+        tilt=tilt.parts,
+        regularizer=regularizer,
+        tilt_rounding=tilt.rounding,
+    )
+    with limit_blas_threads(design.dimension):
+        minimum = certify(problem, solution.theta, target=precision.solver_radius, grid=precision.grid)
+    hessian = rows = None
+    if minimum.curvature is not None:
+        hessian = minimum.curvature.matrix
+        if regularizer is not None:
+            hessian = hessian + regularizer.hessian(minimum.curvature.at)
+    if plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None:
+        rows = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed_hessian_error(plan))
+    exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
+    gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
+    return _Point(exact, gradient, hessian, rows, precision)
+
+
+def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:
+    """The solver's own minimiser, for a loss whose derivatives have no proved error."""
     if not solution.meets(tolerance):
         raise SolverError(
             "the minimiser was not reached, so nothing is released and the noise is not drawn again; "
             f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
         )
-    private = _keep(plan, solution, objective)
-    return _publish(plan, private, regularizer, noise), private
+    here = objective.evaluate(solution.theta, hessian=np.float64)
+    return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, here.rows_hessian, None)
+
+
+@dataclass(frozen=True, repr=False)
+class _Rows:
+    """The encoded rows with their labels, in one span per thread."""
+
+    design: Design
+    labels: FloatArray
+
+    def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
+        """Run ``work`` on the blocks of each span; results in the order of the rows."""
+
+        def on_span(slices: list[slice]) -> Result:
+            return work((rows, self.labels[block]) for block, rows in self.design.blocks(slices))
+
+        return map_spans(self.design.n_rows, self.design.dimension, on_span)
+
+
+def _check(plan: Plan, design: Design, y: FloatArray) -> None:
+    """Refuse what the plan was not made for, before anything is drawn."""
+    if design.intercept != plan.fit_intercept or design.norm > plan.norm:
+        made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
+        raise parameter_error("plan", "made for the norm and the intercept of the design", made)
+    if not np.all(plan.loss.labels.contains(y)):
+        raise DomainError(
+            f"`y` has labels outside {plan.loss.labels}, the set that {type(plan.loss).__name__} accepts. "
+            "Recode them."
+        )
+    needs_hessian = plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
+    if plan.precision is not None and needs_hessian and design.n_rows > 32 * plan.precision.rows_at_most:
+        raise DomainError(
+            "a report with a Hessian needs a plan for at least a thirty-second of the table's rows; raise "
+            f"`rows_at_most` (got {plan.precision.rows_at_most}), or choose report='independent'."
+        )
+    numbers = design.dimension + plan.scales.entries(design.dimension)
+    if design.dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
+        raise DomainError(
+            f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
+            f"would have {design.dimension} and {numbers}. Use fewer features, or report='independent'."
+        )
+
+
+def _keep(
+    plan: Plan, objective: Objective, solution: Solution, point: _Point, coefficients: FloatArray
+) -> PrivateFit:
+    """What exact losses need at the published coefficients.
+
+    Small tables are evaluated there. For large ones the step from the certified point is so short that the
+    Hessian there serves, and the gradient follows to first order.
+    """
+    products = objective.n_rows * objective.dimension**2
+    if point.hessian is None or products <= _FEW_PRODUCTS:
+        here = objective.evaluate(coefficients, hessian=np.float64)
+        assert here.hessian is not None
+        gradient, hessian = here.gradient, here.hessian
+    else:
+        hessian = point.hessian
+        gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
+    reached = solution.evaluation
+    return PrivateFit(
+        coefficients.copy(),
+        gradient,
+        hessian,
+        plan.sigma,
+        reached.norm,
+        reached.floor,
+        plan.output_noise or 0.0,
+    )
 
 
 def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
     r"""The private part of a fit, from the table and the release alone.
 
-    At an exact minimum the noise is minus the gradient, :math:`b = -\nabla J(\hat\theta; D)`, so that one
-    pass over the table finds everything that the fit knew and nothing private need ever be written down.
+    Exact losses are about the published coefficients, so one pass over the table there finds everything that
+    they need, and nothing private is ever written down.
 
     Whether ``design`` and ``y`` are the table that was fitted cannot be known; :func:`plausible` finds gross
     mistakes.
@@ -122,14 +298,22 @@ def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
-    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan.sigma, 0.0, here.floor)
+    return PrivateFit(
+        release.coefficients,
+        here.gradient,
+        here.hessian,
+        plan.sigma,
+        0.0,
+        here.floor,
+        plan.output_noise or 0.0,
+    )
 
 
 def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
     r"""Whether the noise that the table implies has a plausible length, at a false-alarm rate of ``level``.
 
-    For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is a chi-square draw with one degree of
-    freedom per coefficient. For another table it is not, and is usually enormous.
+    For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is nearly a chi-square draw with one degree
+    of freedom per coefficient. For another table it is not, and is usually enormous.
 
     Privacy
     -------
@@ -138,36 +322,6 @@ def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
     length = float(fit.gradient @ fit.gradient) / fit.sigma**2
     freedom = len(fit.gradient)
     return bool(2.0 * min(chdtrc(freedom, length), chdtr(freedom, length)) >= level)
-
-
-def _keep(plan: Plan, solution: Solution, objective: Objective) -> PrivateFit:
-    here = solution.evaluation
-    if not here.precise:
-        here = objective.evaluate(solution.theta, hessian=np.float64)
-    assert here.hessian is not None
-    return PrivateFit(solution.theta, here.gradient, here.hessian, plan.sigma, here.norm, here.floor)
-
-
-def _publish(plan: Plan, private: PrivateFit, regularizer: Regularizer | None, noise: NoiseSource) -> Release:
-    """The coefficients, and the statistics at them that the plan pays for, each with its own noise."""
-    dimension = len(private.coefficients)
-    gradient = hessian = eigenvalue = None
-    if plan.sigma_gradient is not None:
-        gradient = private.gradient + noise.gaussian(plan.sigma_gradient, dimension)
-    if plan.sigma_hessian is not None:
-        hessian = private.hessian + noise.symmetric(plan.sigma_hessian, dimension)
-    if plan.sigma_eigenvalue is not None:
-        smallest = float(eigvalsh(private.hessian, subset_by_index=(0, 0))[0])
-        eigenvalue = smallest + float(noise.gaussian(plan.sigma_eigenvalue, 1)[0])
-    return Release(
-        plan=plan,
-        coefficients=_frozen(private.coefficients.copy()),
-        regularizer=regularizer,
-        gradient=_frozen(gradient),
-        hessian=_frozen(hessian),
-        eigenvalue=eigenvalue,
-        insecure=noise.insecure,
-    )
 
 
 @overload

@@ -30,6 +30,8 @@ class Evaluation:
     """How far rounding alone may have moved ``tilted_gradient``."""
     hessian: FloatArray | None
     """Hessian, where it was asked for."""
+    rows_hessian: FloatArray | None
+    """The part of it that the rows have."""
     precise: bool
     """Whether there is a Hessian and it is in double precision throughout."""
 
@@ -112,19 +114,21 @@ class Objective:
             sums += other
         sums.rescale_to(self.n_rows)
         gradient = sums.gradient + self._l2 * theta
-        if sums.hessian is not None:
-            sums.hessian.flat[:: self.dimension + 1] += self._l2
+        square = None if sums.hessian is None else sums.hessian.copy()
+        if square is not None:
+            square.flat[:: self.dimension + 1] += self._l2
         if self._regularizer is not None:
             gradient += self._regularizer.gradient(theta)
-            if sums.hessian is not None:
-                sums.hessian += self._regularizer.hessian(theta)
+            if square is not None:
+                square += self._regularizer.hessian(theta)
         tilted = gradient + self._tilt
         return Evaluation(
             gradient=gradient,
             tilted_gradient=tilted,
             norm=float(np.linalg.norm(tilted)),
             floor=self._rounding_floor(theta, sums),
-            hessian=sums.hessian,
+            hessian=square,
+            rows_hessian=sums.hessian,
             precise=hessian == np.float64,
         )
 

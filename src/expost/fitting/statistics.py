@@ -1,0 +1,133 @@
+"""The statistics beside the model: measured at the exact minimiser, in whole steps of public grids.
+
+Each is within a public error of its real value for every table, and the noise is added to the integers. The
+gradient at the exact minimiser is minus the objective's own noise. Penalty and regulariser are public: they
+are added after the rows' part was measured.
+"""
+
+import math
+from fractions import Fraction
+from typing import TypedDict
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.eigenvalue import smallest_eigenvalue
+from expost.fitting.noise import NoiseSource, root_above
+from expost.fitting.release import unpack
+from expost.losses import Regularizer
+from expost.privacy.plan import Plan
+from expost.privacy.precision import statistic_grid
+
+Steps = dict[str, list[int]]
+"""Statistics by name, in whole steps of their grids; a matrix as its upper triangle, row by row."""
+
+
+class Published(TypedDict):
+    """The statistics as a release holds them."""
+
+    gradient: FloatArray | None
+    hessian: FloatArray | None
+    eigenvalue: float | None
+
+
+def allowed_hessian_error(plan: Plan) -> float:
+    """How far (Frobenius) the rows' Hessian may be off so that every statistic keeps its stated error.
+
+    Half of the stated error of the Hessian and of the eigenvalue, whichever is less; the other half is for
+    the eigenvalue's own computation and for rounding to the grids.
+    """
+    errors = [
+        scale * plan.rounding.error(statistic.name, scale)
+        for statistic, scale in plan.scales.released
+        if statistic.name != "gradient"
+    ]
+    return 0.5 * min(errors, default=math.inf)
+
+
+def measure(
+    plan: Plan,
+    *,
+    gradient: Dyadic,
+    rows_hessian: FloatArray | None,
+    coefficients: FloatArray,
+    regularizer: Regularizer | None,
+) -> Steps:
+    """The statistics that the plan releases, without noise.
+
+    Parameters
+    ----------
+    plan
+        Which statistics, and their scales.
+    gradient
+        Of the objective without its noise, at the exact minimiser.
+    rows_hessian
+        Of the rows alone, there; needed where the plan releases a Hessian.
+    coefficients, regularizer
+        The published coefficients, and the regulariser whose Hessian there is public.
+
+    Privacy
+    -------
+    Private: only noise makes it public.
+    """
+    found: Steps = {}
+    public = np.zeros_like(rows_hessian) if regularizer is None else regularizer.hessian(coefficients)
+    for statistic, scale in plan.scales.released:
+        grid = statistic_grid(scale)
+        penalty = round(Fraction(plan.l2) / Fraction(grid))
+        if statistic.name == "gradient":
+            found["gradient"] = gradient.rounded(math.frexp(grid)[1] - 1).counts
+            continue
+        assert rows_hessian is not None
+        if statistic.name == "eigenvalue":
+            error = 0.25 * scale * plan.rounding.error("eigenvalue", scale)
+            found["eigenvalue"] = [
+                _steps([smallest_eigenvalue(rows_hessian + public, error)], grid)[0] + penalty
+            ]
+        else:
+            upper = np.triu_indices(len(rows_hessian))
+            rows, fixed = _steps(rows_hessian[upper], grid), _steps(public[upper], grid)
+            lifted = [penalty if on else 0 for on in (upper[0] == upper[1]).tolist()]
+            found["hessian"] = [a + b + c for a, b, c in zip(rows, fixed, lifted, strict=True)]
+    return found
+
+
+def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
+    """The noise of every statistic that the plan releases."""
+    draws: Steps = {}
+    for statistic, scale in plan.scales.released:
+        unit = scale / statistic_grid(scale)  # exact: the grid is a power of two
+        scales = [unit] * statistic.entries(dimension)
+        if statistic.name == "hessian":
+            # The GOE has twice the variance on its diagonal; the scale there is rounded up.
+            diagonal = root_above(2 * Fraction(unit) ** 2)
+            rows, columns = np.triu_indices(dimension)
+            scales = np.where(rows == columns, diagonal, unit).tolist()
+        draws[statistic.name] = noise.integers(scales)
+    return draws
+
+
+def published(plan: Plan, dimension: int, measured: Steps, draws: Steps) -> Published:
+    """What is printed: measured steps and noise added up, as doubles. Public."""
+    result: Published = {"gradient": None, "hessian": None, "eigenvalue": None}
+    for statistic, scale in plan.scales.released:
+        steps = [a + b for a, b in zip(measured[statistic.name], draws[statistic.name], strict=True)]
+        numbers = as_doubles(steps, statistic_grid(scale))
+        if statistic.name == "gradient":
+            result["gradient"] = numbers
+        elif statistic.name == "hessian":
+            result["hessian"] = unpack(numbers.tolist(), dimension)
+        else:
+            result["eigenvalue"] = float(numbers[0])
+    return result
+
+
+def as_doubles(steps: list[int], grid: float) -> FloatArray:
+    """Whole multiples of a grid as the nearest doubles, which are multiples of it too."""
+    return Dyadic(steps, math.frexp(grid)[1] - 1).doubles()
+
+
+def _steps(numbers: "FloatArray | list[float]", grid: float) -> list[int]:
+    """The nearest whole numbers of steps; exact, because the grid is a power of two."""
+    return [int(count) for count in np.rint(np.asarray(numbers) / grid).tolist()]
