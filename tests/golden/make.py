@@ -437,6 +437,8 @@ def bounds(publications):
 
 def publications():
     """Publications of every loss and kind of report; the only part that the library makes."""
+    from dataclasses import replace
+
     import expost
     from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
     from expost.fitting.release import Release
@@ -462,6 +464,11 @@ def publications():
     hessian = np.array([[9.0, 1.5], [1.5, 6.0]])
     given = {"norm": 1.0, "l2": 2.0, "sigma": 4.0}
 
+    def in_real_arithmetic(plan):
+        """A plan of the first format, whose numbers are taken to be real."""
+        real = replace(plan, precision=None)
+        return replace(real, epsilon=real.epsilon_at(real.delta))
+
     def made(loss, report, coefficients, *, intercept=False, domain=None, classes=None, plan=given, **others):
         dimension = len(coefficients)
         scales = {"sigma_hessian": 0.4} if report != "independent" else {}
@@ -472,8 +479,8 @@ def publications():
             scales["sigma_eigenvalue"], statistics["eigenvalue"] = 0.5, 5.2
         norm = {} if domain is None else {"norm": domain.row_norm}
         release = Release(
-            plan=expost.calibrate(
-                loss=loss, report=report, fit_intercept=intercept, **(plan | norm), **scales
+            plan=in_real_arithmetic(
+                expost.calibrate(loss=loss, report=report, fit_intercept=intercept, **(plan | norm), **scales)
             ),
             coefficients=np.array(coefficients),
             insecure=True,

@@ -17,11 +17,11 @@ D = document()
 LONG = "9" * 5000
 REFUSED = {
     "newer": (
-        forged(format="expost-publication/2"),
-        "expost-publication/2 needs a newer expost: upgrade with pip",
+        forged(format="expost-publication/3"),
+        "expost-publication/3 needs a newer expost: upgrade with pip",
     ),
-    "older": (forged(format="expost-publication/0"), "`format` must be 'expost-publication/1' but is"),
-    "foreign": (forged(format={"a": 1}), "`format` must be 'expost-publication/1' but is an object"),
+    "older": (forged(format="expost-publication/0"), "`format` must be 'expost-publication/2' but is"),
+    "foreign": (forged(format={"a": 1}), "`format` must be 'expost-publication/2' but is an object"),
     "no format": ("{}", "`format` must be"),
     "duplicate key": (GOOD.replace('"norm"', '"norm": 1.0, "norm"'), "the key 'norm' appears twice"),
     "duplicate inside": (GOOD.replace('"soft"', '"soft": true, "soft"'), "the key 'soft' appears twice"),

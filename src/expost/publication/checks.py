@@ -14,9 +14,10 @@ from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
 from expost.losses import Loss, describe
 from expost.privacy.plan import row_radius
+from expost.privacy.precision import REAL, statistic_grid
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.statistics import REPORT_KINDS, STATISTICS
-from expost.publication.schema import Label, PublishedPlan, Statistics
+from expost.publication.schema import FIRST_FORMAT, Label, PublishedPlan, PublishedPrecision, Statistics
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -128,7 +129,60 @@ def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: flo
         )
 
 
-def check_guarantee(loss: Loss, plan: PublishedPlan, *, norm: float, fit_intercept: bool) -> None:
+def check_precision(
+    file_format: str,
+    precision: PublishedPrecision | None,
+    plan: PublishedPlan,
+    coefficients: Sequence[float],
+    statistics: Statistics,
+) -> None:
+    """Refuse numbers that are not on their grids, and grids that are not those of the rule.
+
+    A release prints whole multiples of public powers of two. A number off its grid was not made by the
+    mechanism that the guarantee is about.
+    """
+    if (precision is None) != (file_format == FIRST_FORMAT):
+        wanted = "absent from" if file_format == FIRST_FORMAT else "given in"
+        raise publication_error(f"`precision` must be {wanted} a file of format {file_format!r}")
+    if precision is None:
+        return
+    for name in ("output_noise", "solver_radius", "grid"):
+        if math.frexp(getattr(precision, name))[0] != 0.5:
+            raise publication_error(f"`precision.{name}` must be a power of two")
+    if not precision.grid < precision.solver_radius < precision.output_noise:
+        raise publication_error("`precision` must have grid < solver_radius < output_noise")
+    stated = precision.value.rounding(0.0).statistics
+    if precision.statistics_error != stated:
+        raise publication_error(f"`precision.statistics_error` must be {stated!r}")
+    _check_multiples("coefficients", coefficients, precision.grid)
+    for name in STATISTICS:
+        scale, grid = plan.scales.of(name), getattr(precision, f"{name}_grid")
+        if grid != (None if scale is None else statistic_grid(scale)):
+            raise publication_error(f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
+        printed = getattr(statistics, name)
+        if printed is not None:
+            numbers = [printed] if isinstance(printed, float) else printed
+            _check_multiples(f"statistics.{name}", numbers, grid)
+
+
+def _check_multiples(field: str, numbers: Sequence[float], grid: float) -> None:
+    for number in numbers:
+        # Dividing by a power of two is exact, but for a quotient beyond all doubles, which is whole.
+        quotient = number / grid
+        if math.isfinite(quotient) and not quotient.is_integer():
+            raise publication_error(
+                f"`{field}` must be whole multiples of {grid!r} but {shown(number)} is not"
+            )
+
+
+def check_guarantee(
+    loss: Loss,
+    plan: PublishedPlan,
+    precision: PublishedPrecision | None,
+    *,
+    norm: float,
+    fit_intercept: bool,
+) -> None:
     """Refuse a guarantee that the noise scales do not certify.
 
     Privacy
@@ -153,7 +207,9 @@ def check_guarantee(loss: Loss, plan: PublishedPlan, *, norm: float, fit_interce
                 "scale the data by a constant",
             )
     radius = row_radius(norm, fit_intercept=fit_intercept)
-    profile = PrivacyProfile(loss.curve, norm=radius, l2=plan.l2, scales=plan.scales)
+    curvature = loss.curve.max_curvature * radius**2
+    rounding = REAL if precision is None else precision.value.rounding(curvature)
+    profile = PrivacyProfile(loss.curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding)
     if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):
         promise = f"epsilon={plan.epsilon:g} at delta={plan.delta:g}"
         raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")

@@ -26,17 +26,19 @@ from expost.publication.checks import (
     check_classes,
     check_domain,
     check_guarantee,
+    check_precision,
     check_shapes,
     check_statistics,
 )
 from expost.publication.display import one_line, summary_table
 from expost.publication.schema import (
-    FORMAT,
+    FIRST_FORMAT,
     Classes,
     FeatureNames,
     Positive,
     PublishedLoss,
     PublishedPlan,
+    PublishedPrecision,
     PublishedRegularizer,
     Statistics,
     check_format,
@@ -74,7 +76,7 @@ class Publication(FrozenModel):
     True
     """
 
-    format: Literal["expost-publication/1"]
+    format: Literal["expost-publication/2", "expost-publication/1"]
     software: Annotated[str, Field(pattern=r"\Aexpost [0-9A-Za-z.+!-]{1,60}\z")]
     loss: PublishedLoss
     regularizer: PublishedRegularizer | None
@@ -85,6 +87,7 @@ class Publication(FrozenModel):
     coefficients: Annotated[tuple[float, ...], numbers("coefficients")]
     domain: Domain | None
     plan: PublishedPlan
+    precision: PublishedPrecision | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
@@ -120,7 +123,7 @@ class Publication(FrozenModel):
         -------
         Public in, public out.
         """
-        fields = {"format": FORMAT, "software": f"expost {version('expost')}"} | content(
+        fields = {"software": f"expost {version('expost')}"} | content(
             release, classes=classes, feature_names=feature_names, domain=domain
         )
         try:
@@ -145,13 +148,14 @@ class Publication(FrozenModel):
             fit_intercept=self.fit_intercept,
             coefficients=self.coefficients,
             plan=self.plan,
+            precision=self.precision,
             statistics=self.statistics,
             insecure=self.insecure is not None,
         )
 
     def to_json(self) -> str:
         """The file's text: indented JSON that ends in a newline, numbers by ``repr``, bit for bit."""
-        return indented(self.model_dump()) + "\n"
+        return indented(self._document()) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file whole or not at all."""
@@ -290,6 +294,10 @@ class Publication(FrozenModel):
         """The number of features of a record, without the intercept."""
         return len(self.coefficients) - self.fit_intercept
 
+    def _document(self) -> dict[str, Any]:
+        """The fields as JSON's types; the first format had no precision."""
+        return self.model_dump(exclude={"precision"} if self.format == FIRST_FORMAT else None)
+
     @classmethod
     def _examined(cls, document: dict[str, Any]) -> Self:
         """The publication that a document describes, or the sentence that refuses it."""
@@ -302,7 +310,8 @@ class Publication(FrozenModel):
     @model_validator(mode="after")
     def _verified(self) -> Self:
         """Refuse fields that do not belong together, the cheap checks first."""
-        if digest(self.model_dump(exclude={"sha256"})) != self.sha256:
+        others = {name: field for name, field in self._document().items() if name != "sha256"}
+        if digest(others) != self.sha256:
             raise publication_error(
                 "`sha256` must be that of the other fields but is not: something was changed"
             )
@@ -315,7 +324,10 @@ class Publication(FrozenModel):
         check_classes(self.loss, self.classes)
         check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
         check_statistics(self.plan, self.statistics, len(self.coefficients))
-        check_guarantee(self.loss, self.plan, norm=self.norm, fit_intercept=self.fit_intercept)
+        check_precision(self.format, self.precision, self.plan, self.coefficients, self.statistics)
+        check_guarantee(
+            self.loss, self.plan, self.precision, norm=self.norm, fit_intercept=self.fit_intercept
+        )
         return self
 
     def __eq__(self, other: object) -> bool:

@@ -14,10 +14,13 @@ from expost.exceptions import PublicationError
 from expost.losses import Loss, Regularizer, describe
 from expost.losses.registry import LOSSES, REGULARIZERS
 from expost.privacy.calibration import CALIBRATIONS
+from expost.privacy.precision import Precision
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS
 
-FORMAT = "expost-publication/1"
+FORMAT = "expost-publication/2"
+# Without a precision: its numbers are taken to be real ones. Still read, no longer written by a fit.
+FIRST_FORMAT = "expost-publication/1"
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
@@ -161,6 +164,37 @@ class PublishedPlan(FrozenModel):
         return NoiseScales(**{scale.name: getattr(self, scale.name) for scale in fields(NoiseScales)})
 
 
+class PublishedPrecision(FrozenModel):
+    """How the numbers were computed and printed; see :class:`expost.privacy.precision.Precision`."""
+
+    output_noise: Positive
+    """The scale of the noise added to the computed minimiser."""
+    solver_radius: Positive
+    """How close that minimiser is to the exact one, certified before the release."""
+    grid: Positive
+    """Every coefficient is a whole multiple of it."""
+    rows_at_most: Annotated[int, Field(ge=1)]
+    """Up to how many rows intervals keep their stated accuracy."""
+    noise: Annotated[str, choice("precision.noise", ("discrete Gaussian",))]
+    """The law of all noise that is added to printed numbers, on the grid of each."""
+    statistics_at: Annotated[str, choice("precision.statistics_at", ("exact minimiser",))]
+    """Where the statistics were taken."""
+    statistics_error: Positive
+    """The largest error of a computed statistic in units of its noise, or 2**-44 of the largest Hessian
+    that ``rows_at_most`` rows can have, if that is more."""
+    gradient_grid: Positive | None
+    """The grid of the noisy gradient, or null."""
+    hessian_grid: Positive | None
+    """The grid of the noisy Hessian, or null."""
+    eigenvalue_grid: Positive | None
+    """The grid of the noisy smallest eigenvalue, or null."""
+
+    @property
+    def value(self) -> Precision:
+        """The precision of the coefficients as a plan has it."""
+        return Precision(self.output_noise, self.solver_radius, self.grid, self.rows_at_most)
+
+
 class Statistics(FrozenModel):
     """What is published beside the coefficients, each with its own noise."""
 
@@ -175,12 +209,12 @@ class Statistics(FrozenModel):
 def check_format(found: object) -> None:
     """Refuse what is not this format, and say so where it is a newer one."""
     newer = re.fullmatch(r"expost-publication/([0-9]{1,9})", found) if isinstance(found, str) else None
-    if newer and int(newer[1]) > 1:
+    if newer and int(newer[1]) > 2:
         raise PublicationError(
             f"cannot use this publication: {found} needs a newer expost: "
             "upgrade with pip install --upgrade expost."
         )
-    if found != FORMAT:
+    if found not in (FORMAT, FIRST_FORMAT):
         raise publication_error(f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 

@@ -13,7 +13,9 @@ from expost.fitting.release import Release, pack, unpack
 from expost.losses import Loss, describe
 from expost.losses.regularizers import Regularizer
 from expost.privacy.plan import Plan
-from expost.publication.schema import PublishedPlan, Statistics
+from expost.privacy.precision import statistic_grid
+from expost.privacy.statistics import STATISTICS
+from expost.publication.schema import FIRST_FORMAT, FORMAT, PublishedPlan, PublishedPrecision, Statistics
 
 INSECURE = (
     "INSECURE: the noise came from a seed, and whoever has the seed can remove it; nothing is guaranteed"
@@ -37,6 +39,7 @@ def content(
     if classes is None:
         classes = plan.loss.labels.values
     return {
+        "format": FIRST_FORMAT if plan.precision is None else FORMAT,
         "loss": describe(plan.loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "norm": float(plan.norm),
@@ -59,6 +62,19 @@ def content(
             "eigenvalue": _number(release.eigenvalue),
         },
         "insecure": INSECURE if release.insecure else None,
+    } | ({} if plan.precision is None else {"precision": _precision(plan)})
+
+
+def _precision(plan: Plan) -> dict[str, Any]:
+    assert plan.precision is not None
+    grids: dict[str, float | None] = {f"{name}_grid": None for name in STATISTICS}
+    grids |= {f"{statistic.name}_grid": statistic_grid(scale) for statistic, scale in plan.scales.released}
+    return {
+        **asdict(plan.precision),
+        "noise": "discrete Gaussian",
+        "statistics_at": "exact minimiser",
+        "statistics_error": plan.rounding.statistics,
+        **grids,
     }
 
 
@@ -70,6 +86,7 @@ def restored(
     fit_intercept: bool,
     coefficients: Sequence[float],
     plan: PublishedPlan,
+    precision: PublishedPrecision | None,
     statistics: Statistics,
     insecure: bool,
 ) -> Release:
@@ -86,6 +103,7 @@ def restored(
             delta=plan.delta,
             l2=plan.l2,
             scales=plan.scales,
+            precision=None if precision is None else precision.value,
         ),
         coefficients=_frozen(coefficients),
         regularizer=regularizer,
