@@ -13,7 +13,8 @@ from expost.page.base import Published
 from expost.page.fields import Form, column_names
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.determinant import Pencil
-from expost.reports.gradient import Factors, reach_factors
+from expost.reports.drift import Drift
+from expost.reports.gradient import Factors, gradient_factors, reach_factors
 from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import cost_quantile, whole_quantile
 
@@ -57,16 +58,21 @@ class Quantiles:
     def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
         """The quantiles that :class:`expost.reports.tight.TightReader` uses."""
         report, dimension = TightReader(release, failure, scope), len(release.coefficients)
-        measured, beside = release.gradient is not None, release.plan.scales.releases_statistics
+        beside = release.plan.scales.releases_statistics
 
         def reaching(share: float) -> Factors:
-            return reach_factors(scope, share, dimension)
+            return reach_factors(scope, share, dimension, report.drift)
+
+        def measured_reach(share: float) -> Factors | None:
+            if release.gradient is None:
+                return None
+            return gradient_factors(scope, share, dimension, report.drift, release.plan)
 
         return cls(
             noise=reaching(report.shares.tilt),
-            gradient=reaching(report.shares.gradient) if measured else None,
+            gradient=measured_reach(report.shares.gradient),
             quarter_noise=reaching(report.quarter.tilt),
-            quarter_gradient=reaching(report.quarter.gradient) if measured else None,
+            quarter_gradient=measured_reach(report.quarter.gradient),
             cost=cost_quantile(release, scope, failure) if beside else None,
             quarter_cost=cost_quantile(release, scope, report.cost_share) if beside else None,
             whole=whole_quantile(release, scope, report.whole_share) if beside else None,
@@ -100,6 +106,7 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
 def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     release = publication.release
     plan, loss = release.plan, release.plan.loss
+    drift = Drift.of(plan, len(release.coefficients))
     bases: list[FloatArray] = []
     levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
     return {
@@ -119,6 +126,15 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
             "l2": plan.l2,
             "report": plan.report,
             **asdict(plan.scales),
+        },
+        "rounding": {
+            "solver": plan.rounding.solver,
+            "errors": {
+                statistic.name: plan.rounding.error(statistic.name, scale)
+                for statistic, scale in plan.scales.released
+            },
+            "curvature": drift.curvature,
+            "slope": drift.slope,
         },
         "bases": [basis.T.tolist() for basis in bases],
         "levels": levels,

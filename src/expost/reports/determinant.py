@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.reports.base import Interval, Records, Shares, goe_quantile
+from expost.reports.drift import NO_DRIFT, Drift
 
 # Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is
 # valid, so a grid loses a little sharpness and no soundness.
@@ -63,6 +64,7 @@ class Determinant:
 
     release: Release
     shares: Shares
+    drift: Drift = NO_DRIFT
 
     def bound(self, records: Records, *, member: bool) -> Interval:
         """The interval of each record."""
@@ -111,19 +113,24 @@ class Determinant:
         values, vectors = eigh(self.release.hessian)
         return values, vectors
 
+    def _lowered(self, values: FloatArray) -> FloatArray:
+        """Lower bounds of the Hessian's eigenvalues at the printed coefficients."""
+        lowered = values - self._margin
+        return lowered - self.drift.curvature * np.abs(lowered)
+
     @cached_property
     def public(self) -> Pencil:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
         if self.release.hessian is not None and self.release.regularizer is None:
             values, vectors = self._spectrum
-            return _mixtures(vectors, values - self._margin, self.release.plan.l2, self._margin)
+            return _mixtures(vectors, self._lowered(values), self.release.plan.l2, self._margin)
         # Whitened by the floor, the mixtures are diagonal in one basis again.
         identity = np.eye(len(self._floor))
         whiten = solve_triangular(cholesky(self._floor, lower=True), identity, lower=True)
         if self.release.hessian is None:
             return Pencil(whiten.T, np.zeros(1), np.ones((len(identity), 1)))
         values, vectors = eigh(whiten @ (self.release.hessian - self._margin * identity) @ whiten.T)
-        return _mixtures(whiten.T @ vectors, values, 1.0, 0.0)
+        return _mixtures(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
 
     @cached_property
     def adaptive(self) -> Pencil | None:
@@ -133,7 +140,8 @@ class Determinant:
             return None
         floor = self.release.eigenvalue + plan.sigma_eigenvalue * float(ndtri(self.shares.eigenvalue))
         values, vectors = self._spectrum
-        return _mixtures(vectors, values - self._margin, max(plan.l2, floor), self._margin)
+        floor *= 1.0 - self.drift.curvature
+        return _mixtures(vectors, self._lowered(values), max(plan.l2, floor), self._margin)
 
     @cached_property
     def upper(self) -> Pencil | None:
@@ -141,7 +149,7 @@ class Determinant:
         if self.release.hessian is None:
             return None
         values, vectors = self._spectrum
-        raised = values + self._margin
+        raised = (values + self._margin) + self.drift.curvature * np.abs(values + self._margin)
         if raised[0] <= _DEFINITE * raised[-1]:
             return None
         return Pencil(vectors, np.ones(1), 1.0 / raised[:, None])

@@ -1,6 +1,7 @@
 """Bounds on the inner product of a record's gradient with the noise."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,9 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Records, Scope, Shares, chi_quantile, two_sided
+from expost.reports.drift import SHARE, Drift
 
 
 class Factors(NamedTuple):
@@ -18,7 +21,7 @@ class Factors(NamedTuple):
     norm1: float | None
 
 
-def reach(records: Records, scope: Scope, failure: float, dimension: int) -> FloatArray:
+def reach(records: Records, factors: Factors) -> FloatArray:
     r"""How far :math:`x \cdot N(0, I)` reaches, with probability ``1 - failure``, for the records in scope.
 
     For a record fixed before the noise was drawn :math:`x \cdot b \sim N(0, \sigma^2\|x\|^2)` although the
@@ -27,8 +30,8 @@ def reach(records: Records, scope: Scope, failure: float, dimension: int) -> Flo
     .. math:: \min\{\|x\|_2\,\chi_d(1 - \rho/2),\; \|x\|_1\,\Phi^{-1}((1 + (1 - \rho/2)^{1/d})/2)\}
 
     Tighter than the Theorem on the third term in [RW21]_ by the exact quantiles in place of tail bounds.
+    ``factors`` come from :func:`reach_factors`.
     """
-    factors = reach_factors(scope, failure, dimension)
     straight = records.norm * factors.norm
     if factors.norm1 is None:
         return straight
@@ -36,17 +39,36 @@ def reach(records: Records, scope: Scope, failure: float, dimension: int) -> Flo
     return np.minimum(straight, records.norm1 * factors.norm1)
 
 
-def reach_factors(scope: Scope, failure: float, dimension: int) -> Factors:
-    """What :func:`reach` multiplies the norms of a record with; public, and the same for every record."""
+def reach_factors(scope: Scope, failure: float, dimension: int, drift: Drift, unit: float = 1.0) -> Factors:
+    """What :func:`reach` multiplies the norms of a record with; public, and the same for every record.
+
+    ``unit`` is the objective's noise in units of the noise that is bounded.
+    """
+    # A small share of the failure probability pays for the output's noise, where there is any.
+    share = SHARE * failure if drift.tilt > 0.0 else 0.0
+    moved = replace(drift, tilt=unit * drift.tilt)
+    left = failure - share
     if not scope.every:
-        return Factors(two_sided(scope.each(failure)), None)
+        rest = two_sided(scope.each(share)) if share else 0.0
+        return Factors(moved.widened(two_sided(scope.each(left)), rest), None)
     # (1 + p^(1/d))/2 is one minus this; computed so that it keeps its digits.
-    tail = -0.5 * math.expm1(math.log1p(-0.5 * failure) / dimension)
-    return Factors(chi_quantile(dimension, 0.5 * failure), float(-ndtri(tail)))
+    tail = -0.5 * math.expm1(math.log1p(-0.5 * left) / dimension)
+    rest = chi_quantile(dimension, share) if share else 0.0
+    # The Euclidean norm of a row is at most the sum of its entries.
+    return Factors(
+        moved.widened(chi_quantile(dimension, 0.5 * left), rest), moved.widened(float(-ndtri(tail)), rest)
+    )
+
+
+def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan) -> Factors:
+    """The same for what a noisy gradient leaves open, in units of that."""
+    assert plan.sigma_gradient is not None
+    unit = math.hypot(plan.sigma, plan.sigma_gradient) / plan.sigma_gradient
+    return reach_factors(scope, failure, dimension, drift, unit)
 
 
 def inner_product(
-    release: Release, records: Records, shares: Shares, scope: Scope, *, member: bool
+    release: Release, records: Records, shares: Shares, scope: Scope, drift: Drift, *, member: bool
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2`, from public values.
 
@@ -67,14 +89,15 @@ def inner_product(
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = np.abs(records.slope)
-    width = steepness * reach(records, scope, shares.tilt, dimension) / plan.sigma
+    width = steepness * reach(records, reach_factors(scope, shares.tilt, dimension, drift)) / plan.sigma
     if plan.sigma_gradient is None:
         return Interval(-width, width)
     assert records.along is not None
     together = math.hypot(plan.sigma, plan.sigma_gradient)
     sign = -1.0 if member else 1.0
     centre = sign * records.slope * records.along / together**2  # s/σ² = 1/(σ² + σ₂²)
-    narrow = steepness * reach(records, scope, shares.gradient, dimension)
+    factors = gradient_factors(scope, shares.gradient, dimension, drift, plan)
+    narrow = steepness * reach(records, factors)
     narrow *= plan.sigma_gradient / (plan.sigma * together)
     low, high = np.maximum(centre - narrow, -width), np.minimum(centre + narrow, width)
     # Only off the good event can the two intervals miss each other; then say the wider thing.

@@ -9,8 +9,10 @@ from scipy.special import ndtri
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.statistics import REPORT_KINDS
-from expost.reports.base import Records, Scope, goe_quantile, two_sided
+from expost.reports.base import Records, Scope, chi_quantile, goe_quantile
 from expost.reports.determinant import Pencil
+from expost.reports.drift import SHARE, Drift
+from expost.reports.gradient import gradient_factors, reach_factors
 from expost.reports.tight import Reading
 from expost.reports.total import report_cost, statistics_shift
 
@@ -37,6 +39,7 @@ class PaperReader:
         self._scope = scope
         self._failure = failure
         self._statistics = release.plan.scales.releases_statistics
+        self._drift = Drift.of(release.plan, len(release.coefficients))
         self._estimators: dict[float, tuple[float, Pencil | None]] = {}
 
     def read(self, records: Records, *, member: bool) -> Reading:
@@ -70,13 +73,16 @@ class PaperReader:
             assert records.norm1 is not None
             dimension = len(self._release.coefficients)
             bound: FloatArray = np.abs(records.slope) * records.norm1
-            return bound * plan.sigma * math.sqrt(2.0 * math.log(2.0 * dimension / share))
-        quantile = two_sided(self._scope.each(share))
+            quantile = math.sqrt(2.0 * math.log(2.0 * dimension / share))
+            rest = chi_quantile(dimension, SHARE * share)
+            return bound * plan.sigma * self._drift.widened(quantile, rest)
+        quantile = reach_factors(self._scope, share, len(self._release.coefficients), self._drift).norm
         alone = plan.sigma * gradient * quantile
         if plan.sigma_gradient is None:
             return alone
         assert records.along is not None
-        measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * quantile
+        factors = gradient_factors(self._scope, share, len(self._release.coefficients), self._drift, plan)
+        measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * factors.norm
         return measured if plan.report == "adaptive" else np.minimum(measured, alone)
 
     def _inverse_form(self, records: Records, share: float) -> FloatArray:
@@ -114,5 +120,5 @@ class PaperReader:
         """
         if self._scope.every:
             return report_cost(self._release, records, self._scope, failure)
-        shift = statistics_shift(self._release, records)
+        shift = statistics_shift(self._release, records, self._drift, solver=True)
         return shift * (0.5 * shift + math.sqrt(2.0 * math.log(2.0 / self._scope.each(failure))))

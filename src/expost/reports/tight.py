@@ -8,8 +8,9 @@ from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.reports.base import Interval, Records, Scope, Shares
 from expost.reports.determinant import Determinant
+from expost.reports.drift import Drift
 from expost.reports.gradient import inner_product
-from expost.reports.total import report_cost, whole_cost
+from expost.reports.total import cost_quantile, statistics_shift, whole_cost
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
 SLACK = 1e-12
@@ -57,7 +58,8 @@ class TightReader:
         terms = self.shares.gradient + self.shares.tilt
         self.quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
         self.cost_share, self.whole_share = 0.25 * terms, 0.5 * terms
-        self.determinant = Determinant(release, self.shares)
+        self.drift = Drift.of(release.plan, len(release.coefficients))
+        self.determinant = Determinant(release, self.shares, self.drift)
 
     def read(self, records: Records, *, member: bool) -> Reading:
         """The interval and the total of each record."""
@@ -66,13 +68,15 @@ class TightReader:
         if not self._release.plan.scales.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
         model = self._interval(records, determinant, self.quarter, member=member).high
-        apart = model + report_cost(self._release, records, self._scope, self.cost_share)
+        shift = statistics_shift(self._release, records, self.drift, solver=True)
+        apart = model + shift * (0.5 * shift + cost_quantile(self._release, self._scope, self.cost_share))
         size = np.maximum(np.abs(determinant.low), np.abs(determinant.high))
-        whole = whole_cost(self._release, records, size, self._scope, self.whole_share)
+        size *= 1.0 + 2.0 * self.drift.curvature
+        whole = whole_cost(self._release, records, size, self._scope, self.whole_share, self.drift)
         return Reading(interval.low, interval.high, np.minimum(apart, whole))
 
     def _interval(self, records: Records, determinant: Interval, shares: Shares, *, member: bool) -> Interval:
-        product = inner_product(self._release, records, shares, self._scope, member=member)
+        product = inner_product(self._release, records, shares, self._scope, self.drift, member=member)
         quadratic = 0.5 * (records.slope * records.norm / self._release.plan.sigma) ** 2
         sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
         slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))

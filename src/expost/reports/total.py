@@ -1,16 +1,26 @@
 """What the report itself cost a record, and what the whole publication cost it."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.reports.base import Records, Scope, chi_quantile, two_sided
+from expost.reports.drift import Drift
 
 
-def statistics_shift(release: Release, records: Records) -> FloatArray:
-    """How far each record moves the statistics; see :meth:`NoiseScales.shift`."""
-    gradient = np.abs(records.slope) * records.norm
-    shift: FloatArray = release.plan.scales.shift(gradient, records.hessian_norm)
+def statistics_shift(release: Release, records: Records, drift: Drift, *, solver: bool = False) -> FloatArray:
+    """How far each record moves the statistics, and with ``solver`` the printed coefficients as well.
+
+    See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
+    printed coefficients.
+    """
+    plan = release.plan
+    rounding = plan.rounding if solver else replace(plan.rounding, solver=0.0)
+    gradient = np.abs(records.slope) * records.norm + drift.slope * plan.sigma
+    curvature = records.hessian_norm * (1.0 + drift.curvature)
+    shift: FloatArray = plan.scales.shift(gradient, curvature, rounding=rounding)
     return shift
 
 
@@ -19,9 +29,9 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
 
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
     """
-    shift = statistics_shift(release, records)
     if not release.plan.scales.releases_statistics:
-        return shift
+        return np.zeros_like(records.norm)
+    shift = statistics_shift(release, records, Drift.of(release.plan, len(release.coefficients)))
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
 
@@ -33,7 +43,12 @@ def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
 
 
 def whole_cost(
-    release: Release, records: Records, determinant: FloatArray, scope: Scope, failure: float
+    release: Release,
+    records: Records,
+    determinant: FloatArray,
+    scope: Scope,
+    failure: float,
+    drift: Drift,
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
@@ -44,7 +59,8 @@ def whole_cost(
     and the statistics' noise along the record's shift are two independent normals, whatever the slope and the
     curvature make of the first. For every record at once :math:`k` counts all the noise there is.
     """
-    size = np.hypot(records.slope * records.norm / release.plan.sigma, statistics_shift(release, records))
+    model = np.abs(records.slope) * records.norm / release.plan.sigma + drift.slope
+    size = np.hypot(model, statistics_shift(release, records, drift, solver=True))
     return determinant + size * (0.5 * size + whole_quantile(release, scope, failure))
 
 

@@ -78,15 +78,19 @@ function interval({ plan }, facts, wider, [t1Low, t1High], [t3Low, t3High]) {
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
 }
 
-// How far the record moves the statistics, in units of their noise.
-function shiftOf({ plan }, facts) {
-  const bend = facts.curvature * facts.norm ** 2;
-  const parts = [
-    plan.sigma_gradient === null ? 0 : (facts.slope * facts.norm) / plan.sigma_gradient,
-    plan.sigma_hessian === null ? 0 : (Math.SQRT1_2 * bend) / plan.sigma_hessian,
-    plan.sigma_eigenvalue === null ? 0 : bend / plan.sigma_eigenvalue,
-  ];
-  return Math.hypot(...parts);
+// How far the record moves the statistics, in units of their noise; with the solver's part, the printed
+// coefficients as well.
+function shiftOf({ plan, rounding }, facts, solver) {
+  const gradient = Math.abs(facts.slope) * facts.norm + rounding.slope * plan.sigma;
+  const curvature = facts.curvature * facts.norm ** 2 * (1 + rounding.curvature);
+  const part = (sensitivity, sigma, error) => (sigma === null ? 0 : sensitivity / sigma + 2 * error);
+  const { errors } = rounding;
+  return Math.hypot(
+    solver,
+    part(gradient, plan.sigma_gradient, errors.gradient),
+    part(Math.SQRT1_2 * curvature, plan.sigma_hessian, errors.hessian),
+    part(curvature, plan.sigma_eigenvalue, errors.eigenvalue),
+  );
 }
 
 function oneSide({ slack }, publication, level, quantiles, facts, member) {
@@ -96,10 +100,12 @@ function oneSide({ slack }, publication, level, quantiles, facts, member) {
   if (quantiles.whole === null) return { lower, upper, total: upper };
   const { quarter_noise: noise, quarter_gradient: gradient } = quantiles;
   const model = interval(publication, facts, slack, t1, innerProduct(publication, facts, noise, gradient, member));
-  const shift = shiftOf(publication, facts);
-  const size = Math.hypot((facts.slope * facts.norm) / publication.plan.sigma, shift);
+  const { plan, rounding } = publication;
+  const shift = shiftOf(publication, facts, rounding.solver);
+  const size = Math.hypot((Math.abs(facts.slope) * facts.norm) / plan.sigma + rounding.slope, shift);
   const apart = model.upper + shift * (0.5 * shift + quantiles.quarter_cost);
-  const whole = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) + size * (0.5 * size + quantiles.whole);
+  const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * rounding.curvature);
+  const whole = largest + size * (0.5 * size + quantiles.whole);
   return { lower, upper, total: Math.min(apart, whole) };
 }
 
@@ -112,7 +118,7 @@ export function read(numbers, publication, answers, { confidence, member, every 
   const sides = (member === null ? [true, false] : [member]).map((side) =>
     oneSide(numbers.constants, publication, level, quantiles, facts, side),
   );
-  const shift = shiftOf(publication, facts);
+  const shift = shiftOf(publication, facts, 0);
   return {
     lower: Math.min(...sides.map((side) => side.lower)),
     upper: Math.max(...sides.map((side) => side.upper)),
