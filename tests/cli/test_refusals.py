@@ -140,7 +140,7 @@ def test_a_publication_that_cannot_be_trusted_is_refused(kind, command, tmp_path
             json.dumps(fields | {"coefficients": [0.0] * len(fields["coefficients"])}),
             "something was changed",
         ),
-        "newer": (json.dumps(fields | {"format": "expost-publication/2"}), "needs a newer expost"),
+        "newer": (json.dumps(fields | {"format": "expost-publication/3"}), "needs a newer expost"),
         "not JSON": ("hello", "not valid JSON at line 1"),
     }[kind]
     publication.write_text(spoilt)

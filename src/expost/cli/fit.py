@@ -10,6 +10,7 @@ from rich.markup import escape
 from expost.cli.base import error_console, output_console, print_json, report_errors, say
 from expost.cli.options import (
     L2,
+    ROWS_AT_MOST,
     AsJson,
     Delta,
     DomainFile,
@@ -17,6 +18,7 @@ from expost.cli.options import (
     LossOption,
     Report,
     ReportOption,
+    RowsAtMost,
     Split,
     make_plan,
     plan_fields,
@@ -49,6 +51,7 @@ def fit(
     l2: L2 = None,
     split: Split = None,
     loss: LossOption = None,
+    rows_at_most: RowsAtMost = ROWS_AT_MOST,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
     force: Annotated[
@@ -69,7 +72,16 @@ def fit(
     from expost.publication import Publication
 
     declared = read_domain(domain)
-    plan = make_plan(declared, epsilon=epsilon, delta=delta, report=report, l2=l2, split=split, loss=loss)
+    plan = make_plan(
+        declared,
+        epsilon=epsilon,
+        delta=delta,
+        report=report,
+        l2=l2,
+        split=split,
+        loss=loss,
+        rows_at_most=rows_at_most,
+    )
     _check_places(output, losses, force=force)
     out = output_console(as_json)
     _announce(out, plan, output, losses)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
+ROWS_AT_MOST = 10_000_000
 
 
 class LossName(StrEnum):
@@ -51,6 +52,12 @@ LossOption = Annotated[
     LossName | None,
     typer.Option(help="By default logistic for two classes, pseudo_huber for a numeric outcome."),
 ]
+RowsAtMost = Annotated[
+    int,
+    typer.Option(
+        help="Up to how many rows exact losses and intervals keep their stated accuracy; not a limit."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 
 
@@ -71,6 +78,7 @@ def make_plan(
     l2: float | None,
     split: float | None,
     loss: LossName | None,
+    rows_at_most: int,
 ) -> "Plan":
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
@@ -93,6 +101,7 @@ def make_plan(
         report=report.value,
         split=split,
         fit_intercept=INTERCEPT,
+        rows_at_most=rows_at_most,
     )
 
 
@@ -110,4 +119,5 @@ def plan_fields(plan: "Plan") -> dict[str, Any]:
         "calibration": plan.calibration,
         "l2": plan.l2,
         **asdict(plan.scales),
+        "precision": None if plan.precision is None else asdict(plan.precision),
     }

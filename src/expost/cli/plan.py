@@ -3,6 +3,7 @@
 from expost.cli.base import console, print_json, report_errors
 from expost.cli.options import (
     L2,
+    ROWS_AT_MOST,
     AsJson,
     Delta,
     DomainFile,
@@ -10,6 +11,7 @@ from expost.cli.options import (
     LossOption,
     Report,
     ReportOption,
+    RowsAtMost,
     Split,
     make_plan,
     plan_fields,
@@ -26,6 +28,7 @@ def plan(
     l2: L2 = None,
     split: Split = None,
     loss: LossOption = None,
+    rows_at_most: RowsAtMost = ROWS_AT_MOST,
     as_json: AsJson = False,
 ) -> None:
     """Show what a fit would spend and what noise it would add. No data is needed and none is read.
@@ -33,7 +36,14 @@ def plan(
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
     """
     planned = make_plan(
-        read_domain(domain), epsilon=epsilon, delta=delta, report=report, l2=l2, split=split, loss=loss
+        read_domain(domain),
+        epsilon=epsilon,
+        delta=delta,
+        report=report,
+        l2=l2,
+        split=split,
+        loss=loss,
+        rows_at_most=rows_at_most,
     )
     if as_json:
         print_json(plan_fields(planned))

@@ -37,6 +37,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     sigma_gradient: float | None
     sigma_hessian: float | None
     sigma_eigenvalue: float | None
+    rows_at_most: int
     fit_intercept: bool
     regularizer: Regularizer | None
     report: str
@@ -176,6 +177,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             sigma_gradient=self.sigma_gradient,
             sigma_hessian=self.sigma_hessian,
             sigma_eigenvalue=self.sigma_eigenvalue,
+            rows_at_most=self.rows_at_most,
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
         )

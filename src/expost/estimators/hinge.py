@@ -6,6 +6,7 @@ from typing import Any
 from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.losses import Loss, Regularizer, SmoothedHinge
+from expost.privacy.precision import ROWS_AT_MOST
 
 
 class SmoothedHingeClassifier(BinaryClassifier):
@@ -57,6 +58,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
+        rows_at_most: int = ROWS_AT_MOST,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -75,6 +77,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.sigma_gradient = sigma_gradient
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
+        self.rows_at_most = rows_at_most
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state

@@ -11,6 +11,7 @@ from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.losses import Loss, PseudoHuber, Regularizer, SquaredLoss
+from expost.privacy.precision import ROWS_AT_MOST
 
 
 class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
@@ -27,7 +28,9 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
     epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue, regularizer, domain, random_state
+    sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, regularizer, domain
+        As there.
+    random_state
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -65,6 +68,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
+        rows_at_most: int = ROWS_AT_MOST,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -83,6 +87,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.sigma_gradient = sigma_gradient
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
+        self.rows_at_most = rows_at_most
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state

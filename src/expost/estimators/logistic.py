@@ -8,6 +8,7 @@ from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
 from expost.losses import LogisticLoss, Loss, Regularizer
+from expost.privacy.precision import ROWS_AT_MOST
 
 
 class LogisticRegression(BinaryClassifier):
@@ -44,6 +45,8 @@ class LogisticRegression(BinaryClassifier):
         An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
     sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit noise for the statistics of ``report``; they come together with ``sigma``.
+    rows_at_most
+        Up to how many rows exact losses and intervals keep their stated accuracy; a public guess, no limit.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
     domain
@@ -96,6 +99,7 @@ class LogisticRegression(BinaryClassifier):
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
+        rows_at_most: int = ROWS_AT_MOST,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -113,6 +117,7 @@ class LogisticRegression(BinaryClassifier):
         self.sigma_gradient = sigma_gradient
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
+        self.rows_at_most = rows_at_most
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
