@@ -16,7 +16,7 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
 
 check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto

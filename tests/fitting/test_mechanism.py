@@ -15,9 +15,6 @@ from expost.fitting import mechanism
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import NoiseSource, SeededNoise, Tilt
 
-# One worker runs the module, so that the fits of its fixture are made once.
-pytestmark = pytest.mark.xdist_group("mechanism")
-
 
 def noise_passes(noise, sigma, level=1e-6):
     """Whether recovered noise looks like N(0, sigma² I); false alarm at most ``level`` in all.

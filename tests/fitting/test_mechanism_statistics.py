@@ -17,9 +17,6 @@ from expost.reports.base import Records, Scope
 from expost.reports.drift import NO_DRIFT
 from expost.reports.total import statistics_shift
 
-# One worker runs the module, so that the fits of its fixture are made once.
-pytestmark = pytest.mark.xdist_group("statistics")
-
 DIMENSION, FITS = 4, 4000
 PLAN = calibrate(
     loss="logistic",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NoReturn, TypeVar, overload
 
@@ -18,18 +18,23 @@ from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
 from expost.fitting.certified.problem import Blocks, Problem
+from expost.fitting.certified.slopes import third_order
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
-from expost.losses import Regularizer
+from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
 
 Result = TypeVar("Result")
 # Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
 _FEW_PRODUCTS = 5e7
+# A Hessian is certified for this many times the rows that the plan was made for.
+_MOST_FOLD = 8
+# The corner of a regulariser is at least so many times as wide as the output's noise.
+_SHARPEST = 2.0**14
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,19 +56,21 @@ class PrivateFit:
     """The part of that norm that rounding alone may account for."""
     output_noise: float = 0.0
     """The scale of the noise between the exact minimiser and the published coefficients."""
+    steepness: float = 1.0
+    """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
 
     @property
     def loss_error(self) -> float:
         r"""The order of the difference between exact losses here and those of the printed numbers' law.
 
-        .. math:: \sqrt d\,(s\|H\|/\sigma)^2
+        .. math:: \max\{1, \xi/\sigma\}\sqrt d\,q^2 + 2^{-16}q, \qquad q = s\|H\|/\sigma
 
         The losses are log ratios of the minimiser's density, taken at the published coefficients. What was
         published has that density convolved with noise of scale :math:`s`, which changes a loss by a
         quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
         """
-        largest = float(np.linalg.norm(self.hessian, 2))
-        return math.sqrt(len(self.coefficients)) * (self.output_noise * largest / self.sigma) ** 2
+        share = self.output_noise * float(np.linalg.norm(self.hessian, 2)) / self.sigma
+        return self.steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
 
     def __repr__(self) -> str:
         return "PrivateFit(withheld)"
@@ -109,11 +116,11 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    _check(plan, design, y)
+    if regularizer is not None and type(regularizer) is not SmoothedL1:
+        plan = replace(plan, precision=None)  # its gradient has no proved error: real arithmetic
+    _check(plan, design, y, regularizer)
     design.scan()  # refuses NaN and infinity before anything is drawn
-    # A small part of the certified radius is for the noise's own rounding.
-    rounding = math.inf if plan.solver_radius is None else 0.125 * plan.solver_radius * plan.l2
-    tilt = noise.tilt(plan.sigma, design.dimension, rounding=rounding)
+    tilt = noise.tilt(plan.sigma, design.dimension, rounding=_tilt_rounding(plan))
     objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))
     solution = minimize(objective, tolerance=tolerance)
@@ -142,6 +149,25 @@ def perturb(
         insecure=noise.insecure,
     )
     return release, _keep(plan, objective, solution, point, coefficients)
+
+
+def _tilt_rounding(plan: Plan) -> float:
+    """How far from continuous noise the objective's may be: a small part of every certified radius."""
+    if plan.precision is None:
+        return math.inf
+    radius = plan.precision.solver_radius
+    if _needs_hessian(plan):
+        # The smallest radius that a Hessian of as many rows as are allowed can ask for.
+        steepening = third_order(plan.loss) or 0.0
+        radius = min(radius, 2.0**-50 / (_MOST_FOLD * max(steepening * plan.radius, 1e-300)))
+    rounding = 0.125 * radius * plan.l2
+    if plan.sigma_gradient is not None:
+        rounding = min(rounding, 2.0**-22 * plan.sigma_gradient)
+    return rounding
+
+
+def _needs_hessian(plan: Plan) -> bool:
+    return plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,14 +211,15 @@ def _certified(
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
     )
+    start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(design.dimension):
-        minimum = certify(problem, solution.theta, target=precision.solver_radius, grid=precision.grid)
+        minimum = certify(problem, start, target=precision.solver_radius, grid=precision.grid)
     hessian = rows = None
     if minimum.curvature is not None:
         hessian = minimum.curvature.matrix
         if regularizer is not None:
             hessian = hessian + regularizer.hessian(minimum.curvature.at)
-    if plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None:
+    if _needs_hessian(plan):
         rows = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed_hessian_error(plan))
     exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
@@ -226,7 +253,7 @@ class _Rows:
         return map_spans(self.design.n_rows, self.design.dimension, on_span)
 
 
-def _check(plan: Plan, design: Design, y: FloatArray) -> None:
+def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer | None) -> None:
     """Refuse what the plan was not made for, before anything is drawn."""
     if design.intercept != plan.fit_intercept or design.norm > plan.norm:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
@@ -236,12 +263,19 @@ def _check(plan: Plan, design: Design, y: FloatArray) -> None:
             f"`y` has labels outside {plan.loss.labels}, the set that {type(plan.loss).__name__} accepts. "
             "Recode them."
         )
-    needs_hessian = plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
-    if plan.precision is not None and needs_hessian and design.n_rows > 32 * plan.precision.rows_at_most:
+    precision = plan.precision
+    if precision is not None and _needs_hessian(plan) and design.n_rows > _MOST_FOLD * precision.rows_at_most:
         raise DomainError(
-            "a report with a Hessian needs a plan for at least a thirty-second of the table's rows; raise "
-            f"`rows_at_most` (got {plan.precision.rows_at_most}), or choose report='independent'."
+            f"a report with a Hessian is for at most {_MOST_FOLD} times `rows_at_most` rows; raise it "
+            f"(got {precision.rows_at_most}), or choose report='independent'."
         )
+    if precision is not None and isinstance(regularizer, SmoothedL1):
+        steepest = plan.loss.curve.max_curvature * plan.radius**2 * precision.rows_at_most
+        sharpest = max(_SHARPEST * precision.output_noise, regularizer.weight / steepest)
+        if regularizer.scale < sharpest:
+            raise parameter_error(
+                "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
+            )
     numbers = design.dimension + plan.scales.entries(design.dimension)
     if design.dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
         raise DomainError(
@@ -275,7 +309,13 @@ def _keep(
         reached.norm,
         reached.floor,
         plan.output_noise or 0.0,
+        _steepness(plan),
     )
+
+
+def _steepness(plan: Plan) -> float:
+    steepest = plan.loss.curve.max_slope * plan.radius / plan.sigma
+    return max(1.0, steepest) if math.isfinite(steepest) else 1.0
 
 
 def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
@@ -306,6 +346,7 @@ def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
         0.0,
         here.floor,
         plan.output_noise or 0.0,
+        _steepness(plan),
     )
 
 

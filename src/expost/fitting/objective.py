@@ -107,7 +107,9 @@ class Objective:
         """
 
         def work(slices: list[slice]) -> _Sums:
-            return self._pass(theta, slices[::every], hessian)
+            # What leaves the range of a precision is found by the solver, which then takes another.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._pass(theta, slices[::every], hessian)
 
         sums, *others = map_spans(self.n_rows, self.dimension, work)
         for other in others:

@@ -106,7 +106,7 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
 def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     release = publication.release
     plan, loss = release.plan, release.plan.loss
-    drift = Drift.of(plan, len(release.coefficients))
+    drift = Drift.of(release)
     bases: list[FloatArray] = []
     levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
     return {

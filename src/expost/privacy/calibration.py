@@ -15,6 +15,8 @@ from expost.privacy.statistics import REPORT_KINDS
 from expost.privacy.target import Target
 
 CALIBRATIONS = {"tight": tight, "kifer2012": kifer}
+# Of the largest curvature of a record; with less, minimisers are so far away that no arithmetic finds them.
+_SMALLEST_L2 = 1e-12
 
 
 def calibrate(
@@ -105,7 +107,8 @@ def calibrate(
     rounding = REAL
     if has_certified_slopes(loss):
         curvature = loss.curve.max_curvature * radius**2
-        rows_at_most = check_count("rows_at_most", rows_at_most)
+        if check_count("rows_at_most", rows_at_most) > 10**15:
+            raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
         rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
     target = Target(epsilon, check_positive("delta", delta, below=1.0), loss, radius, report, rounding)
     explicit = {
@@ -126,6 +129,16 @@ def calibrate(
         )
     else:
         l2, scales = CALIBRATIONS[calibration](target, l2, split)
+        if calibration != "tight" and not target.profile(l2, scales).certifies(target.epsilon, target.delta):
+            raise CalibrationError(
+                f"calibration={calibration!r} does not pay for printed numbers here; lower `rows_at_most`, "
+                "give the statistics more of `split`, or choose calibration='tight'."
+            )
+    if rounding != REAL and l2 < _SMALLEST_L2 * target.curvature:
+        least = _SMALLEST_L2 * target.curvature
+        raise CalibrationError(
+            f"l2={l2:g} is too small for printed numbers; raise it to {least:.3g} or more."
+        )
     return Plan(
         loss=loss,
         norm=norm,

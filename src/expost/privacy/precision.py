@@ -10,15 +10,17 @@ import math
 from dataclasses import dataclass
 
 from expost._common.validation import check_count
+from expost.exceptions import CalibrationError
 
 ROWS_AT_MOST = 10**7
 """Up to how many rows exact losses and intervals keep their stated accuracy, by default."""
-MOST_COEFFICIENTS = 2**18
+MOST_COEFFICIENTS = 2**17
 """A release has no more coefficients than this, and no more numbers in all than :data:`MOST_NUMBERS`."""
 MOST_NUMBERS = 2**22
 # The solver's part of the whitened sensitivity is this power of two, less for an epsilon below one.
 _SOLVER = -16
-# A grid is this much finer than the solver's radius: rounding 2**18 coefficients to it takes half of that.
+# A grid is this much finer than the solver's radius: rounding 2**17 coefficients to it takes less than half
+# of that.
 _FINER = 9
 # Binary digits of a statistic's noise scale in steps of its grid.
 _STATISTIC_STEPS = 32
@@ -52,7 +54,7 @@ class Rounding:
     @classmethod
     def planned(cls, epsilon: float, *, curvature: float, rows_at_most: int = ROWS_AT_MOST) -> "Rounding":
         """What a plan for this epsilon pays; ``curvature`` is the largest of one record."""
-        solver = math.ldexp(1.0, _SOLVER + min(math.frexp(epsilon)[1] - 1, 0))
+        solver = math.ldexp(1.0, _SOLVER + max(min(math.frexp(epsilon)[1] - 1, 0), -12))
         steps = math.ldexp(1.0, _FINER + 1) / solver
         return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, steps)
 
@@ -132,6 +134,11 @@ class Precision:
         """
         rows = check_count("rows_at_most", rows_at_most)
         scale = min(math.ldexp(sigma, -10) / (l2 + curvature * rows), 2.0**-20 / radius)
+        if not 1e-250 <= scale <= 1e250:
+            raise CalibrationError(
+                f"sigma={sigma:g}, l2={l2:g} and norm={radius:g} leave no room for printed digits. Scale the "
+                "data by a constant."
+            )
         noise = math.ldexp(1.0, math.frexp(scale)[1] - 1)
         solver_radius = 0.5 * rounding.solver * noise
         return cls(noise, solver_radius, math.ldexp(solver_radius, -_FINER), rows)

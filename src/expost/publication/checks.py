@@ -149,8 +149,11 @@ def check_precision(
     for name in ("output_noise", "solver_radius", "grid"):
         if math.frexp(getattr(precision, name))[0] != 0.5:
             raise publication_error(f"`precision.{name}` must be a power of two")
-    if not precision.grid < precision.solver_radius < precision.output_noise:
-        raise publication_error("`precision` must have grid < solver_radius < output_noise")
+    share = precision.solver_radius / precision.output_noise
+    if not 2.0**-40 <= share <= 2.0**-10:
+        raise publication_error("`precision.solver_radius` must be a small part of `precision.output_noise`")
+    if not 2.0**-20 <= precision.grid / precision.solver_radius <= 2.0**-8:
+        raise publication_error("`precision.grid` must be a small part of `precision.solver_radius`")
     stated = precision.value.rounding(0.0).statistics
     if precision.statistics_error != stated:
         raise publication_error(f"`precision.statistics_error` must be {stated!r}")
@@ -208,6 +211,10 @@ def check_guarantee(
             )
     radius = row_radius(norm, fit_intercept=fit_intercept)
     curvature = loss.curve.max_curvature * radius**2
+    if precision is not None:
+        drift = precision.output_noise * (plan.l2 + curvature * precision.rows_at_most) / plan.sigma
+        if not drift <= 2.0**-10:
+            raise publication_error("`precision.output_noise` must be far below the noise of the objective")
     rounding = REAL if precision is None else precision.value.rounding(curvature)
     profile = PrivacyProfile(loss.curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding)
     if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):

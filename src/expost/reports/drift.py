@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from scipy.special import gammainccinv
 
 from expost.fitting.certified.slopes import third_order
-from expost.privacy.plan import Plan
+from expost.fitting.release import Release
+from expost.losses import SmoothedL1
 
 SHARE = 2.0**-10
 """The part of a failure probability that pays for the output's noise."""
@@ -39,17 +40,23 @@ class Drift:
     """Of a record's gradient, in units of the objective's noise."""
 
     @classmethod
-    def of(cls, plan: Plan, dimension: int) -> "Drift":
-        """The drift of a release by this plan; none where numbers are taken to be real."""
+    def of(cls, release: Release) -> "Drift":
+        """The drift of a release; none where its numbers are taken to be real."""
+        plan, dimension = release.plan, len(release.coefficients)
         if plan.precision is None:
             return cls()
         noise, curvature = plan.precision.output_noise, plan.loss.curve.max_curvature * plan.radius**2
         # Longer output noise has a probability below 1e-15, far below every share of a failure.
         distance = noise * (math.sqrt(2.0 * float(gammainccinv(0.5 * dimension, 1e-15))) + 1.0)
-        steepening = third_order(plan.loss) or 0.0
+        change = (third_order(plan.loss) or 0.0) * plan.radius * distance
+        largest = plan.l2 + curvature * plan.precision.rows_at_most
+        if isinstance(release.regularizer, SmoothedL1):
+            largest += release.regularizer.weight / release.regularizer.scale
+            # Its curvature changes by at most 3/2 of itself over the width of the corner.
+            change = max(change, 1.5 * distance / release.regularizer.scale)
         return cls(
-            tilt=noise * (plan.l2 + curvature * plan.precision.rows_at_most) / plan.sigma,
-            curvature=2.0 * steepening * plan.radius * distance,
+            tilt=noise * largest / plan.sigma,
+            curvature=2.0 * change,
             slope=curvature * distance / plan.sigma,
         )
 

@@ -39,7 +39,7 @@ class PaperReader:
         self._scope = scope
         self._failure = failure
         self._statistics = release.plan.scales.releases_statistics
-        self._drift = Drift.of(release.plan, len(release.coefficients))
+        self._drift = Drift.of(release)
         self._estimators: dict[float, tuple[float, Pencil | None]] = {}
 
     def read(self, records: Records, *, member: bool) -> Reading:

@@ -58,7 +58,7 @@ class TightReader:
         terms = self.shares.gradient + self.shares.tilt
         self.quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
         self.cost_share, self.whole_share = 0.25 * terms, 0.5 * terms
-        self.drift = Drift.of(release.plan, len(release.coefficients))
+        self.drift = Drift.of(release)
         self.determinant = Determinant(release, self.shares, self.drift)
 
     def read(self, records: Records, *, member: bool) -> Reading:

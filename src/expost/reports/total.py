@@ -31,7 +31,7 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
     """
     if not release.plan.scales.releases_statistics:
         return np.zeros_like(records.norm)
-    shift = statistics_shift(release, records, Drift.of(release.plan, len(release.coefficients)))
+    shift = statistics_shift(release, records, Drift.of(release))
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
 

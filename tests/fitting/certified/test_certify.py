@@ -28,13 +28,13 @@ from expost.losses import LogisticLoss
 ADVERSARIAL = list(adversarial_tables())
 
 
-def _plan(table, grid_bits=22):
+def _plan(table, grid_bits=26):
     """The plan's rule for the last noise, the radius and the grid, with a ceiling of 10,000 rows."""
     sigma = float(np.std(table.tilt[0])) or 1.0
     noise = 2.0 ** math.floor(
         math.log2(2.0**-10 * sigma / (table.l2 + table.loss.curve.max_curvature * table.radius**2 * 1e4))
     )
-    return noise * 2.0**-13, noise * 2.0**-grid_bits
+    return noise * 2.0**-17, noise * 2.0**-grid_bits
 
 
 def _holds(table, start, grid_bits):
@@ -48,14 +48,14 @@ def _holds(table, start, grid_bits):
 
 
 # The finer grid shows the bound itself, the coarser one what is published.
-@pytest.mark.parametrize("grid_bits", [22, 60])
+@pytest.mark.parametrize("grid_bits", [26, 60])
 @pytest.mark.parametrize("seed", range(100))
 def test_random_tables(seed, grid_bits):
     table = random_table(seed)
     _holds(table, newton_start(table)[0], grid_bits)
 
 
-@pytest.mark.parametrize("grid_bits", [22, 60])
+@pytest.mark.parametrize("grid_bits", [26, 60])
 @pytest.mark.parametrize("table", ADVERSARIAL, ids=lambda table: table.name)
 def test_adversarial_tables(table, grid_bits):
     with np.errstate(over="ignore"):

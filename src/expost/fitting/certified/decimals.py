@@ -6,6 +6,7 @@ is certified by :math:`\|\hat w - w\| \le \|\nabla\|/\lambda`, which needs neith
 derivatives.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
@@ -66,6 +67,19 @@ def certify_in_decimals(
     """
     with localcontext(context(60)):  # for the comparisons; every evaluation sets its own
         return _descend(problem, start, hessian, Decimal(target), grid)
+
+
+def hessian_in_decimals(problem: Problem, point: Dyadic) -> FloatArray:
+    """The Hessian of the rows at a point, with one rounding to doubles at the end."""
+    size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
+    digits = 40 + max(0, math.ceil(math.log10(size)))
+    with localcontext(context(digits)):
+        where = rounded(point, digits)
+        sums: _Sums = reduce(
+            _Sums.__add__, problem.rows.sweep(partial(_add_up, problem, where, digits, True))
+        )
+        assert sums.hessian is not None
+        return np.array([[float(value) for value in row] for row in sums.hessian])
 
 
 def _descend(
@@ -216,7 +230,7 @@ def _damped(problem: Problem, here: _Found, digits: int) -> _Found | None:
     with localcontext(context(digits)):
         step = solve(here.hessian, here.gradient)
     share = _ONE
-    while step is not None and share > Decimal(10) ** -20:
+    while step is not None and share > Decimal(10) ** (10 - digits):
         there = _evaluate(problem, moved(here.point, share * step, digits), digits, hessian=True)
         if there.norm <= (1 - share / 10000) * here.norm:
             return there

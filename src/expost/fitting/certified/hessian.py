@@ -9,12 +9,13 @@ most the trace.
 
 import math
 from functools import reduce
+from threading import Lock
 
 import numpy as np
 
-from expost.exceptions import SolverError
 from expost.fitting.certified.bound import UP, Curvature
 from expost.fitting.certified.certify import certify
+from expost.fitting.certified.decimals import hessian_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
 from expost.fitting.certified.pairs import (
@@ -28,51 +29,77 @@ from expost.fitting.certified.pairs import (
 )
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Blocks, Problem
-from expost.fitting.certified.residual import BITS, SUB_BLOCK, ResidualPass, exact_sum
+from expost.fitting.certified.residual import (
+    BITS,
+    LONGEST_CHUNK,
+    SUB_BLOCK,
+    ResidualPass,
+    exact_sum,
+    slices_are_exact,
+)
 from expost.fitting.certified.slopes import slope_pair, third_order
 
 
 def rows_hessian(problem: Problem, minimum: Minimum, *, grid: float, allowed: float) -> FloatArray:
     """The Hessian of the rows at the exact minimiser, off by at most ``allowed`` (Frobenius).
 
-    The matrix of the certificate's own pass serves where it is good enough. Where it is not, one more pass
-    at the certified point adds up the same products without rounding.
+    The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
+    at the certified point adds up the same products without rounding, in two slices, then in three, then in
+    decimals. Where the minimiser itself is not known well enough, it is certified to a smaller radius first.
 
     Privacy
     -------
     Private: only noise makes it public.
     """
-    point = Dyadic(minimum.integers, math.frexp(grid)[1] - 1)
+    point, radius = Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
     known = minimum.curvature
     if known is not None and _error(problem, minimum, point, known) <= allowed:
         return known.rows
-    radius = minimum.radius
-    zeta = third_order(problem.loss) or 0.0
-    # A radius at which the minimiser's own uncertainty takes a quarter of what is allowed.
-    trace = math.inf if known is None else float(np.trace(known.rows))
-    wanted = 0.25 * allowed / max(zeta * problem.radius * trace, 1e-300) if math.isfinite(trace) else radius
-    if zeta > 0.0 and radius > wanted:
-        finer = math.ldexp(1.0, math.frexp(wanted)[1] - 12)
-        minimum = certify(problem, point.doubles(), target=wanted, grid=finer)
-        point, radius = Dyadic(minimum.integers, math.frexp(finer)[1] - 1), minimum.radius
-    work = HessianPass(problem, Point.near(point, 2))
+    for slices in (2, 3) if slices_are_exact() else ():
+        matrix, error = _summed(problem, point, slices)
+        wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
+        if radius > wanted:
+            point, radius = _closer(problem, point, wanted)
+            matrix, error = _summed(problem, point, slices)
+        if error + UP * _moved(problem, radius) * float(np.trace(matrix)) <= allowed:
+            return matrix
+    matrix = hessian_in_decimals(problem, point)
+    wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
+    if radius > wanted:
+        matrix = hessian_in_decimals(problem, _closer(problem, point, wanted)[0])
+    return matrix
+
+
+def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
+    """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
+    rate = (third_order(problem.loss) or 0.0) * problem.radius * trace
+    return 0.25 * allowed / rate if rate > 0.0 else math.inf
+
+
+def _closer(problem: Problem, point: Dyadic, target: float) -> tuple[Dyadic, float]:
+    """A point certified to a smaller radius, and that radius."""
+    grid = math.ldexp(1.0, math.frexp(target)[1] - 14)
+    minimum = certify(problem, point.doubles(), target=target, grid=grid)
+    return Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
+
+
+def _summed(problem: Problem, point: Dyadic, slices: int) -> tuple[FloatArray, float]:
+    r"""The Hessian in slices at a point, and a bound on its error there (Frobenius).
+
+    A curvature and its product with a row are rounded at most sixteen times, and the error of a linear
+    predictor changes a curvature by :math:`\zeta` times that. What the slices leave over is at most
+    :math:`2^{-23}` of the largest curvature in every entry, and is added in chunks.
+    """
+    work = HessianPass(problem, Point.near(point, slices))
     high, low = reduce(add_accurately, problem.rows.sweep(work))
     matrix: FloatArray = high + low
     trace = float(np.trace(matrix))
-    # What is left to round: a curvature (eight operations), its product with a row, and the small slices.
-    predictors = zeta * work.residual.predictor_error()
-    moved = _moved(problem, radius + length((work.residual.point.exact - point).doubles()))
-    error = (
-        UP
-        * trace
-        * (16.0 * UNIT + (problem.dimension + SUB_BLOCK + 64.0) * UNIT * 2.0**-20 + predictors + moved)
+    away = length((work.residual.point.exact - point).doubles())
+    relative = 16.0 * UNIT + (third_order(problem.loss) or 0.0) * work.residual.predictor_error()
+    rest = (
+        2.0**-23 * (LONGEST_CHUNK + 64.0) * UNIT * problem.dimension * work.rows * problem.largest_curvature
     )
-    if not error <= allowed:
-        raise SolverError(
-            "the Hessian of so many rows has no stated error at this noise scale, so nothing is released; "
-            "raise `sigma_hessian`, or choose report='independent'."
-        )
-    return matrix
+    return matrix, UP * (trace * (relative + _moved(problem, away)) + rest)
 
 
 def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
@@ -99,9 +126,12 @@ class HessianPass:
         self._loss = problem.loss
         self._dimension = problem.dimension
         self._unit = math.ldexp(power_above(problem.radius), -BITS)
+        self.rows = 0
+        self._lock = Lock()
 
     def __call__(self, blocks: Blocks) -> Pair:
         """Add up over the blocks."""
+        count = 0
         zero = np.zeros((self._dimension, self._dimension))
         total: Pair = (zero, zero.copy())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -109,10 +139,14 @@ class HessianPass:
                 predictors = self.residual.predictors(rows, parts)
                 curvature = slope_pair(self._loss, *predictors, labels).curvature
                 total = add_accurately(total, self._product(rows, curvature, parts))
+                count += len(rows)
+        with self._lock:
+            self.rows += count
         return total
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
-        coarse, fine = parts[0], parts[1]
+        coarse = parts[0]
+        fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
         weighted = rows * curvature[:, None]
         step = math.ldexp(max(power_above(float(np.max(np.abs(weighted)))), 2.0**-600), -BITS)
         whole = round_to(weighted, step)

@@ -65,6 +65,11 @@ class Problem:
         return self.tilt_rounding / self.l2 * (1.0 + 2.0**-40)
 
     @property
+    def largest_curvature(self) -> float:
+        """The largest eigenvalue of one record's Hessian."""
+        return self.loss.curve.max_curvature * self.radius**2
+
+    @property
     def dimension(self) -> int:
         """The number of coefficients."""
         return len(self.tilt[0])

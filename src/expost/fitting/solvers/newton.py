@@ -74,9 +74,11 @@ def newton(
 def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | None:
     """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
     assert hessian is not None
+    if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
+        return None  # beyond the range of its precision
     try:
         with limit_blas_threads(len(gradient)):
             step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
     except LinAlgError:
         return None
-    return step
+    return step if np.all(np.isfinite(step)) else None

@@ -1,0 +1,132 @@
+"""Extreme but accepted parameters: every table is released, whatever digits that takes."""
+
+import numpy as np
+import pytest
+from problems import design_of, rows_in_ball
+
+import expost
+from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, SmoothedL1
+from expost.exceptions import CalibrationError, DomainError, ParameterError
+from expost.fitting.certified.problem import Problem
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import _Rows, perturb, recover
+from expost.fitting.noise import SeededNoise
+
+
+def table(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rows_in_ball(rng, n, d), rng.integers(0, 2, n).astype(float)
+
+
+@pytest.mark.parametrize("norm", [1e-30, 1e-9, 1e9, 1e18, 5e18, 1e30])
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+def test_norms_beyond_single_precision_are_fitted(norm, report):
+    """Hessians of long rows leave the range of single precision, for more rows sooner than for fewer."""
+    X, y = table(1500)
+    plan = expost.calibrate(norm=norm, report=report)
+    release, private = perturb(plan, design_of(norm * X, norm=norm), y, noise=SeededNoise(1))
+    assert np.all(np.isfinite(release.coefficients))
+    assert np.all(
+        np.isfinite(ex_post_terms(private, design_of(norm * X, norm=norm), y, plan.loss, member=True).loss)
+    )
+
+
+@pytest.mark.parametrize("sigma_hessian", [1e-3, 1e-9, 1e-15])
+@pytest.mark.parametrize("n", [100, 700])
+def test_precise_statistics_of_many_rows_are_released(sigma_hessian, n):
+    """A Hessian with less noise than plain doubles resolve is taken again, in as many digits as it needs."""
+    X, y = table(n)
+    plan = expost.calibrate(
+        report="leverage", sigma=30.0, l2=3e-8, sigma_hessian=sigma_hessian, rows_at_most=100
+    )
+    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(1))
+    scale = max(sigma_hessian, 1e-9)
+    np.testing.assert_allclose(release.hessian, private.hessian, rtol=1e-4, atol=20 * scale)
+
+
+def test_more_rows_than_a_hessian_is_certified_for_are_refused_before_noise():
+    X, y = table(100)
+    plan = expost.calibrate(report="leverage", rows_at_most=10)
+
+    class NoDraws(SeededNoise):
+        def tilt(self, *_, **__):
+            pytest.fail("noise was drawn")
+
+    with pytest.raises(DomainError, match="at most 8 times `rows_at_most`"):
+        perturb(plan, design_of(X), y, noise=NoDraws(0))
+    perturb(expost.calibrate(rows_at_most=1), design_of(X), y, noise=SeededNoise(0))
+
+
+@pytest.mark.parametrize(
+    "loss", [SmoothedHinge(1e-6), PseudoHuber(1e-9), PseudoHuber(1e9), LogisticLoss()], ids=str
+)
+def test_sharp_and_wide_losses_are_fitted(loss):
+    X, y = table(50)
+    labels = 2 * y - 1 if isinstance(loss, SmoothedHinge) else y
+    plan = expost.calibrate(loss=loss)
+    release, _ = perturb(plan, design_of(X), labels, noise=SeededNoise(1))
+    assert np.all(np.isfinite(release.coefficients))
+
+
+def test_parameters_that_leave_no_room_for_printed_digits_are_refused():
+    with pytest.raises(CalibrationError, match="too small for printed numbers"):
+        expost.calibrate(epsilon=60.0, l2=1e-24)
+    with pytest.raises(CalibrationError, match="leave no room for printed digits"):
+        expost.calibrate(loss="squared", sigma=1e-200, l2=1e200)
+    with pytest.raises(ParameterError, match="`rows_at_most` must be at most 1e15"):
+        expost.calibrate(rows_at_most=10**400)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-8, 1e-3, 50.0, 1e3])
+def test_budgets_of_every_size_are_fitted(epsilon):
+    X, y = table()
+    plan = expost.calibrate(epsilon=epsilon)
+    assert plan.delta_at(epsilon) <= 1e-6
+    release, _ = perturb(plan, design_of(X), y, noise=SeededNoise(0))
+    assert np.all(release.coefficients / plan.grid == np.rint(release.coefficients / plan.grid))
+
+
+def test_the_classical_recipe_is_certified_for_printed_numbers_or_refused():
+    with pytest.raises(CalibrationError, match="does not pay for printed numbers"):
+        expost.calibrate(calibration="kifer2012", split=[0.01, 0.99], report="leverage", rows_at_most=10**13)
+    plan = expost.calibrate(calibration="kifer2012", split=[0.5, 0.5], report="leverage")
+    assert plan.delta_at(1.0) <= 1e-6
+
+
+def test_a_regularizer_too_sharp_for_printed_digits_is_refused():
+    X, y = table()
+    plan = expost.calibrate()
+    with pytest.raises(ParameterError, match="`scale` must be at least"):
+        perturb(plan, design_of(X), y, noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-9))
+    release, private = perturb(
+        plan, design_of(X), y, noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-4)
+    )
+    again = recover(release, design_of(X), y)
+    np.testing.assert_allclose(again.gradient, private.gradient, rtol=0, atol=1e-6)
+
+
+def test_a_regularizer_of_ones_own_is_released_in_real_arithmetic():
+    class Quartic(Regularizer):
+        def value(self, theta):
+            return float(np.sum(theta**4))
+
+        def gradient(self, theta):
+            return 4.0 * theta**3
+
+        def hessian(self, theta):
+            return np.diag(12.0 * theta**2)
+
+        def hessian_product(self, theta, direction):
+            return 12.0 * theta**2 * direction
+
+    X, y = table()
+    release, _ = perturb(expost.calibrate(), design_of(X), y, noise=SeededNoise(0), regularizer=Quartic())
+    assert release.plan.precision is None
+    assert release.plan.output_noise is None
+
+
+def test_the_rows_of_a_certificate_are_those_of_the_design():
+    X, y = table(30)
+    problem = Problem(_Rows(design_of(X), y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
+    (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels in blocks))
+    assert counted == 30
