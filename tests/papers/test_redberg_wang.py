@@ -51,8 +51,8 @@ def otherwise(claims):
     return {claim.name: claim.holds for claim in claims if claim.holds is not True}
 
 
-# Even the quick run of the comparison takes a minute.
-SLOW = {"09_comparison"}
+# Even their quick runs take long.
+SLOW = {"08_adaptive", "09_comparison", "10_errata"}
 QUICK = [
     pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name in SLOW))
     for experiment in EXPERIMENTS

@@ -93,7 +93,11 @@ def too_often(found, level=1e-6):
     return guilty
 
 
-@pytest.mark.parametrize("make", [breast_cancer, synthetic], ids=lambda make: make.__name__)
+# Real data beside the synthetic ones, where people run everything.
+REAL = pytest.param(breast_cancer, marks=pytest.mark.slow, id="breast_cancer")
+
+
+@pytest.mark.parametrize("make", [REAL, pytest.param(synthetic, id="synthetic")])
 @pytest.mark.parametrize("report", KINDS)
 def test_no_bound_fails_more_often_than_it_says(make, report):
     found = misses(make(report), range(FITS))
