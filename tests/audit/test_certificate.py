@@ -99,9 +99,8 @@ def test_no_pair_exceeds_the_certificate(name, setting):
     assert all(audit.error <= 1e-6 * certificate for audit in found)
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "logistic" else pytest.param(name, marks=pytest.mark.slow) for name in LOSSES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSES)
 def test_no_pair_in_two_dimensions_exceeds_the_certificate(name):
     loss, rng = LOSSES[name], np.random.default_rng(7)
     scales = {"sigma": 1.5, "sigma_hessian": 0.6}

@@ -49,8 +49,20 @@ def hostile():
     )
 
 
-@pytest.mark.parametrize("kind", pages.KINDS)
-@pytest.mark.parametrize("loss", pages.LOSSES)
+# Every loss with every kind of report is compared in node; here every loss once, and every kind once.
+IN_A_BROWSER = [
+    pytest.param(
+        loss,
+        kind,
+        marks=[pytest.mark.slow] * (kind != "adaptive" and loss != "logistic"),
+        id=f"{loss}-{kind}",
+    )
+    for loss in pages.LOSSES
+    for kind in pages.KINDS
+]
+
+
+@pytest.mark.parametrize(("loss", "kind"), IN_A_BROWSER)
 def test_figures_agree_with_the_library(open_page, loss, kind):
     publication = pages.published(loss, kind)
     visit = open_page(publication)
