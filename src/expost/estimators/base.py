@@ -15,6 +15,7 @@ from expost.data.encoding import Encoded, encode_rows, with_labels
 from expost.exceptions import PrivateStateError, PublicationError
 from expost.fitting.ex_post import LossTerms, ex_post_terms
 from expost.fitting.fit import fit
+from expost.fitting.mechanism import PrivateFit
 from expost.fitting.prediction import linear_predictor
 from expost.losses import Loss, Regularizer
 from expost.privacy.calibration import calibrate
@@ -119,6 +120,17 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             raise PublicationError(self._publication)
         return self._publication
 
+    @property
+    def ex_post_error_(self) -> float:
+        """The order of the error of :meth:`ex_post_losses`; see :attr:`PrivateFit.loss_error`.
+
+        Privacy
+        -------
+        Private: it grows with the table.
+        """
+        check_is_fitted(self)
+        return self._private_part().loss_error
+
     @overload
     def ex_post_losses(
         self, X: Any, y: Any, *, member: bool = True, return_terms: Literal[False] = False
@@ -148,15 +160,19 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         computed from everyone's records.
         """
         check_is_fitted(self)
-        private = getattr(self, "_private", None)
+        private = self._private_part()
+        records = self._with_labels(self._encode_rows(X), y, self.plan_)
+        terms = ex_post_terms(private, records.design, records.labels, self.plan_.loss, member=member)
+        return terms if return_terms else terms.loss
+
+    def _private_part(self) -> PrivateFit:
+        private: PrivateFit | None = getattr(self, "_private", None)
         if private is None:
             raise PrivateStateError(
                 "exact losses need the private part of the fit, which is dropped when an estimator is "
                 "pickled or copied; call `ex_post_losses` on the fitted object itself, in the same process."
             )
-        records = self._with_labels(self._encode_rows(X), y, self.plan_)
-        terms = ex_post_terms(private, records.design, records.labels, self.plan_.loss, member=member)
-        return terms if return_terms else terms.loss
+        return private
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
