@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.tables import open_table
 from expost.fitting.ex_post import LossTerms, ex_post_terms
-from expost.fitting.mechanism import recover
+from expost.fitting.private_fit import recover
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed

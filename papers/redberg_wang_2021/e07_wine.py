@@ -8,7 +8,7 @@ import expost
 from expost import gaussian
 from expost._common.typing import FloatArray
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import recover
+from expost.fitting.private_fit import recover
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from papers.datasets import kidney, wine

@@ -13,8 +13,9 @@ from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.tables import open_table
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import PrivateFit, perturb
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.losses import Loss

@@ -15,8 +15,9 @@ from scipy import stats
 
 import expost
 from expost.cli.demonstration import bundled_domain, scale_by_bounds
-from expost.fitting.mechanism import perturb, recover
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
+from expost.fitting.private_fit import recover
 
 FITS = 24
 

@@ -9,8 +9,9 @@ from problems import design_of
 import expost
 from expost import LogisticLoss
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import perturb, recover
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.fitting.private_fit import recover
 from expost.privacy.precision import Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales

@@ -9,8 +9,9 @@ import expost
 from expost import LogisticLoss, SmoothedL1, calibrate
 from expost.exceptions import DomainError
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import perturb, plausible, recover
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.fitting.private_fit import plausible, recover
 
 SIGMA, L2 = 1.3, 0.4
 

@@ -9,8 +9,9 @@ from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, Smooth
 from expost.exceptions import CalibrationError, DomainError, ParameterError
 from expost.fitting.certified.problem import Problem
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import _Rows, perturb, recover
+from expost.fitting.mechanism import _Rows, perturb
 from expost.fitting.noise import SeededNoise
+from expost.fitting.private_fit import recover
 
 
 def table(n=60, d=3, seed=0):

@@ -77,7 +77,7 @@ def exact_losses(publication: "Publication", table: Path) -> "tuple[FloatArray, 
     from expost.data.files import read_columns
     from expost.data.records import select_columns
     from expost.fitting.ex_post import ex_post_terms
-    from expost.fitting.mechanism import plausible, recover
+    from expost.fitting.private_fit import plausible, recover
 
     domain, classes = publication.domain, publication.classes
     X, y = select_columns(

@@ -15,8 +15,8 @@ from expost.data.encoding import Encoded, encode_rows, with_labels
 from expost.exceptions import PrivateStateError, PublicationError
 from expost.fitting.ex_post import LossTerms, ex_post_terms
 from expost.fitting.fit import fit
-from expost.fitting.mechanism import PrivateFit
 from expost.fitting.prediction import linear_predictor
+from expost.fitting.private_fit import PrivateFit
 from expost.losses import Loss, Regularizer
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan

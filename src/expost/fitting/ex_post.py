@@ -10,7 +10,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import SolverError
-from expost.fitting.mechanism import PrivateFit
+from expost.fitting.private_fit import PrivateFit
 from expost.losses import Loss
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from expost._common.validation import parameter_error
 from expost.data.encoding import Encoded
-from expost.fitting.mechanism import PrivateFit, perturb
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
+from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
 from expost.losses import Regularizer
 from expost.privacy.plan import Plan

@@ -1,0 +1,110 @@
+"""The private part of a fit: what exact losses are computed from, kept in memory or recovered."""
+
+import math
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from scipy.special import chdtr, chdtrc
+
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.exceptions import DomainError, PrivateStateError
+from expost.fitting.objective import Objective
+from expost.fitting.release import Release
+from expost.privacy.plan import Plan
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrivateFit:
+    """What the curator keeps in memory to compute exact losses: private, and never written anywhere.
+
+    Its repr shows nothing, it cannot be pickled or copied, and an estimator drops it when pickled.
+    """
+
+    coefficients: FloatArray
+    gradient: FloatArray
+    """Gradient of the objective without its noise, at the published coefficients."""
+    hessian: FloatArray
+    """Hessian of the objective there."""
+    sigma: float
+    gradient_norm: float
+    """Norm of the perturbed objective's gradient that the solver reached."""
+    floor: float
+    """The part of that norm that rounding alone may account for."""
+    output_noise: float = 0.0
+    """The scale of the noise between the exact minimiser and the published coefficients."""
+    steepness: float = 1.0
+    """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
+
+    @property
+    def loss_error(self) -> float:
+        r"""The order of the difference between exact losses here and those of the printed numbers' law.
+
+        .. math:: \max\{1, \xi/\sigma\}\sqrt d\,q^2 + 2^{-16}q, \qquad q = s\|H\|/\sigma
+
+        The losses are log ratios of the minimiser's density, taken at the published coefficients. What was
+        published has that density convolved with noise of scale :math:`s`, which changes a loss by a
+        quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
+        """
+        share = self.output_noise * float(np.linalg.norm(self.hessian, 2)) / self.sigma
+        return self.steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
+
+    def __repr__(self) -> str:
+        return "PrivateFit(withheld)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise PrivateStateError("PrivateFit never leaves memory: it cannot be pickled or copied.")
+
+
+def steepness(plan: Plan) -> float:
+    """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
+    steepest = plan.loss.curve.max_slope * plan.radius / plan.sigma
+    return max(1.0, steepest) if math.isfinite(steepest) else 1.0
+
+
+def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
+    r"""The private part of a fit, from the table and the release alone.
+
+    Exact losses are about the published coefficients, so one pass over the table there finds everything that
+    they need, and nothing private is ever written down.
+
+    Whether ``design`` and ``y`` are the table that was fitted cannot be known; :func:`plausible` finds gross
+    mistakes.
+
+    Privacy
+    -------
+    Spends nothing. The result is private.
+    """
+    if len(release.coefficients) != design.dimension:
+        raise DomainError("the table must have the features of the publication.")
+    plan = release.plan
+    objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=release.regularizer)
+    here = objective.evaluate(release.coefficients, hessian=np.float64)
+    assert here.hessian is not None
+    # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
+    return PrivateFit(
+        release.coefficients,
+        here.gradient,
+        here.hessian,
+        plan.sigma,
+        0.0,
+        here.floor,
+        plan.output_noise or 0.0,
+        steepness(plan),
+    )
+
+
+def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
+    r"""Whether the noise that the table implies has a plausible length, at a false-alarm rate of ``level``.
+
+    For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is nearly a chi-square draw with one degree
+    of freedom per coefficient. For another table it is not, and is usually enormous.
+
+    Privacy
+    -------
+    The answer is private: it depends on the table.
+    """
+    length = float(fit.gradient @ fit.gradient) / fit.sigma**2
+    freedom = len(fit.gradient)
+    return bool(2.0 * min(chdtrc(freedom, length), chdtr(freedom, length)) >= level)
