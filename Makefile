@@ -10,7 +10,7 @@ test check-slow: export OPENBLAS_NUM_THREADS := 1
 .PHONY: demo test check-slow paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
-	$(BIN)/expost demo --out demo
+	$(BIN)/expost demo --out demo --force
 
 test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .

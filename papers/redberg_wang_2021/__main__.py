@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from expost._common.files import atomic_write, check_writable
+from expost._common.files import atomic_write, check_output
 from expost.exceptions import ExpostError
 from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
             f"`--only` must begin the name of an experiment; got {options.only}. There are {names}."
         )
     out: Path = options.out
-    check_writable(out / "RESULTS.md")
+    check_output(out / "RESULTS.md", overwrite=True)
     effort = Effort(quick=options.quick)
     if not options.redraw:
         _load_data(chosen)

@@ -83,7 +83,7 @@ def test_a_full_disk_or_ctrl_c_leaves_only_the_old_file(trouble, tmp_path, monke
     target.write_text("the old file")
     fail_to_write(monkeypatch, trouble)
     words = "No space left" if isinstance(trouble, OSError) else "stopped before the end"
-    assert refused(run("demo", "--out", tmp_path), words)
+    assert refused(run("demo", "--out", tmp_path, "--force"), words)
     assert target.read_text() == "the old file"
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [target]
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 import pytest
 
 from expost._common import files
-from expost._common.files import atomic_write, atomic_write_bytes, check_writable
+from expost._common.files import atomic_write, atomic_write_bytes, check_output, same_file
+from expost.exceptions import FileError
 
 
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
@@ -52,9 +53,77 @@ def test_an_interruption_leaves_only_the_old_file(folder):
     assert list(folder.iterdir()) == [path]
 
 
-def test_check_writable_finds_a_folder_in_the_way(folder):
+def test_check_output_finds_a_folder_in_the_way_and_makes_none(folder):
+    check_output(folder / "file.txt")
+    assert not folder.parent.exists()
     folder.mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
-        check_writable(folder)
-    check_writable(folder / "file.txt")
-    assert not list(folder.iterdir())
+        check_output(folder)
+    (folder / "file.txt").touch()
+    for below in (folder / "file.txt" / "more.txt", folder / ("x" * 300)):
+        with pytest.raises(OSError, match=r"Not a directory|too long"):
+            check_output(below)
+    assert [path.name for path in folder.iterdir()] == ["file.txt"]
+
+
+def test_a_failure_removes_the_folders_made_for_the_file(folder):
+    with suppress(KeyboardInterrupt), atomic_write(folder / "file.txt") as file:
+        file.write("some")
+        raise KeyboardInterrupt
+    assert not folder.parent.exists()
+    with pytest.raises(OSError, match="too long"), atomic_write(folder / ("x" * 300) / "file.txt"):
+        pass
+    assert not folder.parent.exists()
+
+
+def test_a_name_that_was_taken_meanwhile_is_left_alone_and_nothing_is_lost(folder):
+    path = folder / "file.txt"
+    for number in (2, 3):
+        writing = atomic_write(path, overwrite=False)
+        writing.__enter__().write(f"mine {number}")
+        path.write_text("theirs")
+        with pytest.raises(FileError, match=rf"complete, in .*file-{number}\.txt"):
+            writing.__exit__(None, None, None)
+        assert path.read_text() == "theirs"
+        assert (folder / f"file-{number}.txt").read_text() == f"mine {number}"
+        path.unlink()
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_without_links_a_name_is_still_taken_only_once(folder, monkeypatch):
+    monkeypatch.setattr(files, "_nameless", lambda folder, mode: None)
+
+    def no_links(*_, **__):
+        raise PermissionError("this file system has no links")
+
+    monkeypatch.setattr(os, "link", no_links)
+    path = folder / "file.txt"
+    with atomic_write(path, overwrite=False) as file:
+        file.write("first")
+    with pytest.raises(FileError, match="exists"), atomic_write(path, overwrite=False):
+        pass
+    assert path.read_text() == "first"
+    assert list(folder.iterdir()) == [path]
+
+
+def test_room_is_reserved_and_given_back(folder):
+    with atomic_write_bytes(folder / "file", room=1 << 20) as file:
+        assert os.fstat(file.fileno()).st_size >= (1 << 20) * hasattr(os, "posix_fallocate")
+        file.write(b"short")
+    assert (folder / "file").read_bytes() == b"short"
+
+
+def test_one_file_is_one_file_however_it_is_spelt(tmp_path):
+    (tmp_path / "sub").mkdir()
+    one = tmp_path / "one.txt"
+    assert same_file(one, tmp_path / "sub" / ".." / "one.txt")
+    assert same_file(one, tmp_path / "ONE.txt")  # neither exists: some file systems make no difference
+    assert not same_file(one, tmp_path / "two.txt")
+    one.touch()
+    (tmp_path / "hard").hardlink_to(one)
+    (tmp_path / "soft").symlink_to(one)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    for other in ("hard", "soft", "folder/one.txt", "sub/../one.txt"):
+        assert same_file(one, tmp_path / other)
+    (tmp_path / "two.txt").write_text("")
+    assert not same_file(one, tmp_path / "two.txt")

@@ -1,28 +1,30 @@
-"""Atomic writing of files."""
+"""Files appear whole or not at all, and never in the place of something else."""
 
 import errno
 import io
 import os
 import secrets
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TextIO
+
+from expost.exceptions import FileError
 
 # Create a file that does not exist yet. The last flag exists on Windows only.
 _NEW = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
-def atomic_write(path: Path, *, private: bool = False) -> Iterator[TextIO]:
-    """Open a text file that appears at ``path`` only once it is complete.
-
-    If writing is interrupted, by a full disk or Ctrl-C, the old file stays as it was and no part of the new
-    one is left. On systems that have files without a name, this holds even if the process is killed.
-    Only its owner can read a private file.
-    """
-    with atomic_write_bytes(path, private=private) as raw:
+def atomic_write(
+    path: Path, *, private: bool = False, overwrite: bool = True, room: int = 0
+) -> Iterator[TextIO]:
+    """Open a text file that appears at ``path`` only once it is complete; see :func:`atomic_write_bytes`."""
+    with atomic_write_bytes(path, private=private, overwrite=overwrite, room=room) as raw:
         file = io.TextIOWrapper(raw, encoding="utf-8", newline="")
         yield file
         file.flush()
@@ -30,33 +32,133 @@ def atomic_write(path: Path, *, private: bool = False) -> Iterator[TextIO]:
 
 
 @contextmanager
-def atomic_write_bytes(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Open a file of bytes that appears at ``path`` only once it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    name = path.parent / f".expost-{secrets.token_hex(8)}"
-    mode = 0o600 if private else 0o666
-    nameless = _nameless(path.parent, mode)
-    handle = os.open(name, _NEW, mode) if nameless is None else nameless
+def atomic_write_bytes(
+    path: Path, *, private: bool = False, overwrite: bool = True, room: int = 0
+) -> Iterator[BinaryIO]:
+    """Open a file of bytes that appears at ``path`` only once it is complete.
+
+    If writing is interrupted, by a full disk or Ctrl-C, the old file stays as it was and no part of the new
+    one is left, nor a folder made for it. On systems that have files without a name, this holds even if the
+    process is killed.
+
+    Parameters
+    ----------
+    private
+        Whether only the file's owner may read it.
+    overwrite
+        Whether an existing file is replaced. If not, and another process takes the name meanwhile, the
+        content goes to a free name beside it, and the error says which.
+    room
+        How many bytes to reserve on the disk at once, so that a full disk is noticed before any work is done.
+    """
+    check_regular(path, overwrite=overwrite)
+    target = Path(os.path.realpath(path))
+    made: list[Path] = []
+    name = target.parent / f".expost-{secrets.token_hex(8)}"
     try:
+        made.extend(_make_folders(target.parent))
+        mode = 0o600 if private else 0o666
+        nameless = _nameless(target.parent, mode)
+        handle = os.open(name, _NEW, mode) if nameless is None else nameless
         with os.fdopen(handle, "wb") as file:
+            if room and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(handle, 0, room)
             yield file
             file.flush()
-            os.fsync(file.fileno())
-            if nameless is not None:
+            file.truncate(file.tell())
+            os.fsync(handle)
+            if nameless is not None and overwrite:
                 _give_name(handle, name)
-        os.replace(name, path)
+            elif nameless is not None:
+                _give_free_name(partial(_give_name, handle), path, target)
+        if overwrite:
+            os.replace(name, target)
+        elif nameless is None:
+            _give_free_name(partial(_move, name), path, target)
     except BaseException:
         name.unlink(missing_ok=True)
+        _remove(made)
         raise
 
 
-def check_writable(path: Path) -> None:
-    """Raise OSError if ``path`` cannot be written; call this before a budget is spent on the content."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    with tempfile.TemporaryFile(dir=path.parent):
+def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:
+    """Raise an error unless a file may be written at ``path``; call this before a budget is spent on it.
+
+    Nothing is made on the way: no file and no folder.
+
+    Raises
+    ------
+    FileError, OSError
+        If ``path`` is one of the ``inputs``, however it is spelt, or not a regular file, or exists and may
+        not be overwritten, or if its folder cannot be written to.
+    """
+    for other in inputs:
+        if same_file(path, other):
+            raise FileError(f"{path} is an input of this command, which never writes over it. Name another.")
+    check_regular(path, overwrite=overwrite)
+    folder = Path(os.path.realpath(path)).parent
+    while not _exists(folder):
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder):
         pass
+
+
+def check_regular(path: Path, *, overwrite: bool) -> None:
+    """Raise an error if ``path`` is a folder, a device, a pipe or a broken link, or exists already."""
+    if not _exists(path):
+        if os.path.islink(path):
+            raise FileError(f"{path} is a link to nothing. Name another file, or delete the link.")
+        return
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise FileError(f"{path} is a device or a pipe, not a file. Name a file.")
+    if not overwrite:
+        raise FileError(
+            f"{path} exists. Name another file; `--force` (in Python `overwrite=True`) replaces it."
+        )
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, through links, ``..`` or another spelling.
+
+    Names that do not exist yet are compared without regard to case: some file systems make no difference.
+    """
+    with suppress(OSError):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one).casefold() == os.path.realpath(other).casefold()
+
+
+def _exists(path: Path) -> bool:
+    """Whether something is there; unlike ``Path.exists``, raise OSError for a name that cannot be."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it; return the new ones, the innermost first."""
+    missing = []
+    while not _exists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    for place, new in enumerate(reversed(missing)):
+        try:
+            new.mkdir(exist_ok=True)
+        except OSError:
+            _remove(missing[len(missing) - place :])
+            raise
+    return missing
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    """Remove folders, the innermost first, unless somebody uses them by now."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
@@ -74,3 +176,34 @@ def _give_name(handle: int, name: Path) -> None:
         os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=folder, follow_symlinks=True)
     finally:
         os.close(folder)
+
+
+def _give_free_name(give: Callable[[Path], None], path: Path, target: Path) -> None:
+    """Let a complete file appear at ``target``, or beside it where another process was faster."""
+    with suppress(FileExistsError):
+        give(target)
+        return
+    for number in count(2):
+        beside = target.with_stem(f"{target.stem}-{number}")
+        with suppress(FileExistsError):
+            give(beside)
+            break
+    raise FileError(
+        f"{path} was written by another process meanwhile. What this one made is complete, in {beside}."
+    )
+
+
+def _move(name: Path, target: Path) -> None:
+    """Rename a file; raise FileExistsError if the new name is taken."""
+    if os.name == "nt":
+        os.rename(name, target)
+        return
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: take the name first
+        os.close(os.open(target, _NEW))
+        os.replace(name, target)
+    else:
+        name.unlink()

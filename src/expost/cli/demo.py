@@ -4,71 +4,80 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from expost.cli.base import console, error_console, report_errors, say
+from expost.cli.base import console, error_console, legible, report_errors, say
+from expost.cli.options import Delta, Epsilon, Force
 
 if TYPE_CHECKING:
     from expost.cli.demonstration import Demonstration
 
-CONFIDENCE = 0.95
+# What the demonstration writes, figures last.
+_PUBLIC = ("report.html", "publication.json", "domain.toml")
+_PRIVATE = ("table.csv", "losses.csv", "losses.png", "intervals.png")
 
 
 @report_errors
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
-    epsilon: Annotated[float, typer.Option(help="Budget: the guarantee's epsilon.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Budget: the guarantee's delta.")] = 1e-6,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    force: Force = False,
 ) -> None:
     """Fit a private model on bundled data, publish it, and show what it cost each person.
 
     Example: expost demo --out demo
     """
+    from expost._common.files import check_output
     from expost.cli.demonstration import demonstrate
     from expost.cli.display import show_losses
 
+    for path in (*(out / name for name in _PUBLIC), *(out / "private" / name for name in _PRIVATE)):
+        check_output(path, overwrite=force)
     with error_console.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
         shown = demonstrate(epsilon=epsilon, delta=delta)
     console.print(shown.model.plan_)
     console.print()
-    written = _publish(out, shown)
+    written = _publish(out, shown, overwrite=force)
     console.print(show_losses(shown.losses, shown.model.plan_.epsilon))
     console.print()
-    written.update(_keep(out / "private", shown))
+    written.update(_keep(out / "private", shown, overwrite=force))
     console.print("[bold]What to open[/bold]")
     width = max(len(str(path)) for path in written)
     for path, words in written.items():
-        say(f"  {escape(str(path).ljust(width))}  {words}")
+        say(f"  {legible(path).ljust(width)}  {words}")
 
 
-def _publish(out: Path, shown: "Demonstration") -> dict[Path, str]:
+def _publish(out: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path, str]:
     """Write the public files and return a description of each."""
     from expost._common.files import atomic_write
     from expost.cli.demonstration import domain_file
     from expost.cli.page import write_page
 
-    with atomic_write(out / "domain.toml") as file:
+    page, publication, domain = (out / name for name in _PUBLIC)
+    with atomic_write(domain, overwrite=overwrite) as file:
         file.write(domain_file())
-    shown.model.publication_.save(out / "publication.json")
-    write_page(out / "report.html", [shown.model.publication_])
+    shown.model.publication_.save(publication, overwrite=overwrite)
+    write_page(page, [shown.model.publication_], overwrite=overwrite)
     return {
-        out / "report.html": "the page for every person: open it in a browser (public)",
-        out / "publication.json": "the model, its promise and its report (public)",
-        out / "domain.toml": "what was declared before the fit (public)",
+        page: "the page for every person: open it in a browser (public)",
+        publication: "the model, its promise and its report (public)",
+        domain: "what was declared before the fit (public)",
     }
 
 
-def _keep(folder: Path, shown: "Demonstration") -> dict[Path, str]:
+def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path, str]:
     """Write the curator's files and return a description of each."""
     from expost.cli import figures
     from expost.cli.demonstration import write_table
     from expost.cli.private_files import write_losses
+    from expost.reports.base import CONFIDENCE
 
-    write_table(folder / "table.csv", shown)
-    write_losses(folder / "losses.csv", shown.losses.tolist())
+    table, losses, histogram, intervals = (folder / name for name in _PRIVATE)
+    write_table(table, shown, overwrite=overwrite)
+    write_losses(losses, shown.losses.tolist(), overwrite=overwrite)
     written = {
-        folder / "table.csv": "the table, to try the other commands on (private)",
-        folder / "losses.csv": "the exact loss of every person (PRIVATE)",
+        table: "the table, to try the other commands on (private)",
+        losses: "the exact loss of every person (PRIVATE)",
     }
     if not figures.available():
         say(
@@ -80,17 +89,15 @@ def _keep(folder: Path, shown: "Demonstration") -> dict[Path, str]:
             shown.table, shown.labels, confidence=CONFIDENCE, member=True
         )
         worst = shown.model.plan_.epsilon
-        figures.draw_losses(
-            folder / "losses.png", shown.losses, worst, title="PRIVATE: what the model cost each person"
-        )
+        figures.draw_losses(histogram, shown.losses, worst, title="PRIVATE: what the model cost each person")
         figures.draw_intervals(
-            folder / "intervals.png",
+            intervals,
             shown.losses,
             bounds,
             worst,
             CONFIDENCE,
             title="PRIVATE: what each person lost, and what she can know",
         )
-    written[folder / "losses.png"] = "the losses against the worst case (PRIVATE)"
-    written[folder / "intervals.png"] = "the losses against the published intervals (PRIVATE)"
+    written[histogram] = "the losses against the worst case (PRIVATE)"
+    written[intervals] = "the losses against the published intervals (PRIVATE)"
     return written

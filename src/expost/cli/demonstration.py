@@ -94,9 +94,9 @@ def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
     return Demonstration(model, table, labels, model.ex_post_losses(table, labels))
 
 
-def write_table(path: Path, shown: Demonstration) -> None:
+def write_table(path: Path, shown: Demonstration, *, overwrite: bool) -> None:
     """Write the table as the CSV file that the other commands read."""
-    with atomic_write(path, private=True) as file:
+    with atomic_write(path, private=True, overwrite=overwrite) as file:
         writer = csv.writer(file)
         writer.writerow([*shown.table, _LABEL])
         writer.writerows(

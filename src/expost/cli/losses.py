@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from expost.cli.base import console, error_console, print_json, report_errors, say, warn
-from expost.cli.options import AsJson
+from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
+from expost.cli.options import AsJson, Force
 
 if TYPE_CHECKING:
     from expost._common.typing import FloatArray
@@ -27,6 +26,7 @@ def losses(
             "--output", "-o", help="Write the losses (.csv or .parquet); the name must have 'private' in it."
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
@@ -42,7 +42,7 @@ def losses(
     from expost.publication import Publication
 
     if output is not None:
-        check_private(output)
+        check_private(output, inputs=(publication, table), overwrite=force)
     read = Publication.load(publication)
     with error_console.status("Computing everyone's exact loss"):
         exact, likely = exact_losses(read, table)
@@ -52,7 +52,7 @@ def losses(
             "publication (or not in its units), and the figures mean nothing."
         )
     if output is not None:
-        write_losses(output, exact.tolist())
+        write_losses(output, exact.tolist(), overwrite=force)
     if as_json:
         print_json(
             {
@@ -67,7 +67,7 @@ def losses(
         return
     console.print(show_losses(exact, read.release.plan.epsilon))
     if output is not None:
-        say(f"\nPrivate: {escape(str(output))}")
+        say(f"\nPrivate: {legible(output)}")
     say("These figures come from everyone's records. Never publish them.")
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from expost.cli.base import error_console, report_errors, say
+from expost.cli.base import error_console, legible, report_errors, say
+from expost.cli.options import Force
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -18,6 +18,7 @@ def page(
         list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    force: Force = False,
 ) -> None:
     """Make a page, one file that works offline, on which anyone can type her record and read her figures.
 
@@ -25,19 +26,21 @@ def page(
 
     Example: expost page publication.json -o report.html
     """
+    from expost._common.files import check_output
     from expost.publication import Publication
 
+    check_output(output, inputs=publications, overwrite=force)
     read = [Publication.load(path) for path in publications]
     with error_console.status("Making the page"):
-        write_page(output, read)
-    say(f"Open in a browser: {escape(str(output))}")
+        write_page(output, read, overwrite=force)
+    say(f"Open in a browser: {legible(output)}")
 
 
-def write_page(path: Path, publications: "list[Publication]") -> None:
+def write_page(path: Path, publications: "list[Publication]", *, overwrite: bool) -> None:
     """Write the page of these publications atomically; public."""
     from expost._common.files import atomic_write
     from expost.page import render
 
     text = render(publications)
-    with atomic_write(path) as file:
+    with atomic_write(path, overwrite=overwrite) as file:
         file.write(text)
