@@ -211,10 +211,10 @@ def test_a_damaged_file_is_refused_or_read_as_an_equal(damage, cases, seed, work
     ("start", "unit", "count", "words"),
     [
         ("", "[", 33, "nested deeper than 32 levels"),
-        ("[", "[],", 20_000, "or 10000 lists and objects"),
+        ("[", "[],", 60_000, "or 30000 lists and objects"),
         ("[", "0,", 4_000_001, "more than 4000000 values"),
-        ("{", '"k":0,', 50_001, "50000 keys"),
-        ("{", " ", strict_json.MAX_BYTES, "longer than 64 MiB"),
+        ("{", '"k":0,', 200_001, "200000 keys"),
+        ("{", " ", strict_json.MAX_BYTES, "longer than 128 MiB"),
     ],
     ids=["depth", "lists", "values", "keys", "length"],
 )

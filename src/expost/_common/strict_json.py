@@ -9,12 +9,13 @@ from typing import Any
 
 from expost.exceptions import PublicationError
 
-MAX_BYTES = 64 * 2**20
-# Limits on what a hostile file can make the reader build. Every publication stays below them.
+MAX_BYTES = 128 * 2**20
+# Limits on what a hostile file can make the reader build. They leave room for a domain of 25,000
+# features and for a Hessian of 2,800 columns; a fit that needs more is refused before it draws noise.
 _MAX_DEPTH = 32
-_MAX_CONTAINERS = 10_000
+_MAX_CONTAINERS = 30_000
 _MAX_VALUES = 4_000_000
-_MAX_KEYS = 50_000
+_MAX_KEYS = 200_000
 _MAX_NUMBER = 40
 
 INTACT = "ask whoever published it for an intact copy"
@@ -75,6 +76,20 @@ def read_object(text: str | bytes) -> dict[str, Any]:
     return document
 
 
+def check_readable(text: str) -> None:
+    """Raise PublicationError if :func:`read_object` would find a text too large."""
+    check_size(len(text.encode()))
+    _check_structure(text)
+
+
+def check_size(size: int, values: int = 0) -> None:
+    """Raise PublicationError if a file has too many bytes, or a list in it too many values."""
+    if size > MAX_BYTES:
+        raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
+    if values > _MAX_VALUES:
+        raise publication_error(f"it has more than {_MAX_VALUES} values")
+
+
 def canonical(document: Mapping[str, Any]) -> bytes:
     """The form of a document that is hashed: sorted keys, no spaces, ASCII, numbers by ``repr``.
 
@@ -122,8 +137,7 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
 
 
 def _decode(text: str | bytes) -> str:
-    if len(text) > MAX_BYTES:
-        raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
+    check_size(len(text))
     if isinstance(text, bytes):
         try:
             decoded = text.decode("utf-8")

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-from expost.cli.base import error_console, output_console, print_json, report_errors, say
+from expost.cli.base import error_console, legible, output_console, print_json, report_errors, say
 from expost.cli.options import (
     L2,
     ROWS_AT_MOST,
@@ -15,6 +14,7 @@ from expost.cli.options import (
     Delta,
     DomainFile,
     Epsilon,
+    Force,
     LossOption,
     Report,
     ReportOption,
@@ -54,9 +54,7 @@ def fit(
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a publication that a budget was spent on.")
-    ] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a private model to a table and write the publication: the one file that is made public.
@@ -66,10 +64,12 @@ def fit(
 
     Example: expost fit domain.toml table.csv -o publication.json --losses private-losses.csv
     """
+    from expost._common.files import atomic_write
     from expost.cli.private_files import write_losses
     from expost.fitting.ex_post import ex_post_terms
     from expost.fitting.fit import fit as fit_model
     from expost.publication import Publication
+    from expost.publication.rehearsal import rehearse
 
     declared = read_domain(domain)
     plan = make_plan(
@@ -82,7 +82,9 @@ def fit(
         loss=loss,
         rows_at_most=rows_at_most,
     )
-    _check_places(output, losses, force=force)
+    _check_places(output, losses, inputs=(domain, table), overwrite=force)
+    names = declared.column_names
+    size = rehearse(plan, len(names), classes=declared.classes, feature_names=names, domain=declared)
     out = output_console(as_json)
     _announce(out, plan, output, losses)
     with error_console.status("Reading the table and checking it against the domain"):
@@ -93,22 +95,21 @@ def fit(
         error_console.print("Nothing was spent or written.")
         raise typer.Exit(1)
     else:
-        with error_console.status("Drawing the noise and fitting"):
-            release, private = fit_model(plan, records)
-        with error_console.status("Verifying and writing the publication"):
-            publication = Publication.from_release(
-                release,
-                classes=declared.classes,
-                feature_names=declared.column_names,
-                domain=declared,
-            )
-            publication.save(output)
-        say(f"\nPublished: {escape(str(output))}", to=out)
+        # The file is open before the noise is drawn, so that nothing is spent where it cannot be written.
+        with atomic_write(output, overwrite=force, room=size) as file:
+            with error_console.status("Drawing the noise and fitting"):
+                release, private = fit_model(plan, records)
+            with error_console.status("Verifying and writing the publication"):
+                publication = Publication.from_release(
+                    release, classes=declared.classes, feature_names=names, domain=declared
+                )
+                file.write(publication.to_json())
+        say(f"\nPublished: {legible(output)}", to=out)
         if losses is not None:
             with error_console.status("Computing everyone's exact loss"):
                 terms = ex_post_terms(private, records.design, records.labels, plan.loss, member=True)
-                write_losses(losses, terms.loss.tolist())
-            say(f"Private:   {escape(str(losses))}", to=out)
+                write_losses(losses, terms.loss.tolist(), overwrite=force)
+            say(f"Private:   {legible(losses)}", to=out)
     if as_json:
         print_json(
             {
@@ -121,29 +122,25 @@ def fit(
         )
 
 
-def _check_places(output: Path, losses: Path | None, *, force: bool) -> None:
+def _check_places(output: Path, losses: Path | None, *, inputs: tuple[Path, ...], overwrite: bool) -> None:
     """Check that the results can be written, before a budget is spent on them."""
-    from expost._common.files import check_writable
+    from expost._common.files import check_output, same_file
     from expost.cli.private_files import check_private
     from expost.exceptions import FileError
 
-    if output.is_file() and not force:
-        raise FileError(
-            f"{output} exists and a budget was spent on it. Name another file with `-o`, or give `--force`."
-        )
-    check_writable(output)
+    if losses is not None and same_file(losses, output):
+        raise FileError("`--losses` must be another file than the publication: one is private.")
+    check_output(output, inputs=inputs, overwrite=overwrite)
     if losses is not None:
-        check_private(losses)
-        if losses.absolute() == output.absolute():
-            raise FileError("`--losses` must be another file than the publication: one is private.")
+        check_private(losses, inputs=inputs, overwrite=overwrite)
 
 
 def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> None:
     out.print(plan)
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
-    written += f"\nWill write   {escape(str(output))}  (public)"
+    written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:
-        written += f"\n             {escape(str(losses))}  (PRIVATE: never publish)"
+        written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
     say(written, to=out)
 
 

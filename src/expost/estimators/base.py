@@ -18,9 +18,11 @@ from expost.fitting.fit import fit
 from expost.fitting.prediction import linear_predictor
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import Loss, Regularizer
+from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
 from expost.publication import Publication
+from expost.publication.rehearsal import rehearse
 
 
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -84,6 +86,15 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             validate_data(self, X, reset=True, skip_check_array=True)
         else:
             self.n_features_in_ = len(self.domain.column_names)
+        if can_be_published(plan.loss, self.regularizer):
+            rehearse(
+                plan,
+                self.n_features_in_,
+                classes=getattr(self, "classes_", None),
+                feature_names=self._column_names(),
+                domain=self.domain,
+                regularizer=self.regularizer,
+            )
         release, private = fit(plan, records, regularizer=self.regularizer, random_state=self.random_state)
         intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
         self._set_coefficients(release.coefficients[: self.n_features_in_], intercept)

@@ -34,6 +34,12 @@ def has_certified_slopes(loss: Loss) -> bool:
     return type(loss) in LOSSES.values()
 
 
+def can_be_published(loss: Loss, regularizer: Regularizer | None) -> bool:
+    """Whether a publication can name this loss and this regulariser, by formulas that a reader knows."""
+    known = type(loss) in LOSSES.values()
+    return known and (regularizer is None or type(regularizer) in REGULARIZERS.values())
+
+
 def describe(thing: Loss | Regularizer) -> dict[str, Any]:
     """The name and the parameters of a loss or a regulariser that the library knows.
 

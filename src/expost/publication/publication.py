@@ -13,7 +13,16 @@ from pydantic import Field, ValidationError, model_validator
 
 from expost._common.files import atomic_write
 from expost._common.models import FrozenModel
-from expost._common.strict_json import INTACT, MAX_BYTES, digest, indented, publication_error, read_object
+from expost._common.strict_json import (
+    INTACT,
+    MAX_BYTES,
+    check_readable,
+    check_size,
+    digest,
+    indented,
+    publication_error,
+    read_object,
+)
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records, encode_rows
@@ -133,7 +142,9 @@ class Publication(FrozenModel):
                 "`classes` must be two texts, finite numbers or booleans to be published; recode the labels."
             ) from None
         try:
-            return cls._examined(fields | {"sha256": fingerprint})
+            publication = cls._examined(fields | {"sha256": fingerprint})
+            check_readable(publication.to_json())
+            return publication
         except PublicationError as error:
             reason = str(error).replace("use this publication", "publish this release")
             raise PublicationError(reason.replace(INTACT, "declare it otherwise before fitting")) from None
@@ -157,19 +168,19 @@ class Publication(FrozenModel):
         """The file's text: indented JSON that ends in a newline, numbers by ``repr``, bit for bit."""
         return indented(self._document()) + "\n"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file whole or not at all."""
-        with atomic_write(Path(path)) as file:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the file whole or not at all; with ``overwrite=False``, only under a name that is free."""
+        with atomic_write(Path(path), overwrite=overwrite) as file:
             file.write(self.to_json())
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the page on which a person reads what this cost her, whole or not at all.
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the page on which a person reads what this cost her, as :meth:`save` writes the file.
 
         Privacy
         -------
         Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
         """
-        with atomic_write(Path(path)) as file:
+        with atomic_write(Path(path), overwrite=overwrite) as file:
             file.write(render([self]))
 
     @classmethod
@@ -191,12 +202,11 @@ class Publication(FrozenModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a publication from a file of at most 64 MiB; see :meth:`from_json`."""
+        """Read a publication from a file of at most 128 MiB; see :meth:`from_json`."""
         information = os.stat(path)
         if not stat.S_ISREG(information.st_mode):
             raise publication_error("it must be a regular file", "name the file itself")
-        if information.st_size > MAX_BYTES:
-            raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
+        check_size(information.st_size)
         with open(path, "rb") as file:
             return cls.from_json(file.read(MAX_BYTES + 1))
 

@@ -1,0 +1,70 @@
+"""Rehearse a publication before its noise is drawn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from expost._common.strict_json import check_size
+from expost.data.domain import Domain
+from expost.fitting.release import Release
+from expost.losses import Regularizer
+from expost.privacy.plan import Plan
+from expost.privacy.precision import statistic_grid
+from expost.publication.publication import Publication
+
+# A number is written in at most 24 characters, "-1.2345678901234567e-308", and every one is at least "0.0".
+_LONGEST_NUMBER, _SHORTEST_NUMBER = 24, 3
+
+
+def rehearse(
+    plan: Plan,
+    n_features: int,
+    *,
+    classes: Sequence[Any] | None,
+    feature_names: Sequence[str] | None,
+    domain: Domain | None,
+    regularizer: Regularizer | None = None,
+) -> int:
+    """Check that what a fit will publish can be read, and return how many bytes it can take.
+
+    The publication is made from the plan and the declarations, with zeros for what the fit will find, and
+    goes through every check that a reader makes.
+
+    Raises
+    ------
+    PublicationError
+        If a reader would refuse it: names or classes that cannot be written, or more numbers than a file
+        may have.
+
+    Privacy
+    -------
+    Public in, public out. Call it before any noise is drawn: a budget must not be spent on a file that
+    nobody can read.
+    """
+    dimension = n_features + plan.fit_intercept
+    numbers = dimension + plan.scales.entries(dimension)
+    check_size(numbers * (_LONGEST_NUMBER + 2), numbers)
+    publication = Publication.from_release(
+        _dry(plan, dimension, regularizer), classes=classes, feature_names=feature_names, domain=domain
+    )
+    size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
+    check_size(size)
+    return size
+
+
+def _dry(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release:
+    """A release of a table without rows and without noise, on its grids."""
+    least = {}
+    for statistic, scale in plan.scales.released:
+        grid = statistic_grid(scale)
+        least[statistic.name] = round(plan.l2 / grid) * grid
+    return Release(
+        plan=plan,
+        coefficients=np.zeros(dimension),
+        regularizer=regularizer,
+        gradient=np.zeros(dimension) if "gradient" in least else None,
+        hessian=least["hessian"] * np.eye(dimension) if "hessian" in least else None,
+        eigenvalue=least.get("eigenvalue"),
+        insecure=False,
+    )
