@@ -1,5 +1,18 @@
-"""``python -m expost`` is the command line."""
+"""The command line: ``expost``, or ``python -m expost``."""
 
-from expost.cli import app
+from expost._common.interrupts import ignore_interrupts, stop_quietly
 
-app(prog_name="expost")
+
+def main() -> None:
+    """Run the command line."""
+    stop_quietly()
+    from expost.cli import app  # takes a moment, in which Ctrl-C may come
+
+    try:
+        app(prog_name="expost")
+    finally:
+        ignore_interrupts()
+
+
+if __name__ == "__main__":
+    main()

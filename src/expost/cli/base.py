@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from expost.exceptions import ExpostError
+from expost._common.interrupts import STOPPED, catch_interrupts
+from expost.exceptions import ExpostError, printable
 
 # Commands import what they compute with when they run: `expost --help` should not load SciPy.
 app = typer.Typer(
@@ -34,6 +35,7 @@ def report_errors(command: Command) -> Command:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
+            catch_interrupts()
             command(*args, **kwargs)
         except ExpostError as error:
             sentence = str(error)
@@ -41,11 +43,11 @@ def report_errors(command: Command) -> Command:
             sentence = _about_file(error)
         except MemoryError:
             sentence = "there is not enough memory for this table; no partial file was left behind."
-        except KeyboardInterrupt:
-            sentence = "stopped before the end; no partial file was left behind."
+        except (KeyboardInterrupt, typer.Abort):
+            sentence = STOPPED
         else:
             return
-        say(f"[bold red]expost:[/bold red] {escape(sentence)}", to=error_console)
+        say(f"[bold red]expost:[/bold red] {legible(sentence)}", to=error_console)
         raise typer.Exit(1)
 
     return cast(Command, run)
@@ -60,14 +62,19 @@ def _about_file(error: OSError) -> str:
     return f"cannot use{where}: {error.strerror or error}. Choose another place, or free some space there."
 
 
+def legible(text: object) -> str:
+    """A text from outside, such as a path or a name in a file, as the terminal may show it."""
+    return escape(printable(str(text)))
+
+
 def say(text: str, *, to: Console = console) -> None:
     """Print a line without breaking it at the terminal's width and without colouring numbers."""
-    to.print(text, highlight=False, soft_wrap=True)
+    to.print(text, highlight=False, soft_wrap=True, emoji=False)
 
 
 def warn(sentence: str) -> None:
     """Print a warning on standard error; the command continues."""
-    say(f"[bold yellow]expost, warning:[/bold yellow] {escape(sentence)}", to=error_console)
+    say(f"[bold yellow]expost, warning:[/bold yellow] {legible(sentence)}", to=error_console)
 
 
 def output_console(as_json: bool) -> Console:
@@ -77,7 +84,7 @@ def output_console(as_json: bool) -> Console:
 
 def print_json(content: Any) -> None:
     """Print one JSON document on standard output, with null for numbers that are not finite."""
-    typer.echo(json.dumps(_finite(content), allow_nan=False, ensure_ascii=False, indent=2))
+    typer.echo(json.dumps(_finite(content), allow_nan=False, indent=2))
 
 
 def _finite(value: Any) -> Any:
