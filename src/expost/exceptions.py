@@ -8,10 +8,28 @@ explained in ``docs/messages.md`` under the heading that is its ``slug``.
 from typing import ClassVar
 
 
+def printable(text: str) -> str:
+    r"""Escape what a terminal would obey or hide: control characters, line ends, changes of direction.
+
+    Names in a file are chosen by whoever wrote it.
+
+    Examples
+    --------
+    >>> printable("age\x1b[2J, Größe")
+    'age\\x1b[2J, Größe'
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 class ExpostError(Exception):
     """Base of every error that this library raises on purpose."""
 
     slug: ClassVar[str] = "error"
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ParameterError(ExpostError, ValueError):

@@ -1,5 +1,6 @@
 """``expost bounds``: what one or several publications cost each record."""
 
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, error_console, print_json, report_errors, say, warn
-from expost.cli.options import AsJson
+from expost.cli.options import AsJson, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -33,7 +34,9 @@ def bounds(
     records: Annotated[
         Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")
     ],
-    confidence: Annotated[float, typer.Option(help="How sure the bounds should be.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(parser=number, metavar="<number>", help="How sure the bounds should be.")
+    ] = 0.95,
     member: Annotated[
         Member, typer.Option(help="Whether the records were in the table that was fitted.")
     ] = Member.UNKNOWN,
@@ -112,10 +115,9 @@ def _scope(simultaneous: str | None) -> int | str | None:
         return simultaneous
     from expost._common.validation import parameter_error
 
-    try:
-        return int(simultaneous)
-    except ValueError:
-        raise parameter_error("simultaneous", "a number of records or 'all'", simultaneous) from None
+    with suppress(ValueError):
+        return whole_number(simultaneous)
+    raise parameter_error("simultaneous", "a number of records or 'all'", simultaneous)
 
 
 def _promise(publication: "Publication") -> float:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from rich.bar import Bar
 from rich.console import Group
-from rich.markup import escape
 from rich.table import Table
 
 from expost._common.typing import FloatArray
+from expost.cli.base import legible
 from expost.reports import Bounds
 
 # The most exposed people, as shares of everyone in the table.
@@ -74,7 +74,7 @@ def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArra
     for record in range(min(len(total), MOST_RECORDS)):
         for path, bounds in zip(paths, every, strict=True):
             figures = (bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
-            where = [escape(str(path))] if several else []
+            where = [legible(path)] if several else []
             table.add_row(str(record + 1), *where, *(f"{figure[record]:.4f}" for figure in figures))
         if several:
             table.add_row(

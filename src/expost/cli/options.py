@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from expost._common.validation import numeral
+
 if TYPE_CHECKING:
     from expost.data.domain import Domain
     from expost.privacy.plan import Plan
@@ -32,11 +34,31 @@ class Report(StrEnum):
     ADAPTIVE = "adaptive"
 
 
+def number(text: str) -> float:
+    """Read a number from the command line by the rule for all numbers."""
+    return numeral(str(text))
+
+
+def whole_number(text: str) -> int:
+    """Read a whole number from the command line by the same rule."""
+    value = numeral(str(text))
+    if not value.is_integer():
+        raise ValueError("not a whole number")
+    return int(value)
+
+
 DomainFile = Annotated[
     Path, typer.Argument(metavar="DOMAIN.toml", help="What is publicly known; see expost init.")
 ]
-Epsilon = Annotated[float, typer.Option(help="Budget: the guarantee's epsilon, for everything published.")]
-Delta = Annotated[float, typer.Option(help="Budget: the guarantee's delta.")]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        parser=number, metavar="<number>", help="Budget: the guarantee's epsilon, for everything published."
+    ),
+]
+Delta = Annotated[
+    float, typer.Option(parser=number, metavar="<number>", help="Budget: the guarantee's delta.")
+]
 ReportOption = Annotated[
     Report,
     typer.Option(
@@ -44,9 +66,19 @@ ReportOption = Annotated[
         "Hessian, also a noisy gradient, also the Hessian's smallest eigenvalue."
     ),
 ]
-L2 = Annotated[float | None, typer.Option(help="Regularisation of the sum; by default from public values.")]
+L2 = Annotated[
+    float | None,
+    typer.Option(
+        parser=number, metavar="<number>", help="Regularisation of the sum; by default from public values."
+    ),
+]
 Split = Annotated[
-    float | None, typer.Option(help="The model's share of the budget's precision, between 0 and 1.")
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="<number>",
+        help="The model's share of the budget's precision, between 0 and 1.",
+    ),
 ]
 LossOption = Annotated[
     LossName | None,
@@ -55,10 +87,13 @@ LossOption = Annotated[
 RowsAtMost = Annotated[
     int,
     typer.Option(
-        help="Up to how many rows exact losses and intervals keep their stated accuracy; not a limit."
+        parser=whole_number,
+        metavar="<number>",
+        help="Up to how many rows exact losses and intervals keep their stated accuracy; not a limit.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
 
 
 def read_domain(path: Path) -> "Domain":

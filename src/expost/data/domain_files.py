@@ -103,5 +103,6 @@ def _list(texts: tuple[str, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a TOML string, except for one character that TOML wants escaped.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # A JSON string is a TOML string. What a terminal would obey or hide is escaped too, as TOML spells it.
+    letters = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
