@@ -14,6 +14,31 @@ def parameter_error(name: str, constraint: str, value: object, way_out: str = ""
     return ParameterError(f"{sentence} {way_out}".rstrip())
 
 
+def numeral(text: str) -> float:
+    """Return the number that a text spells, by one rule for files, options and the page.
+
+    ASCII digits with a sign, a decimal point and an exponent, and blanks around them. Python's ``float`` also
+    takes ``4_0`` for 40, and digits of every script. ``nan`` and ``inf`` are spelt as Python spells them.
+
+    Raises
+    ------
+    ValueError
+        For anything else. The message may quote the text: do not show it where that is private.
+
+    Examples
+    --------
+    >>> numeral(" 1.5e2 ")
+    150.0
+    >>> numeral("4_0")
+    Traceback (most recent call last):
+    ValueError: not a number
+    """
+    bare = text.strip()
+    if not bare.isascii() or "_" in bare:
+        raise ValueError("not a number")
+    return float(bare)
+
+
 def check_positive(
     name: str, value: Any, *, below: float = math.inf, infinite: bool = False, way_out: str = ""
 ) -> float:

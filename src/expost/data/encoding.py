@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.tables import open_table
-from expost.data.values import as_texts
+from expost.data.values import as_numbers, as_texts, untold
 from expost.exceptions import DomainError
 from expost.losses import Loss
 from expost.privacy.plan import Plan
@@ -98,10 +97,9 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
     """Return labels as a vector; errors say nothing about their values."""
     if y is None:
         raise DomainError("this estimator requires y to be passed, but the target y is None.")
-    try:
+    labels: NDArray[Any] = np.empty((0, 0))
+    with untold():
         labels = np.asarray(y)
-    except ValueError:
-        labels = np.empty((0, 0))
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -139,9 +137,12 @@ def encode_labels(
     if classes is None:
         return _encode_numbers(labels, loss, domain)
     if domain is not None:
-        labels = as_texts(labels)
-    first, second = (labels == label for label in classes)
-    if not np.all(first | second):
+        labels = as_texts(labels, "y")
+    second: NDArray[Any] | None = None
+    with untold():
+        first, second = (np.asarray(labels == label, dtype=bool) for label in classes)
+        second = second if np.all(first | second) else None
+    if second is None:
         names = ", ".join(repr(getattr(label, "item", lambda label=label: label)()) for label in classes)
         raise DomainError(
             f"`y` has labels outside the declared classes {{{names}}}. Recode them, or declare others with "
@@ -153,13 +154,8 @@ def encode_labels(
 
 
 def _encode_numbers(labels: NDArray[Any], loss: Loss, domain: Domain | None) -> FloatArray:
-    numbers: FloatArray | None = None
-    if labels.dtype.kind in "fiubOUS":
-        with suppress(TypeError, ValueError, OverflowError):  # their messages quote the label
-            numbers = labels.astype(np.float64)
-    if numbers is None:
-        raise DomainError("`y` must hold numbers only; got something else.")
-    finite = np.all(np.isfinite(numbers))  # before clipping, which would make an infinity a number
+    numbers = as_numbers(labels, "y")
+    finite = np.all(np.isfinite(numbers))  # a missing label is none; no clipping may make it one
     if domain is not None:
         numbers = domain.scale_outcome(numbers)
     if not finite or not np.all(loss.labels.contains(numbers)):

@@ -122,12 +122,11 @@ class YesNo(OneColumn):
         """Write ones and zeros for ``values`` into ``out``, one column wide."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
         words = filled_texts(values, self.name, missing)
-        try:
-            out[:, 0] = [self._words[word.strip().lower()] for word in words]
-        except KeyError:
+        out[:, 0] = [self._words.get(word.strip().lower(), math.nan) for word in words]
+        if np.isnan(out[:, 0]).any():
             raise DomainError(
                 f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
-            ) from None
+            )
 
 
 class ClassLabel(FrozenModel):

@@ -1,6 +1,7 @@
 """Read tables from files: CSV with the standard library, Parquet if pyarrow is installed."""
 
 import csv
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,15 @@ def read_columns(path: Path) -> Columns:
         table = _read_parquet("table", path)
         _check_names(table.column_names)
         return {name: table[name].to_numpy() for name in table.column_names}
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            names = _header(lines)
-            rows = [line for line in lines if line]
-    except (UnicodeDecodeError, csv.Error):
-        raise FileError(_NOT_CSV) from None
+    complete = False
+    # Raised below and not in a handler: the error of the decoder holds a part of the table.
+    with suppress(UnicodeDecodeError, csv.Error), open(path, encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file, strict=True)
+        names = _header(lines)
+        rows = [line for line in lines if line]
+        complete = True
+    if not complete:
+        raise FileError(_NOT_CSV)
     if any(len(row) != len(names) for row in rows):
         raise FileError(
             "the table is not valid CSV: every line must have as many cells as the line of names. "
@@ -52,14 +55,13 @@ def read_kinds(path: Path) -> dict[str, str | None]:
         schema = _read_parquet("schema", path)
         _check_names(schema.names)
         return {field.name: _kind(field.type) for field in schema}
-    try:
+    with suppress(UnicodeError, csv.Error):
         # Python reads ahead of the first line. Bytes there that are not UTF-8 must not cause an error.
         with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             names = _header(csv.reader(file, strict=True))
         "".join(names).encode()
         return dict.fromkeys(names)
-    except (UnicodeError, csv.Error):
-        raise FileError(_NOT_CSV) from None
+    raise FileError(_NOT_CSV)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -86,21 +88,20 @@ def _check_names(names: list[str]) -> None:
 def _read_parquet(what: str, path: Path) -> Any:
     """The table or the schema of a Parquet file; an error quotes nothing of the file."""
     parquet = pyarrow_parquet()
-    try:
+    with suppress(ValueError, OSError):
         return getattr(parquet, f"read_{what}")(path)
-    except (ValueError, OSError):
-        raise FileError("the table is not valid Parquet; save it again as Parquet or CSV.") from None
+    raise FileError("the table is not valid Parquet; save it again as Parquet or CSV.")
 
 
 def pyarrow_parquet() -> Any:
     """The module that reads and writes Parquet; if it is missing, the error says how to install it."""
-    try:
+    with suppress(ImportError):
         from pyarrow import parquet
-    except ImportError:
-        raise FileError(
-            "Parquet needs pyarrow, which is not installed: pip install 'expost[parquet]', or use CSV."
-        ) from None
-    return parquet
+
+        return parquet
+    raise FileError(
+        "Parquet needs pyarrow, which is not installed: pip install 'expost[parquet]', or use CSV."
+    )
 
 
 def _kind(kind: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.validation import numeral
 from expost.data.domain import Domain
 from expost.data.features import Number
 from expost.data.values import as_numbers, as_texts
@@ -55,16 +56,16 @@ def _select_declared(columns: Columns, domain: Domain) -> tuple[Columns, NDArray
 
 def _as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
     """Turn texts into classes, which may be numbers or booleans; 1 may be written 1.0."""
-    spelled = as_texts(np.array(classes, dtype=object))
+    spelled = as_texts(np.array(classes, dtype=object), "classes")
     by_text = dict(zip(spelled, classes, strict=True))
     by_number = {float(label): label for label in classes if not isinstance(label, str | bool)}
-    labels = [by_text.get(text, by_number.get(_as_number(text))) for text in as_texts(texts)]
+    labels = [by_text.get(text, by_number.get(_as_number(text))) for text in as_texts(texts, "the outcome")]
     return np.array(labels, dtype=object)
 
 
 def _as_number(text: str) -> float:
     try:
-        return float(text)
+        return numeral(text)
     except ValueError:
         return math.nan  # equal to no class
 

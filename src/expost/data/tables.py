@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
+from expost.data.values import untold
 from expost.exceptions import DomainError
 
 
@@ -49,7 +49,7 @@ class FrameTable(Table):
     """
 
     def __init__(self, frame: Any) -> None:
-        self._frame = nw.from_native(frame, eager_only=True)
+        self._frame = _open_frame(frame)
         for name, dtype in self._frame.schema.items():
             if not (dtype.is_numeric() or dtype == nw.Boolean):
                 raise DomainError(
@@ -61,7 +61,7 @@ class FrameTable(Table):
     def rows(self, start: int, stop: int) -> NDArray[Any]:
         """The rows of the block, collected from the columns."""
         block: NDArray[Any] | None = None
-        with suppress(Exception):  # each library has its own errors, and some quote cells
+        with untold():  # each library has its own errors, and some quote cells
             cells: NDArray[Any] = self._frame[start:stop].to_numpy()
             block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
         if block is None:
@@ -81,9 +81,9 @@ class EncodedTable(Table):
     def __init__(self, frame: Any, domain: Domain) -> None:
         columns: Mapping[str, Any]
         if isinstance(frame, Mapping):
-            columns = {name: np.asarray(column) for name, column in frame.items()}
+            columns = {name: _as_column(name, column) for name, column in frame.items()}
         elif nw.dependencies.is_into_dataframe(frame):
-            opened = nw.from_native(frame, eager_only=True)
+            opened = _open_frame(frame)
             columns = {name: opened[name] for name in opened.columns}
         else:
             raise DomainError("with a domain, `X` must be a data frame with named columns.")
@@ -106,6 +106,33 @@ class EncodedTable(Table):
     def rows(self, start: int, stop: int) -> FloatArray:
         """The encoded rows of the block."""
         return self._domain.encode({name: column[start:stop] for name, column in self._columns.items()})
+
+
+def _open_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """Open a data frame of any library whose columns have different names, all of one kind."""
+    opened: nw.DataFrame[Any] | None = None
+    names: list[Any] = []
+    with untold():
+        # pyarrow calls its columns themselves `columns`.
+        names = list(getattr(frame, "column_names", frame.columns))
+        opened = nw.from_native(frame, eager_only=True)
+        opened.schema  # noqa: B018  # some libraries find out only here what they cannot read
+    if len(set(names)) < len(names):
+        raise DomainError("the columns of `X` must have different names; rename those that have one name.")
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise DomainError("the columns of `X` must be named by texts only; got other names too. Rename them.")
+    if opened is None:
+        raise DomainError("`X` must be a data frame with plain columns of numbers, texts or booleans.")
+    return opened
+
+
+def _as_column(name: Any, column: Any) -> NDArray[Any]:
+    values: NDArray[Any] | None = None
+    with untold():
+        values = np.asarray(column)
+    if values is None:
+        raise DomainError(f"`{name}` must be one column with one value per record.")
+    return values
 
 
 def open_table(X: Any, domain: Domain | None = None) -> Table:
@@ -132,19 +159,26 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
 
 
 def _as_matrix(X: Any) -> NDArray[Any]:
+    from scipy.sparse import issparse
     from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
 
     if isinstance(X, np.ma.MaskedArray):
         raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
+    if isinstance(X, np.matrix):
+        raise DomainError("`X` must be an array; np.matrix is not supported. Convert it with np.asarray(X).")
+    if issparse(X):
+        raise DomainError("`X` must be dense; got a sparse matrix. Convert it with X.toarray().")
     matrix: NDArray[Any] | None = None
     reason = ""
     try:
         matrix = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
         )
-    except (ValueError, OverflowError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
-        reason = _public_reason(str(error))
+        reason = _public_reason(error)
     if matrix is None:  # raised here, so that scikit-learn's error is not attached to ours
         raise DomainError(reason)
     if matrix.dtype.kind not in "fiub":
@@ -152,7 +186,8 @@ def _as_matrix(X: Any) -> NDArray[Any]:
     return matrix
 
 
-def _public_reason(message: str) -> str:
+def _public_reason(error: Exception) -> str:
+    message = str(error) if isinstance(error, ValueError) else ""  # a cell's own error can be anything
     if message.startswith("Expected 2D array"):
         return (
             "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one row."

@@ -1,14 +1,28 @@
 """Convert cells to numbers and texts, and find the missing ones."""
 
 import math
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
+from expost._common.validation import numeral
 from expost.exceptions import DomainError
+
+
+class untold:  # noqa: N801  # used like contextlib.suppress
+    """Swallow the error of a conversion: its message, or the error itself, may hold a cell.
+
+    Anything can be in a cell, and its own methods can raise anything. The caller finds that nothing was
+    converted and raises an error of its own, outside of any handler, so that none is attached to it.
+    """
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> bool:
+        return kind is not None and issubclass(kind, Exception) and not issubclass(kind, MemoryError)
 
 
 def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
@@ -17,9 +31,9 @@ def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
     if values.dtype.kind in "fiub":
         numbers = values.astype(np.float64)
     elif values.dtype.kind in "OUS":
-        with suppress(TypeError, ValueError, OverflowError):
-            numbers = np.array([math.nan if _missing(value) else float(value) for value in values])
-    if numbers is None:  # raised here: an error raised in the handler would keep the one that quotes the cell
+        with untold():
+            numbers = np.array([math.nan if _missing(value) else _number(value) for value in values.tolist()])
+    if numbers is None:
         raise DomainError(f"`{name}` must be a number in every record; got something else.")
     if np.isinf(numbers).any():
         raise DomainError(f"`{name}` must be finite in every record.")
@@ -28,15 +42,27 @@ def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
 
 def filled_texts(values: NDArray[Any], name: str, missing: str | None) -> NDArray[Any]:
     """Convert cells to texts; a missing cell becomes the declared default."""
-    return np.array(
-        [default_of(name, missing) if _missing(value) else _text(value) for value in values.tolist()],
-        dtype=object,
-    )
+    texts = as_texts(values, name)
+    gone = texts == ""
+    if gone.any():
+        texts[gone] = default_of(name, missing)
+    return texts
 
 
-def as_texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Convert labels to texts, as a domain declares them; a missing label becomes an empty text."""
-    return np.array(["" if _missing(value) else _text(value) for value in values.tolist()], dtype=object)
+def as_texts(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Convert cells to texts, as a domain declares them; a missing one becomes an empty text."""
+    texts: list[str] | None = None
+    with untold():
+        texts = ["" if _missing(value) else _text(value) for value in values.tolist()]
+    if texts is None:
+        raise DomainError(f"`{name}` must be a text or a number in every record; got something else.")
+    return np.array(texts, dtype=object)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bytes):
+        value = value.decode("ascii")
+    return numeral(value) if isinstance(value, str) else float(value)
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.encoding import one_label_per_row
 from expost.data.features import ClassLabel
+from expost.data.values import untold
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
 
@@ -64,10 +65,9 @@ def _declared(classes: Sequence[Any]) -> NDArray[Any]:
 
 def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
     """The kind of target and its labels; scikit-learn's own errors would quote labels."""
-    try:
+    with untold():
         return type_of_target(labels, input_name="y"), np.unique(labels)
-    except (TypeError, ValueError):
-        return "unknown", labels[:0]
+    return "unknown", labels[:0]
 
 
 def _inferred(labels: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,15 +74,15 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
-    try:
-        with limit_blas_threads(design.dimension):
-            factor = cholesky(fit.hessian, lower=True)
-            whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
-    except LinAlgError:
+    whiten: FloatArray | None = None
+    with suppress(LinAlgError), limit_blas_threads(design.dimension):
+        factor = cholesky(fit.hessian, lower=True)
+        whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
+    if whiten is None:
         raise SolverError(
             "the Hessian at the released coefficients is not positive definite in double precision; "
             "raise `l2`."
-        ) from None
+        )
     half = design.dimension // 2  # the triangle's empty quarter is not multiplied
     upper_left, right = np.ascontiguousarray(whiten[:half, :half]), np.ascontiguousarray(whiten[:, half:])
     directions = np.column_stack([fit.coefficients, fit.gradient])

@@ -1,14 +1,11 @@
 // Encodes a record as expost.data.features, expost.data.encoding and expost.data.design do.
 // Answers are texts, one per field of the form. An empty one is missing, and so is the number "nan".
 
-// Numbers as Python reads them: digits of any script, single underscores between them, blanks around them.
-const DIGITS = "\\d(?:_?\\d)*";
-const NUMBER = new RegExp(`^[+-]?(?:${DIGITS}(?:\\.(?:${DIGITS})?)?|\\.${DIGITS})(?:e[+-]?${DIGITS})?$`, "i");
+// Numbers by the rule of expost._common.validation.numeral: ASCII digits, a point, an exponent.
+const NUMBER = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i;
 const NOT_A_NUMBER = /^[+-]?nan$/i;
-// Python's blanks, which differ from JavaScript's; Python strips more kinds around a word than around a number.
-const around = (blank) => new RegExp(`^(?:${blank})+|(?:${blank})+$`, "g");
-const AROUND_NUMBERS = around("[^\\S\\ufeff]|\\x85");
-const AROUND_WORDS = around("[^\\S\\ufeff]|[\\x85\\x1c-\\x1f]");
+// What Python strips around a text, which differs from what JavaScript does.
+const BLANKS = /^(?:[^\S\ufeff]|[\x85\x1c-\x1f])+|(?:[^\S\ufeff]|[\x85\x1c-\x1f])+$/g;
 
 // The error for an answer that cannot be read: its field, and a sentence for the person.
 export class Refusal extends Error {
@@ -21,22 +18,13 @@ export class Refusal extends Error {
 
 const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
-// The value of a digit; in every script the digits zero to nine are consecutive.
-function digit(letter) {
-  const own = letter.codePointAt(0);
-  let first = own;
-  while (/\p{Nd}/u.test(String.fromCodePoint(first - 1))) first -= 1;
-  return String((own - first) % 10);
-}
+const bare = (text) => text.replace(BLANKS, "");
 
 // The number that a text spells, or NaN.
-export function numeral(text) {
-  const plain = text.replace(AROUND_NUMBERS, "").replace(/\p{Nd}/gu, digit);
-  return NUMBER.test(plain) ? Number(plain.replaceAll("_", "")) : NaN;
-}
+export const numeral = (text) => (NUMBER.test(bare(text)) ? Number(bare(text)) : NaN);
 
 const isMissing = (field, text) =>
-  text === "" || (field.kind === "number" && NOT_A_NUMBER.test(text.replace(AROUND_NUMBERS, "")));
+  text === "" || (field.kind === "number" && NOT_A_NUMBER.test(bare(text)));
 
 function number(field, text) {
   const value = numeral(text);
@@ -53,7 +41,7 @@ export const spelled = ({ yes, no }, value) => (value ? yes[0] : no[0]);
 
 // Turns every accepted spelling into the page's yes or no; null for anything else.
 export function yesOrNo(text, words) {
-  const word = text.replace(AROUND_WORDS, "").toLowerCase();
+  const word = bare(text).toLowerCase();
   if (words.yes.includes(word)) return spelled(words, true);
   return words.no.includes(word) ? spelled(words, false) : null;
 }
