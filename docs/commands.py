@@ -13,11 +13,12 @@ OPENING = """\
 
 The help text of every command; `python docs/commands.py` writes this page and a test keeps it up to date.
 Exit status 0 is fine, 1 is a refusal with one sentence on standard error, 2 is wrong usage. `--json` prints
-one document on standard output, and everything meant for people then goes to standard error.
+one document on standard output, and everything meant for people then goes to standard error. No command
+writes over a file that it reads, and none overwrites any file without `--force`.
 
 A table is a `.csv` file (UTF-8, a line of names first; cells are read as text and the domain decides what is
-a number) or a `.parquet` file (`pip install 'expost[parquet]'`). `expost --install-completion` sets up
-completion for your shell.
+a number: ASCII digits, a decimal point, an exponent) or a `.parquet` file (`pip install 'expost[parquet]'`).
+`expost --install-completion` sets up completion for your shell.
 
 ![expost demo in a terminal](figures/terminal.svg)
 """
