@@ -2,12 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The lowest versions that pyproject.toml declares live apart.
+OLDEST := .venv-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
-test check-slow: export OPENBLAS_NUM_THREADS := 1
+test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check-slow paper bench figures screenshots browser format clean
+.PHONY: demo test check-slow check-oldest paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
@@ -20,6 +22,10 @@ test: $(VENV)/.installed-dev browser
 
 check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto
+
+# The suite with the lowest version that is declared of every dependency.
+check-oldest: $(OLDEST)/.installed browser
+	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --dist loadscope
 
 # The experiments of Redberg and Wang (2021), in full; `make paper ARGUMENTS=--quick` sees every verdict.
 paper: $(VENV)/.installed-paper
@@ -49,11 +55,15 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+define new_enough
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+  || { echo "expost needs Python 3.11 or newer; name one with 'make PYTHON=python3.12 ...'."; exit 1; }
+endef
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "expost needs Python 3.11 or newer; name one with 'make PYTHON=python3.12 ...'."; exit 1; }
+	$(new_enough)
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
@@ -78,3 +88,13 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	-$(BIN)/python -m pip install --quiet glum
 	-$(BIN)/python -m pip install --quiet diffprivlib
 	@touch $@ $(VENV)/.installed
+
+# Made anew whenever a bound changes: what is installed already would count as good enough. Only wheels are
+# taken, so where a Python is newer than a bound, the lowest version that was built for it is.
+$(OLDEST)/.installed: pyproject.toml
+	$(new_enough)
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
+	  --only-binary :all: --no-binary expost --editable ".[dev,figures,parquet,paper,bench]"
+	@touch $@

@@ -1,6 +1,7 @@
 """Every help text has an example and is in the documents."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,17 @@ def test_help_has_an_example(name):
     assert f"Example: expost {name}" in result.output
 
 
+def words(page):
+    """The words of a page, without the types and brackets that each version of typer writes in its own way."""
+    return re.sub(r"<[^>\n]*>|[{}]|\.\.\.", "", page).split()
+
+
 def test_the_page_of_commands_is_up_to_date():
     spec = importlib.util.spec_from_file_location("commands", DOCS / "commands.py")
     commands = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(commands)
-    assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), "run python docs/commands.py"
+    written = commands.PAGE.read_text(encoding="utf-8")
+    assert words(written) == words(commands.page()), "run python docs/commands.py"
 
 
 def test_completion_is_on():
