@@ -77,8 +77,8 @@ def audit_others(document: Document) -> str:
     (saved,) = {saved_noise(row) for row in free}
     closing = (
         "Where the label does not fix the sign of the slope, the certificate allows the sign to depend on "
-        "the noise, and so counts both tails of the noise. The data found use only one. This factor of 2 in "
-        f"δ corresponds to {saved} in σ."
+        "the noise, and so counts both tails of the noise. The data found at this l2 use only one. This "
+        f"factor of 2 in δ corresponds to {saved} in σ."
     )
     header = "loss | published beside the model | audited δ / certified δ"
     return f"{opening}\n\n{table(header, cells, left=2)}\n\n{paragraph(closing)}"

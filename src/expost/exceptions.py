@@ -51,7 +51,7 @@ class LossError(ExpostError, ValueError):
 
 
 class CalibrationError(ExpostError, ValueError):
-    """No noise scale meets the budget under the given parameters."""
+    """No noise scale is certified to meet the budget under the given parameters."""
 
     slug = "calibration"
 

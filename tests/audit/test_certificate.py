@@ -125,6 +125,14 @@ def test_weak_regularisation_leaves_the_gap_that_the_documents_state():
     assert found.ratio == pytest.approx(0.289, abs=0.001)
 
 
+@pytest.mark.parametrize(("X", "y"), [(np.empty((0, 1)), []), ([[0.0]], [0.0])], ids=["empty", "zeros"])
+def test_a_free_sign_costs_both_tails_of_the_noise(X, y):
+    """Without other rows the coefficient follows the noise to either side, and the sign of the slope too."""
+    plan = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=1e-6, l2=1.164)
+    pair = hockey_stick(plan.loss, X, y, [1.0], 0.0, epsilon=1.0, sigma=plan.sigma, l2=plan.l2)
+    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.958, abs=0.001)
+
+
 def test_every_release_of_a_plan_is_audited():
     alone, everything = (
         expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, report=report, norm=2.0, fit_intercept=True)

@@ -25,7 +25,7 @@ def test_help_has_an_example(name):
 
 
 def words(page):
-    """The words of a page, without the types and brackets that each version of typer writes in its own way."""
+    """The words of a page, without the types and brackets that versions of typer write differently."""
     return re.sub(r"<[^>\n]*>|[{}]|\.\.\.", "", page).split()
 
 

@@ -97,7 +97,7 @@ def test_unusual_tables_are_fitted(kind, tmp_path):
         (["--delta", "0"], "`delta` must be"),
         (["--l2", "0"], "`l2` must be"),
         (["--l2", "-3"], "`l2` must be"),
-        (["--l2", "1e-9"], "no noise scale meets"),
+        (["--l2", "1e-9"], "this certificate has no noise scale"),
         (["--split", "0.5"], "`split` must be"),
         (["--split", "2", "--report", "leverage"], "`split` must be"),
     ],

@@ -190,7 +190,7 @@ def test_without_a_seed_every_fit_differs_whatever_numpys_seed():
         ({"classes": [1, 1]}, ParameterError, "`classes` must be two different labels"),
         ({"random_state": "seed"}, ParameterError, "`random_state` must be"),
         ({"l2": 1e-9, "calibration": "kifer2012"}, CalibrationError, "Raise `l2` to 1"),
-        ({"l2": 0.1}, CalibrationError, "the floor is l2 > 0.290988"),
+        ({"l2": 0.1}, CalibrationError, "its floor is l2 > 0.290988"),
     ],
 )
 @pytest.mark.usefixtures("no_noise")

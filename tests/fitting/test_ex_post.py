@@ -53,6 +53,28 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
 
 
 @pytest.mark.parametrize("member", [True, False])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_the_determinant_terms_of_the_papers_theorem_and_corollary_agree(member, rank):
+    """In the paper the upper signs are the outsider's, and the theorem's matrix is ∇b = −H, not H."""
+    rng = np.random.default_rng(5)
+    factor = rng.normal(size=(4, 4))
+    upper = -1.0 if member else 1.0
+    values, vectors = rng.uniform(0.1, 0.9, rank), np.linalg.qr(rng.normal(size=(4, rank)))[0]
+    record = (vectors * values) @ vectors.T
+    hessian = factor @ factor.T + np.eye(4) + member * record
+    truth = np.linalg.slogdet(hessian)[1] - np.linalg.slogdet(hessian + upper * record)[1]
+    theorem, matrix = 0.0, -hessian
+    for value, u in zip(values, vectors.T, strict=True):
+        theorem -= np.log(1.0 - upper * value * (u @ np.linalg.solve(matrix, u)))
+        matrix = matrix - upper * value * np.outer(u, u)
+    assert theorem == pytest.approx(truth, rel=1e-10)
+    if rank == 1:
+        (u,), (curvature,) = vectors.T, values
+        corollary = -np.log(1.0 + upper * curvature * (u @ np.linalg.solve(hessian, u)))
+        assert corollary == pytest.approx(truth, rel=1e-10)
+
+
+@pytest.mark.parametrize("member", [True, False])
 def test_a_loss_of_1e_minus_12_has_ten_digits(member):
     """A record that the model explains perfectly, against sixty-digit arithmetic."""
     rng = np.random.default_rng(8)

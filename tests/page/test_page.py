@@ -42,6 +42,12 @@ def test_it_is_one_file_without_addresses():
     assert set(re.findall(r"https?://[^\"\s<]+", page)) == {"http://www.w3.org/2000/svg"}
 
 
+def test_it_says_what_the_confidence_is_for():
+    words = " ".join(re.sub(r"<[^>]*>", " ", render([pages.published("logistic", "leverage")])).split())
+    assert "Choose how sure to be before you look at the figures" in words
+    assert "the total each hold with that confidence on their own" in words
+
+
 def test_the_policy_names_exactly_the_script_and_the_style():
     page = render([pages.published("logistic", "independent")])
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].replace(

@@ -125,7 +125,7 @@ def test_the_default_regularisation_costs_at_most_a_twentieth_of_the_noise(loss)
 def test_regularisation_at_the_floor_or_below_is_refused_with_a_way_out(loss, share):
     floor = loss.curve.max_curvature / math.expm1(1.0)
     l2 = share * floor
-    with pytest.raises(CalibrationError, match=f"the floor is l2 > {floor:.6g}") as refusal:
+    with pytest.raises(CalibrationError, match=f"its floor is l2 > {floor:.6g}") as refusal:
         expost.calibrate(loss=loss, epsilon=1.0, l2=l2)
     suggested = float(re.search(r"`epsilon` to (\S+) or more", str(refusal.value))[1])
     for epsilon in (suggested, 1.01 * suggested):

@@ -35,7 +35,10 @@ def bounds(
         Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")
     ],
     confidence: Annotated[
-        float, typer.Option(parser=number, metavar="<number>", help="How sure the bounds should be.")
+        float,
+        typer.Option(
+            parser=number, metavar="<number>", help="How sure each bound should be; choose it before looking."
+        ),
     ] = 0.95,
     member: Annotated[
         Member, typer.Option(help="Whether the records were in the table that was fitted.")
@@ -44,16 +47,18 @@ def bounds(
         str | None,
         typer.Option(
             metavar="all|N",
-            help="Bounds that hold together: for N records fixed in advance, or for all possible records, "
-            "even one chosen after seeing the publication.",
+            help="Bounds that hold together: for N records fixed in advance, at least as many as RECORDS "
+            "has, or for all possible records, even one chosen after seeing the publication.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
-    Nothing is sent anywhere and nothing about anyone else is revealed. With several publications, the totals
-    are added up, and the confidence is shared among them so that it holds for the sum.
+    Nothing is sent anywhere and nothing about anyone else is revealed. The interval for the model, the cost
+    of what was published beside it and the total each hold with the chosen confidence on their own, not
+    jointly. With several publications, the totals are added up, and the confidence is shared among them so
+    that it holds for the sum.
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
@@ -101,7 +106,10 @@ def bounds(
         )
     else:
         console.print(show_bounds(publications, every, total, promised))
-        say(f"Each line holds with confidence {confidence:g} {_words(scope)}.")
+        say(
+            f"The interval, the cost and the total each hold on their own with confidence {confidence:g}, "
+            f"{_words(scope)}."
+        )
 
 
 def _words(scope: int | str | None) -> str:

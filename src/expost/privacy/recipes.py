@@ -122,10 +122,10 @@ def _check_floor(target: Target, l2: float | None) -> None:
         # Six digits, rounded up: what is suggested works as it is printed.
         enough = (1.0 + 1e-5) * (rank * math.log1p(target.curvature / l2) + spent)
         reason = (
-            f"the floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
+            f"its floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
         )
         raise CalibrationError(
-            f"no noise scale meets epsilon={target.epsilon:g} with l2={l2:g} for "
+            f"this certificate has no noise scale for epsilon={target.epsilon:g} with l2={l2:g} and "
             f"{type(target.loss).__name__}: {reason}. Raise `l2` above it, "
             f"or `epsilon` to {enough:.6g} or more."
         )

@@ -65,8 +65,8 @@ class Target:
             low, high, step = high, high + step, 2.0 * step
             if step > 100.0:
                 raise CalibrationError(
-                    f"no noise scale meets epsilon={self.epsilon:g}, delta={self.delta:g} with these shares. "
-                    "Raise `epsilon`, `delta` or `l2`, or lower `split`."
+                    f"this certificate has no noise scale for epsilon={self.epsilon:g}, delta={self.delta:g} "
+                    "with these shares. Raise `epsilon`, `delta` or `l2`, or lower `split`."
                 )
         while low == high or excess(low) <= 0.0:
             low, high, step = low - step, low, 2.0 * step

@@ -257,12 +257,15 @@ class Publication(FrozenModel):
         X, y
             Records in the units of the fit.
         confidence
-            How sure to be. It holds for a record that was fixed before the publication was made.
+            How sure to be; choose it before looking at any figure. It holds for a record that was fixed
+            before the publication was made. The interval, the report's cost and the total each hold with it
+            on their own, not jointly.
         member
             Whether the records were in the table; ``None`` where that is unknown.
         simultaneous
-            A number of such records at once, or ``"all"`` for every record there could be, one chosen after
-            seeing the publication included.
+            ``None`` for each record on its own; a number of such records at once, at least as many as are
+            asked about; or ``"all"`` for every record there could be, one chosen after seeing the
+            publication included.
         method
             ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021), made sound.
 

@@ -56,6 +56,20 @@ class Scope:
             raise parameter_error("simultaneous", "at most 1e12", simultaneous, way_out)
         return cls(count)
 
+    def check_records(self, count: int) -> None:
+        """Refuse more records than the reader asked to be covered together.
+
+        Which of them would be covered is left open, so the confidence would belong to none in particular.
+        """
+        if isinstance(self.simultaneous, int) and self.simultaneous < count:
+            # The number of records is not told: a curator may ask about her table.
+            raise parameter_error(
+                "simultaneous",
+                "at least the number of records that are asked about",
+                self.simultaneous,
+                "Raise it, or use 'all'.",
+            )
+
     @property
     def every(self) -> bool:
         """Whether the bound must hold for every record there could be."""

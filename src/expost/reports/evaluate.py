@@ -19,10 +19,14 @@ METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReade
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What a publication cost each record, as far as anyone can know it from public values and the record."""
+    """What a publication cost each record, as far as anyone can know it from public values and the record.
+
+    The interval, the report's cost and the total each hold with the chosen confidence on their own. That all
+    three hold together is less likely: with a failure probability of ρ each, it is at least 1 − 3ρ.
+    """
 
     lower: FloatArray
-    """Lower end of the interval for the ex-post loss of the model."""
+    """Lower end of the interval for the ex-post loss of the model; both ends hold together."""
     upper: FloatArray
     """Upper end of the interval for the ex-post loss of the model."""
     report_cost: FloatArray
@@ -50,12 +54,14 @@ def evaluate(
     design, y
         The records as the mechanism would see them, and their labels.
     confidence
-        How sure to be; chosen by the reader, not by the curator.
+        How sure to be; chosen by the reader, not by the curator, and before looking at any figure. The
+        interval, the report's cost and the total each hold with it on their own, not jointly.
     member
         Whether the records were in the table; ``None`` where that is unknown, which gives the union of both.
     simultaneous
-        ``None`` for a record that was fixed before the release; a number for that many such records at
-        once; ``"all"`` for every record there could be, chosen after seeing the release included.
+        ``None`` for each record on its own, fixed before the release; a number for that many such records
+        at once, at least as many as are asked about; ``"all"`` for every record there could be, chosen
+        after seeing the release included.
     method
         ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021) made sound.
 
@@ -66,6 +72,7 @@ def evaluate(
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
+    scope.check_records(design.n_rows)
     check_choice("method", method, METHODS)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
