@@ -98,7 +98,7 @@ def test_many_records_are_cut_on_screen_and_complete_in_json(files, tmp_path):
         (["--confidence", "0"], "`confidence` must be"),
         (["--simultaneous", "0"], "`simultaneous` must be"),
         (["--simultaneous", "some"], "`simultaneous` must be"),
-        (["--simultaneous", "2"], "must be at least the number of records, 3; got simultaneous=2"),
+        (["--simultaneous", "2"], "records that are asked about; got simultaneous=2"),
     ],
 )
 def test_bad_options_are_refused(files, arguments, words):

@@ -183,7 +183,7 @@ def test_soundness_needs_no_condition_on_the_regularisation():
         ({"confidence": 0.0}, "`confidence`"),
         ({"simultaneous": 0}, "`simultaneous` must be a whole number of at least 1"),
         ({"simultaneous": "some"}, "`simultaneous` must be None, a number of records or 'all'"),
-        ({"simultaneous": 249}, "must be at least the number of records, 250; got simultaneous=249"),
+        ({"simultaneous": 249}, "records that are asked about; got simultaneous=249"),
         ({"member": "yes"}, "`member` must be True, False or None"),
         ({"method": "guess"}, "`method` must be one of 'tight', 'paper'"),
     ],
