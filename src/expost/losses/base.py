@@ -10,6 +10,11 @@ import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 
+# Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
+SLACK = 1e-9
+# Slopes as shares of the largest: evenly, and closer to zero.
+_SHARES = np.unique(np.concatenate([np.logspace(-9, 0, 500), np.linspace(0.0, 1.0, 1501)[1:]]))
+
 
 @dataclass(frozen=True)
 class LabelSet:
@@ -81,6 +86,18 @@ class DerivativeCurve:
     def max_curvature(self) -> float:
         """The largest second derivative anywhere (the smoothness of the loss)."""
         return float(self.curvature(np.array([self.peak]))[0])
+
+    @property
+    def ratio_falls(self) -> bool:
+        r"""Whether :math:`\kappa(m)/m` does not rise with :math:`m`, seen on a grid of slopes."""
+        return self.falls_by(1)
+
+    def falls_by(self, power: int) -> bool:
+        r"""Whether :math:`\kappa(m)/m^p` does not rise with :math:`m`, seen on a grid of slopes."""
+        top = self.max_slope if math.isfinite(self.max_slope) else max(1e4, 10.0 * self.peak)
+        slopes = top * _SHARES
+        ratio = self.curvature(slopes) / slopes**power
+        return bool(np.all(np.diff(ratio) <= SLACK * ratio[:-1]))
 
     def max_curvature_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """The largest curvature over slopes in each interval ``[low, high]``."""

@@ -21,6 +21,9 @@ NEGLIGIBLE = 1e-300
 # Covers rounding: errors of 1e-12 in the Gaussian profile and, where cells are narrow, of 1e-10 in their
 # probabilities and means. Directed rounding of every operation would buy nothing at a tolerance of 1e-4.
 _ROUNDING = 1e-9
+# The first round is at least this coarse: the rounds end as soon as the question is decided.
+_COARSE = 1e-2
+_ROUNDS = 10
 # Edges at most: what needs more gets a wider bracket, not more time.
 _EDGE_LIMIT = 5_000
 
@@ -30,6 +33,11 @@ class Bracket(NamedTuple):
 
     lower: float
     upper: float
+
+
+def certified(lower: float, upper: float) -> Bracket:
+    """The bracket of two computed ends, with room for rounding and for what is too small to be a double."""
+    return Bracket(lower * (1.0 - _ROUNDING), min(upper * (1.0 + _ROUNDING) + NEGLIGIBLE, 1.0))
 
 
 class Integrand(Protocol):
@@ -96,33 +104,37 @@ class Noise:
 
 
 def expectation(integrand: Integrand, noise: Noise, rtol: float, scale: float = 0.0) -> Bracket:
-    """Bracket an expectation to ``rtol``, relative to itself or to ``scale`` if that is larger."""
+    """Bracket an expectation to ``rtol``, relative to itself or to ``scale`` if that is larger.
+
+    Where the expectation is found to be below ``scale``, it is resolved no further.
+    """
     fixed = integrand.fixed_slope()
-    scale = max(fixed, scale, NEGLIGIBLE)
-    tail = 1e-2 * rtol * scale
+    size = max(fixed, scale, NEGLIGIBLE)
+    tail = 1e-2 * rtol * size
     reach = noise.quantile(tail)
     edges = np.linspace(0.0, reach, 17)
     if noise.signed:
         edges = np.concatenate([np.linspace(-reach, 0.0, 5)[:-1], edges])
-    share = rtol
+    share = max(rtol, _COARSE)
     part = 0.2 if integrand.cheap else 0.6
-    for _ in range(8):
-        edges, estimate = _place(integrand, noise, edges, part * share * scale)
+    lower, upper = fixed, 1.0
+    for _ in range(_ROUNDS):
+        edges, estimate = _place(integrand, noise, edges, part * share * size)
         mass, mean, chord = noise.cells(edges, integrand.rate)
         # The chords amount to a law on the edges. Below the first edge the integrand is at most its
         # value there; beyond the last it is at most 1.
         weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
         # An edge may err by a share of its own value, or by an even part of the whole if that is larger.
-        even = scale / (len(edges) * np.maximum(weight, NEGLIGIBLE))
+        even = size / (len(edges) * np.maximum(weight, NEGLIGIBLE))
         values, best = integrand.supremum(edges, 0.3 * share * np.maximum(estimate, even))
         near = np.stack([best[:-1], 0.5 * (best[:-1] + best[1:]), best[1:]], axis=1)
         below = integrand.bound(mean[:, None], near, near).max(axis=1)
-        lower = max(float(mass @ below), fixed) * (1.0 - _ROUNDING)
-        upper = min((float(weight @ values) + tail) * (1.0 + _ROUNDING), 1.0)
-        if upper - lower <= rtol * max(upper, scale):
+        # Every round is a bracket of its own, and a finer one need not be narrower at both ends.
+        lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + tail)
+        if upper <= scale or upper - lower <= rtol * max(upper, size):
             break
-        share *= 0.5
-    return Bracket(lower, upper)
+        share *= 0.25
+    return certified(lower, upper)
 
 
 def _place(

@@ -44,24 +44,22 @@ with its largest curvature lies above, and any slope in it lies below. Neither n
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from scipy.optimize import brentq
 
-from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
-from expost.privacy import gaussian
 from expost.privacy.expectation import NEGLIGIBLE, Bracket, Noise, expectation
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
+from expost.privacy.slopes import Slopes
 
 # Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
 _RTOL_MODEL = 2e-4
 _RTOL = 1e-3
 _FINEST = 1e-6
-# Cells of slopes alive at once: what needs more gets a wider bracket, not more time.
-_CELL_LIMIT = 200_000
+# The largest value at one slope is one number, so it is resolved this much further.
+_FIXED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -146,16 +144,25 @@ class PrivacyProfile:
 
     def _continuous(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise."""
-        outputs = self.curve.outputs
-        single = outputs == self.curve.rank == 1
-        adding = expectation(_Integrand(self, at, determinant=True), Noise(outputs, signed=single), width)
-        if self.curve.sign_fixed or not single:
-            return adding
-        # Only the maximum is returned, so the smaller of the two need not be resolved further.
-        removing = expectation(
-            _Integrand(self, at, determinant=False), Noise(outputs, signed=False), width, scale=adding.lower
+        curve = self.curve
+        adding, removing = (
+            Slopes(curve, self.norm, l2, self.scales, self.rounding, at) for l2 in (self.l2, math.inf)
         )
-        return Bracket(max(adding.lower, removing.lower), max(adding.upper, removing.upper))
+        if not curve.outputs == curve.rank == 1:
+            return expectation(adding, Noise(curve.outputs, signed=False), width)
+        statistics = self.scales.releases_statistics
+        if statistics and not curve.ratio_falls:
+            first = expectation(adding, Noise(1, signed=True), width)
+            if curve.sign_fixed:
+                return first  # the record's removal is contained in it
+        else:
+            first = adding.worst_fixed(_FIXED * width)
+        if statistics:
+            # Only the maximum is returned, so the smaller of the two need not be resolved further.
+            second = expectation(removing, Noise(1, signed=curve.sign_fixed), width, scale=first.lower)
+        else:
+            second = removing.steepest()
+        return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def certifies(self, epsilon: float, delta: float) -> bool:
         """Whether ``self.delta(epsilon).upper <= delta``, with no more work than the answer takes.
@@ -203,97 +210,3 @@ class PrivacyProfile:
         while excess(root) > 0.0:
             root *= 1.0 + 1e-6
         return root
-
-
-@dataclass(frozen=True)
-class _Integrand:
-    """The supremum over slopes, as a function of the noise: rising in it, and convex in ``v``."""
-
-    profile: PrivacyProfile
-    epsilon: float
-    determinant: bool
-    """Whether the log-determinant counts: only when a record is added."""
-
-    @property
-    def rate(self) -> float:
-        """The largest slope of the privacy loss in the noise; any larger number serves as well."""
-        return max(self.profile.curve.max_slope * self.profile.norm / self.profile.scales.sigma, 1e-9)
-
-    @property
-    def cheap(self) -> bool:
-        """Whether no Gaussian profile has to be evaluated."""
-        return not self.profile.scales.releases_statistics
-
-    @property
-    def slopes(self) -> FloatArray:
-        """A first partition of the slopes; the peak of the curvature splits it, so that few cells survive."""
-        curve = self.profile.curve
-        rising = np.linspace(0.0, curve.peak, 9)
-        return np.unique(np.concatenate([rising, np.linspace(curve.peak, curve.max_slope, 25)]))
-
-    def terms(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds on the log-determinant and on the statistics' shift for slopes in ``[low, high]``."""
-        p = self.profile
-        curvature = p.curve.max_curvature_between(low, high) * p.norm**2
-        logarithm = p.curve.rank * np.log1p(curvature / p.l2) if self.determinant else np.zeros_like(high)
-        return logarithm, p.scales.shift(high * p.norm, curvature, rank=p.curve.rank, rounding=p.rounding)
-
-    def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """An upper bound on the integrand's values for slopes in ``[low, high]``; exact where they agree."""
-        logarithm, shift = self.terms(low, high)
-        unit = self.profile.norm / self.profile.scales.sigma
-        loss = logarithm + 0.5 * (unit * high) ** 2 + unit * np.where(noise >= 0.0, high, low) * noise
-        left = self.epsilon - loss
-        if self.profile.scales.releases_statistics:
-            return gaussian.delta(left, sensitivity=shift, sigma=1.0)
-        value: FloatArray = -np.expm1(np.minimum(left, 0.0))
-        solver = self.profile.rounding.solver
-        if solver > 0.0:
-            # Farther than this from zero the solver's part is below e^-800, which no double holds.
-            near = np.abs(left) <= 40.0 * solver
-            value[near] = gaussian.delta(left[near], sensitivity=solver, sigma=1.0)
-        return value
-
-    def fixed_slope(self) -> float:
-        """The largest expectation at one fixed slope: a lower bound, in closed form.
-
-        The model and the statistics are then Gaussian together; a chi variable, being the larger in
-        law, gives no less than a normal one.
-        """
-        logarithm, shift = self.terms(self.slopes, self.slopes)
-        together = np.hypot(self.slopes * self.profile.norm / self.profile.scales.sigma, shift)
-        return float(np.max(gaussian.delta(self.epsilon - logarithm, sensitivity=together, sigma=1.0)))
-
-    def sample(self, noise: FloatArray) -> FloatArray:
-        """The largest value over a few slopes: a good lower bound, at a fixed cost."""
-        grid = self.slopes
-        return np.asarray(self.bound(noise[:, None], grid, grid).max(axis=1))
-
-    def supremum(self, noise: FloatArray, tolerance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds within ``tolerance`` of the suprema, and slopes that nearly attain them.
-
-        Branch and bound, for all values of the noise at once: cells of slopes that cannot beat the best
-        slope known by more than the tolerance are dropped, the others are cut in four.
-        """
-        grid = self.slopes
-        known = self.bound(noise[:, None], grid, grid)
-        best = grid[known.argmax(axis=1)]
-        lower = known.max(axis=1)
-        upper = lower.copy()
-        owner = np.repeat(np.arange(len(noise)), len(grid) - 1)
-        low, high = np.tile(grid[:-1], len(noise)), np.tile(grid[1:], len(noise))
-        while len(owner):
-            value = self.bound(noise[owner], low, high)
-            alive = value > (lower + tolerance)[owner]
-            if len(owner) > _CELL_LIMIT:
-                alive[:] = False
-            np.maximum.at(upper, owner[~alive], value[~alive])
-            owner, low, high = owner[alive], low[alive], high[alive]
-            cuts = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, 5)
-            cuts[:, -1] = high
-            middle = self.bound(noise[owner], cuts[:, 2], cuts[:, 2])
-            np.maximum.at(lower, owner, middle)
-            improved = middle == lower[owner]
-            best[owner[improved]] = cuts[improved, 2]
-            owner, low, high = np.repeat(owner, 4), cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
-        return np.maximum(upper, lower), best
