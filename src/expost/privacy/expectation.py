@@ -60,8 +60,10 @@ class Integrand(Protocol):
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound for slopes in ``[low, high]``; a lower bound on the integrand where they agree."""
 
-    def supremum(self, noise: FloatArray, tolerance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds within ``tolerance`` of the integrand, and slopes that nearly attain it."""
+    def supremum(
+        self, noise: FloatArray, rtol: float, floor: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Upper bounds within ``rtol`` of the integrand or of ``floor``, and slopes that nearly attain it."""
 
 
 class Cells(NamedTuple):
@@ -117,36 +119,37 @@ def expectation(integrand: Integrand, noise: Noise, rtol: float, scale: float = 
         edges = np.concatenate([np.linspace(-reach, 0.0, 5)[:-1], edges])
     share = max(rtol, _COARSE)
     part = 0.2 if integrand.cheap else 0.6
-    lower, upper = fixed, 1.0
+    lower, upper, width = fixed, 1.0, math.inf
     for _ in range(_ROUNDS):
-        edges, estimate = _place(integrand, noise, edges, part * share * size)
+        edges = _place(integrand, noise, edges, part * share * size)
         mass, mean, chord = noise.cells(edges, integrand.rate)
         # The chords amount to a law on the edges. Below the first edge the integrand is at most its
         # value there; beyond the last it is at most 1.
         weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
         # An edge may err by a share of its own value, or by an even part of the whole if that is larger.
         even = size / (len(edges) * np.maximum(weight, NEGLIGIBLE))
-        values, best = integrand.supremum(edges, 0.3 * share * np.maximum(estimate, even))
+        values, best = integrand.supremum(edges, 0.3 * share, even)
         near = np.stack([best[:-1], 0.5 * (best[:-1] + best[1:]), best[1:]], axis=1)
         below = integrand.bound(mean[:, None], near, near).max(axis=1)
         # Every round is a bracket of its own, and a finer one need not be narrower at both ends.
         lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + tail)
         if upper <= scale or upper - lower <= rtol * max(upper, size):
             break
+        if upper - lower > 0.7 * width:  # a limit is reached: more rounds would take time only
+            break
+        width = upper - lower
         share *= 0.25
     return certified(lower, upper)
 
 
-def _place(
-    integrand: Integrand, noise: Noise, edges: FloatArray, tolerance: float
-) -> tuple[FloatArray, FloatArray]:
-    """Halve cells until the chords are close, as estimated from a few slopes; return that estimate too."""
+def _place(integrand: Integrand, noise: Noise, edges: FloatArray, tolerance: float) -> FloatArray:
+    """Halve cells until the chords are close, as estimated from a few slopes."""
     while True:
         mass, mean, chord = noise.cells(edges, integrand.rate)
         at_edges, at_means = np.split(integrand.sample(np.concatenate([edges, mean])), [len(edges)])
         gap = mass * (at_edges[:-1] + chord * np.diff(at_edges) - at_means)
         # Parameters so extreme that the gap is not a number end here too, and are certified by nothing.
         if not gap.sum() > tolerance or len(edges) > _EDGE_LIMIT:
-            return edges, at_edges
+            return edges
         wide = gap > tolerance / len(gap)
         edges = np.sort(np.concatenate([edges, 0.5 * (edges[:-1] + edges[1:])[wide]]))

@@ -59,7 +59,7 @@ _RTOL_MODEL = 2e-4
 _RTOL = 1e-3
 _FINEST = 1e-6
 # The largest value at one slope is one number, so it is resolved this much further.
-_FIXED = 1e-3
+_FIXED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ class PrivacyProfile:
             )
 
     @property
-    def _width(self) -> float:
+    def width(self) -> float:
+        """The default width of a bracket, as a share of its upper end."""
         return _RTOL if self.scales.releases_statistics else _RTOL_MODEL
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
@@ -130,7 +131,7 @@ class PrivacyProfile:
         A function of public parameters only.
         """
         at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
-        width = self._width if rtol is None else check_positive("rtol", rtol, below=1.0)
+        width = self.width if rtol is None else check_positive("rtol", rtol, below=1.0)
         if width < _FINEST:
             raise parameter_error("rtol", f"at least {_FINEST:g}", rtol)
         # Discrete noise: P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
@@ -177,7 +178,7 @@ class PrivacyProfile:
             if lower > target:
                 return False
             # The finer upper bound exceeds the true value by less than this margin, so it agrees.
-            if upper <= (1.0 - self._width) * target:
+            if upper <= (1.0 - self.width) * target:
                 return True
         return self.delta(epsilon).upper <= target
 

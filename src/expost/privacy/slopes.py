@@ -21,7 +21,7 @@ from expost.privacy.precision import Rounding
 from expost.privacy.scales import NoiseScales
 
 # Cells of slopes alive at once: what needs more gets a wider bracket, not more time.
-_CELL_LIMIT = 200_000
+_CELL_LIMIT = 400_000
 
 Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
@@ -97,8 +97,7 @@ class Slopes:
 
     def worst_fixed(self, rtol: float) -> Bracket:
         """Bracket the largest expectation at one fixed slope."""
-        tolerance = np.array([rtol * max(self.fixed_slope(), NEGLIGIBLE)])
-        upper, _, lower = self._branch(self.fixed_bound, np.zeros(1), tolerance)
+        upper, _, lower = self._branch(self.fixed_bound, np.zeros(1), rtol, np.array([NEGLIGIBLE]))
         return certified(float(lower[0]), float(upper[0]))
 
     def steepest(self) -> Bracket:
@@ -129,15 +128,20 @@ class Slopes:
         """The largest value over a few slopes: a good lower bound, at a fixed cost."""
         return np.asarray(self.bound(noise[:, None], self.grid, self.grid).max(axis=1))
 
-    def supremum(self, noise: FloatArray, tolerance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds within ``tolerance`` of the suprema, and slopes that nearly attain them."""
-        upper, best, _ = self._branch(self.bound, noise, tolerance)
+    def supremum(
+        self, noise: FloatArray, rtol: float, floor: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Upper bounds on the suprema, and slopes that nearly attain them.
+
+        They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger.
+        """
+        upper, best, _ = self._branch(self.bound, noise, rtol, floor)
         return upper, best
 
     def _branch(
-        self, bound: Bound, noise: FloatArray, tolerance: FloatArray
+        self, bound: Bound, noise: FloatArray, rtol: float, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Branch and bound, for all values of the noise at once: the upper bounds, slopes, lower bounds.
+        """Branch and bound, for all values of the noise at once: upper bounds, slopes, lower bounds.
 
         Cells of slopes that cannot beat the best slope known by more than the tolerance are dropped, the
         others are cut in four.
@@ -151,7 +155,7 @@ class Slopes:
         low, high = np.tile(grid[:-1], len(noise)), np.tile(grid[1:], len(noise))
         while len(owner):
             value = bound(noise[owner], low, high)
-            alive = value > (lower + tolerance)[owner]
+            alive = value > (lower + rtol * np.maximum(lower, floor))[owner]
             if len(owner) > _CELL_LIMIT:
                 alive[:] = False
             np.maximum.at(upper, owner[~alive], value[~alive])

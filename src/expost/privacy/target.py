@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -12,6 +13,9 @@ from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS, ReportKind
+
+# By how much the certified delta stays below the target: the last digits of another machine may differ.
+_MARGIN = 1e-7
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Target:
         A coarse search finds it to about 1e-4; a few steps with the full certificate end below the target.
         """
 
+        @cache
         def excess(logarithm: float, rtol: float | None = 1e-2) -> float:
             reached = profile(math.exp(logarithm)).delta(self.epsilon, rtol=rtol).upper
             return math.log(max(reached, 1e-300) / self.delta)
@@ -71,22 +76,23 @@ class Target:
         while low == high or excess(low) <= 0.0:
             low, high, step = low - step, low, 2.0 * step
         root = float(brentq(excess, low, high, xtol=1e-4))
-        slope = min((excess(root + 1e-3) - excess(root - 1e-3)) / 2e-3, -1.0)
+        slope = min((excess(root + 1e-3) - excess(root)) / 1e-3, -1.0)
         # Secant steps; the coarse values they start from may mislead, so they never leave what is known.
         low, high, last = -math.inf, math.inf, None
+        window = 0.1 * profile(math.exp(root)).width
         for _ in range(30):
             above = excess(root, rtol=None)
-            if -2e-4 <= above <= 0.0:
+            if -window <= above <= -_MARGIN:
                 return math.exp(root)
-            low, high = (root, high) if above > 0.0 else (low, root)
+            low, high = (root, high) if above > -_MARGIN else (low, root)
             if last is not None:
                 slope = min((above - last[1]) / (root - last[0]), -1.0)
             last = root, above
-            root -= (above + 5e-5) / slope
+            root -= (above + 0.25 * window) / slope
             if not low < root < high:
                 root = 0.5 * (low + high)
         if math.isinf(high):
             high = root
-            while excess(high, rtol=None) > 0.0:
+            while excess(high, rtol=None) > -_MARGIN:
                 high += 1e-4
         return math.exp(high)
