@@ -28,6 +28,9 @@ _STATISTIC_STEPS = 32
 # rows can have, if that is more.
 _OF_NOISE, _OF_HESSIAN = 2.0**-20, 2.0**-44
 
+# The mass of noise so far out that its law is not bounded: too small to be seen beside any delta.
+_TAIL = 1e-300
+
 
 @dataclass(frozen=True)
 class Rounding:
@@ -65,24 +68,24 @@ class Rounding:
     def law(self, epsilon: float) -> float:
         r"""The price :math:`\psi` of discrete noise at ``epsilon``.
 
-        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-30}, \qquad
-                  \psi = (\sqrt N + T)^2/24\tau^2, \quad T^2 = 2(\epsilon + 30\log 10)
+        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-300}, \qquad
+                  \psi = (\sqrt N + T)^2/24\tau^2, \quad T^2 = 2(\epsilon + 300\log 10)
 
         For noise of :math:`z` standard deviations, the laws of rounded continuous noise and of discrete noise
         differ by a factor between :math:`e^{-1/24\tau^2}` and :math:`e^{z^2/24\tau^2}` in each of the
         :math:`N` numbers (docs/mathematics.md, section 10); beyond :math:`\sqrt N + T` lies a mass below
-        :math:`e^{-\epsilon}10^{-30}`.
+        :math:`e^{-\epsilon}10^{-300}`.
         """
         if math.isinf(self.steps):
             return 0.0
         # One more unit and one part in a thousand: the rounding of the noise, and all other terms.
-        reach = math.sqrt(MOST_NUMBERS) + math.sqrt(2.0 * (epsilon + 30.0 * math.log(10.0))) + 1.0
+        reach = math.sqrt(MOST_NUMBERS) + math.sqrt(2.0 * (epsilon - math.log(_TAIL))) + 1.0
         return 1.001 * reach**2 / (24.0 * self.steps**2)
 
     @property
     def tail(self) -> float:
         """The probability of noise so far out that its law is not bounded."""
-        return 0.0 if math.isinf(self.steps) else 1e-30
+        return 0.0 if math.isinf(self.steps) else _TAIL
 
 
 REAL = Rounding()
