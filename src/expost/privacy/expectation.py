@@ -43,9 +43,8 @@ def certified(lower: float, upper: float) -> Bracket:
 class Integrand(Protocol):
     """What is averaged over the noise."""
 
-    @property
-    def rate(self) -> float:
-        """The rate in ``v``; any larger number serves as well."""
+    def rates(self, noise: FloatArray) -> FloatArray:
+        """A rate in ``v`` for all values below this noise; any larger one serves as well."""
 
     @property
     def cheap(self) -> bool:
@@ -88,8 +87,8 @@ class Noise:
         beyond = 2.0 * tail if self.signed else tail
         return math.sqrt(2.0 * float(gammainccinv(0.5 * self.freedom, beyond)))
 
-    def cells(self, edges: FloatArray, rate: float) -> Cells:
-        """Cut the law at ``edges``, which contain 0 where ``signed``, for ``v = exp(-rate * noise)``."""
+    def cells(self, edges: FloatArray, rate: FloatArray) -> Cells:
+        """Cut the law at ``edges``, which contain 0 where ``signed``, each cell for its own rate in ``v``."""
         low, high = edges[:-1], edges[1:]
         width = high - low
         half = 0.5 * edges * edges
@@ -122,7 +121,7 @@ def expectation(integrand: Integrand, noise: Noise, rtol: float, scale: float = 
     lower, upper, width = fixed, 1.0, math.inf
     for _ in range(_ROUNDS):
         edges = _place(integrand, noise, edges, part * share * size)
-        mass, mean, chord = noise.cells(edges, integrand.rate)
+        mass, mean, chord = noise.cells(edges, integrand.rates(edges[1:]))
         # The chords amount to a law on the edges. Below the first edge the integrand is at most its
         # value there; beyond the last it is at most 1.
         weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
@@ -145,7 +144,7 @@ def expectation(integrand: Integrand, noise: Noise, rtol: float, scale: float = 
 def _place(integrand: Integrand, noise: Noise, edges: FloatArray, tolerance: float) -> FloatArray:
     """Halve cells until the chords are close, as estimated from a few slopes."""
     while True:
-        mass, mean, chord = noise.cells(edges, integrand.rate)
+        mass, mean, chord = noise.cells(edges, integrand.rates(edges[1:]))
         at_edges, at_means = np.split(integrand.sample(np.concatenate([edges, mean])), [len(edges)])
         gap = mass * (at_edges[:-1] + chord * np.diff(at_edges) - at_means)
         # Parameters so extreme that the gap is not a number end here too, and are certified by nothing.

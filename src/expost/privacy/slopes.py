@@ -42,11 +42,6 @@ class Slopes:
     epsilon: float
 
     @property
-    def rate(self) -> float:
-        """The largest slope of the privacy loss in the noise; any larger number serves as well."""
-        return max(self.curve.max_slope * self.norm / self.scales.sigma, 1e-9)
-
-    @property
     def cheap(self) -> bool:
         """Whether no Gaussian profile has to be evaluated."""
         return not self.scales.releases_statistics
@@ -66,12 +61,32 @@ class Slopes:
         )
         return logarithm, shift
 
-    def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """An upper bound on the values at this noise for slopes in ``[low, high]``; exact where they agree."""
+    def left(
+        self, noise: FloatArray, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """What is left of epsilon at this noise, at least, and the shift, at most, for slopes in a cell."""
         logarithm, shift = self.terms(low, high)
         unit = self.norm / self.scales.sigma
         loss = logarithm + 0.5 * (unit * high) ** 2 + unit * np.where(noise >= 0.0, high, low) * noise
-        left = self.epsilon - loss
+        return self.epsilon - loss, shift
+
+    def rates(self, noise: FloatArray) -> FloatArray:
+        r"""A rate in ``v`` for all values below this noise.
+
+        With :math:`a = mR/\sigma`, the values at one slope have the derivatives :math:`aB` and
+        :math:`-a^2B(1 - r(y)/\Delta)` in the noise, where :math:`B > 0`, :math:`y = \Delta/2 + e/\Delta` and
+        :math:`r(y) \ge \max(y, 0)` is the inverse Mills ratio. So they are convex in :math:`e^{-\rho N}` for
+        every :math:`\rho \ge a(1/2 - e/\Delta^2)` if :math:`e \ge 0`, and for :math:`\rho \ge a` always.
+        """
+        low, high = self.grid[:-1], self.grid[1:]
+        left, shift = self.left(noise[:, None], low, high)
+        with np.errstate(divide="ignore", over="ignore"):
+            part = np.where(left > 0.0, np.clip(0.5 - left / shift**2, 0.0, 1.0), 1.0)
+        return np.maximum((part * high).max(axis=1) * self.norm / self.scales.sigma, 1e-9)
+
+    def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """An upper bound on the values at this noise for slopes in ``[low, high]``; exact where they agree."""
+        left, shift = self.left(noise, low, high)
         if self.scales.releases_statistics:
             return gaussian.delta(left, sensitivity=shift, sigma=1.0)
         value: FloatArray = -np.expm1(np.minimum(left, 0.0))
