@@ -139,6 +139,69 @@ def test_the_check_reports_what_is_wrong(complaint):
         expost.check_loss(type("Broken", (LogCosh,), members)())
 
 
+@dataclass(frozen=True)
+class Weighted(LogCosh):
+    """A logistic loss whose label carries a weight, in size, beside its sign."""
+
+    slope: float = 10.0
+    low: float = -10.0
+    high: float = 10.0
+    name = "weighted"
+
+    @property
+    def labels(self):
+        return LabelSet(self.low, self.high)
+
+    @property
+    def curve(self):
+        top = self.slope
+        return DerivativeCurve(
+            max_slope=top, curvature=lambda m: m * (1 - m / top), peak=top / 2, sign_fixed=True
+        )
+
+    def value(self, eta, y):
+        return np.abs(y) * np.logaddexp(0.0, -np.sign(y) * eta)
+
+    def derivatives(self, eta, y):
+        p = 0.5 * (1.0 - np.tanh(0.5 * np.sign(y) * eta))
+        return -y * p, np.abs(y) * p * (1.0 - p)
+
+
+@pytest.mark.parametrize(
+    ("slope", "low", "high"),
+    [(3.0, -10.0, 10.0), (9.99, -10.0, 10.0), (1e3, -np.inf, np.inf), (9.0, -1.0, 10.0), (9e5, 0.0, 1e6)],
+)
+def test_labels_are_checked_across_the_whole_set(slope, low, high):
+    """A slope that only far labels exceed would be certified where it is not private."""
+    with pytest.raises(expost.exceptions.LossError, match=f"exceeds the declared max_slope={slope:g}"):
+        expost.calibrate(loss=Weighted(slope, low, high))
+
+
+def test_a_declared_slope_that_covers_every_label_passes():
+    expost.check_loss(Weighted())
+    expost.check_loss(Weighted(1e6, 0.0, 1e6))
+
+
+@pytest.mark.parametrize(
+    ("curvature", "by_one", "by_two"),
+    [
+        (lambda m: m * (1 - m), True, True),
+        (lambda m: 0.25 + 0.0 * m, True, True),
+        (lambda m: m * 1.0, True, True),
+        (lambda m: np.minimum(m**1.5, 0.3), False, True),
+        (lambda m: m**2, False, True),
+        (lambda m: m**3, False, False),
+    ],
+)
+def test_how_fast_a_curve_rises_is_seen(curvature, by_one, by_two):
+    curve = DerivativeCurve(max_slope=1.0, curvature=curvature, peak=1.0, sign_fixed=True)
+    assert (curve.ratio_falls, curve.falls_by(2)) == (by_one, by_two)
+
+
+def test_every_loss_with_a_worst_case_has_the_closed_form(case):
+    assert case.loss.curve.ratio_falls
+
+
 @pytest.mark.parametrize("make", [expost.SmoothedHinge, expost.PseudoHuber])
 @pytest.mark.parametrize("width", [0.0, -1.0, np.nan, np.inf, "1"])
 def test_widths_must_be_positive(make, width):

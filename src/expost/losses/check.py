@@ -63,7 +63,9 @@ def _labels(labels: LabelSet) -> FloatArray:
 def _crossed(distances: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Linear predictors at these signed distances from zero and from the label, for every label."""
     signed = np.unique(np.concatenate([-distances, distances]))
-    eta = np.concatenate([np.broadcast_to(signed, (len(labels), len(signed))), labels[:, None] + signed], axis=1)
+    eta = np.concatenate(
+        [np.broadcast_to(signed, (len(labels), len(signed))), labels[:, None] + signed], axis=1
+    )
     return eta.ravel(), np.repeat(labels, eta.shape[1])
 
 

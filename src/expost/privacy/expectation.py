@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 _COARSE = 1e-2
 _ROUNDS = 10
 # Edges at most: what needs more gets a wider bracket, not more time.
-_EDGE_LIMIT = 5_000
+_EDGE_LIMIT = 3_000
 
 
 class Bracket(NamedTuple):
@@ -59,9 +59,7 @@ class Integrand(Protocol):
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound for slopes in ``[low, high]``; a lower bound on the integrand where they agree."""
 
-    def supremum(
-        self, noise: FloatArray, rtol: float, floor: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def supremum(self, noise: FloatArray, rtol: float, floor: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Upper bounds within ``rtol`` of the integrand or of ``floor``, and slopes that nearly attain it."""
 
 

@@ -21,7 +21,7 @@ from expost.privacy.precision import Rounding
 from expost.privacy.scales import NoiseScales
 
 # Cells of slopes alive at once: what needs more gets a wider bracket, not more time.
-_CELL_LIMIT = 400_000
+_CELL_LIMIT = 200_000
 
 Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
@@ -56,14 +56,10 @@ class Slopes:
         """Upper bounds on the log-determinant and on the statistics' shift for slopes in ``[low, high]``."""
         curvature = self.curve.max_curvature_between(low, high) * self.norm**2
         logarithm = self.curve.rank * np.log1p(curvature / self.l2)
-        shift = self.scales.shift(
-            high * self.norm, curvature, rank=self.curve.rank, rounding=self.rounding
-        )
+        shift = self.scales.shift(high * self.norm, curvature, rank=self.curve.rank, rounding=self.rounding)
         return logarithm, shift
 
-    def left(
-        self, noise: FloatArray, low: FloatArray, high: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def left(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What is left of epsilon at this noise, at least, and the shift, at most, for slopes in a cell."""
         logarithm, shift = self.terms(low, high)
         unit = self.norm / self.scales.sigma
@@ -82,10 +78,11 @@ class Slopes:
         left, shift = self.left(noise[:, None], low, high)
         with np.errstate(divide="ignore", over="ignore"):
             part = np.where(left > 0.0, np.clip(0.5 - left / shift**2, 0.0, 1.0), 1.0)
-        return np.maximum((part * high).max(axis=1) * self.norm / self.scales.sigma, 1e-9)
+        steepest = np.asarray((part * high).max(axis=1))
+        return np.maximum(steepest * self.norm / self.scales.sigma, 1e-9)
 
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """An upper bound on the values at this noise for slopes in ``[low, high]``; exact where they agree."""
+        """An upper bound on the values at this noise for slopes in a cell; exact where its ends agree."""
         left, shift = self.left(noise, low, high)
         if self.scales.releases_statistics:
             return gaussian.delta(left, sensitivity=shift, sigma=1.0)
@@ -119,14 +116,14 @@ class Slopes:
         r"""The expectation of the largest value for a removed record, without statistics.
 
         The privacy loss is convex in the slope, so it is largest at slope 0, where it is 0, or at the
-        largest slope. With :math:`a = m_{\max}R/\sigma` and without the solver's error :math:`\eta` that gives
+        largest slope. With :math:`a = m_{\max}R/\sigma`, and without the solver's :math:`\eta`, that gives
 
         .. math:: \delta_G(\epsilon; a) \text{ or, where the sign is free, }
                   \begin{cases} 2\delta_G(\epsilon; a) & \text{if } \epsilon \ge a^2/2 \\
                   1 - 2e^\epsilon\Phi(-a) & \text{otherwise.} \end{cases}
 
-        The solver adds at most :math:`\delta_G(\epsilon; \sqrt{a^2 + \eta^2}) - \delta_G(\epsilon; a)` on each
-        side, and :math:`\delta_G(\epsilon; \eta)` at slope 0.
+        The solver adds at most :math:`\delta_G(\epsilon; \sqrt{a^2 + \eta^2}) - \delta_G(\epsilon; a)` for
+        each sign, and :math:`\delta_G(\epsilon; \eta)` at slope 0 where the sign is fixed.
         """
         steep = self.curve.max_slope * self.norm / self.scales.sigma
         solver = self.rounding.solver
@@ -143,9 +140,7 @@ class Slopes:
         """The largest value over a few slopes: a good lower bound, at a fixed cost."""
         return np.asarray(self.bound(noise[:, None], self.grid, self.grid).max(axis=1))
 
-    def supremum(
-        self, noise: FloatArray, rtol: float, floor: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def supremum(self, noise: FloatArray, rtol: float, floor: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Upper bounds on the suprema, and slopes that nearly attain them.
 
         They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger.
