@@ -15,30 +15,25 @@ coefficients, the statistics are one Gaussian mechanism of shift
 
 With :math:`\delta_G` the profile of that mechanism (:func:`expost.gaussian.delta`), all of it satisfies
 
+.. math:: \delta(\epsilon) \le \max_m \delta_G(\epsilon - \log(1 + \kappa(m) R^2/\lambda); S(m)), \quad
+          S(m)^2 = m^2R^2/\sigma^2 + \Delta(m)^2
+
+when the record is added, if :math:`\kappa(m)/m` does not rise with :math:`m`, as for every loss of this library,
+or if there are no statistics. For a record that is removed, and for other curves,
+
 .. math:: \delta(\epsilon) \le \mathbb{E}\, G(N), \quad
-          G(N) = \sup_m \delta_G(\epsilon - u(m, N); \Delta(m)).
+          G(N) = \sup_m \delta_G(\epsilon - u(m, N); \Delta(m)),
 
-Removing the record gives no more: its log-determinant is not positive. Shorter rows are covered where
-:math:`\kappa(m)/m^2` does not rise with :math:`m`, as for every loss of this library; a curve without
-that property is out of scope.
-
-**Signs that are not fixed.** Given the noise orthogonal to the row, :math:`f'` falls as :math:`N` rises
-(the minimiser moves against the noise), so it changes sign at most once, at some :math:`t`. Adding the
-record, the last term of :math:`u` is :math:`mN` below :math:`t` and :math:`-mN` above it; the expectation
-changes with :math:`t` at the rate :math:`G(t) - G(-t)` times the density, whose sign is that of
-:math:`t`, so it is largest as :math:`t \to \pm\infty`, where it is :math:`\mathbb{E}\,G(N)`. Removing
-the record, the signs are reversed and it is largest at :math:`t = 0`, where it is
-:math:`\mathbb{E}\,G(|N|)`, without the logarithm. The profile is the larger of the two.
+without the logarithm when the record is removed. Where the label does not fix the sign of :math:`f'`, removing
+has :math:`|N|` for :math:`N`. The profile is the larger of the two directions. Shorter rows are covered where
+:math:`\kappa(m)/m^2` does not rise with :math:`m`; a curve without that property is out of scope.
+docs/mathematics.md, section 6, has the proofs.
 
 **Several outputs.** The gradient then has no fixed direction: :math:`N` becomes a chi variable with as many
 degrees of freedom as outputs and the logarithm counts once for every dimension of the Hessian's rank.
 
-**How the expectation is bracketed.** :math:`\delta_G` is convex and falling in :math:`e^\epsilon`, and
-:math:`e^{\epsilon - u}` is concave in :math:`v = e^{-rN}` with :math:`r = m_{\max}R/\sigma`, hence :math:`G`
-is convex and falling in :math:`v`; :mod:`expost.privacy.expectation` uses that over :math:`N`. Over
-:math:`m` the supremum is bracketed by branch and bound: on a cell of slopes, its steepest slope together
-with its largest curvature lies above, and any slope in it lies below. Neither needs more than is declared in
-:class:`~expost.losses.base.DerivativeCurve`.
+:mod:`expost.privacy.slopes` bounds the values over :math:`m`, :mod:`expost.privacy.expectation` those over
+:math:`N`.
 """
 
 import math
@@ -88,7 +83,7 @@ class PrivacyProfile:
     Examples
     --------
     >>> from expost import LogisticLoss
-    >>> scales = NoiseScales(4.309, sigma_hessian=1.05)
+    >>> scales = NoiseScales(4.309, sigma_hessian=0.9703)
     >>> profile = PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=5.0, scales=scales)
     >>> f"{profile.delta(1.0).upper:.1e}", round(profile.epsilon(1e-6), 2)
     ('1.0e-06', 1.0)
@@ -123,8 +118,8 @@ class PrivacyProfile:
             A finite number, at least 0.
         rtol
             The width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at least
-            1e-6, by default 2e-4 for a model alone and 1e-3 with statistics. A curve too flat to be
-            resolved that far gets a wider bracket, still certified.
+            1e-6, by default 2e-4 for a model alone and 1e-3 with statistics. A closed form gets a hundredth of
+            it; what cannot be resolved that far gets a wider bracket, still certified.
 
         Privacy
         -------
