@@ -193,7 +193,7 @@ def test_rounded_against_discrete(tau):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 8.0, 50.0, 1e4])
 def test_the_price_of_the_discrete_law(epsilon):
-    """Noise beyond what the price allows for has a mass of 1e-300 even after it is multiplied by e^epsilon."""
+    """Noise beyond what the price allows for has a mass of 1e-300, even multiplied by e^epsilon."""
     printed = Rounding.planned(epsilon or 1.0, curvature=0.25)
     reach = math.sqrt(24.0 * printed.steps**2 * printed.law(epsilon))
     beyond = reach - math.sqrt(MOST_NUMBERS)

@@ -253,6 +253,41 @@ def test_the_removal_of_a_record_from_a_model_alone_has_a_closed_form():
             assert bracket.lower <= upper <= (1.0 + 1e-3) * bracket.upper
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("cap", [0.5, 0.7, 1.0])
+@pytest.mark.parametrize("l2", [0.3, 2.0])
+def test_a_capped_slope_needs_the_noise_of_the_gaussian_mechanism_and_no_more(cap, epsilon, l2):
+    """If κ₀/(1 − θ) ≤ λε, then log(1 + κ(m)/λ) ≤ ε(1 − m/c), and δ_G(tε; tΔ) does not fall with t."""
+    room = l2 * epsilon / cap
+    corner = cap * min(1.0, ((1 + room) - math.sqrt((1 + room) ** 2 - 4 * cap * room)) / (2 * cap))
+    steep = corner * (1.0 - corner)
+
+    def curvature(slope):
+        above = steep * (cap - slope) / max(cap - corner, 1e-300)
+        return np.where(slope <= corner, slope * (1.0 - slope), above)
+
+    curve = DerivativeCurve(max_slope=cap, curvature=curvature, peak=min(corner, 0.5), sign_fixed=True)
+    sigma = cap * gaussian.sigma(epsilon, 1e-6)
+    profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(sigma))
+    assert 1e-6 * (1.0 - 1e-9) <= profile.delta(epsilon).upper <= 1e-6 * (1.0 + 4e-6)
+
+
+@pytest.mark.parametrize("l2", [0.4, math.inf])
+@pytest.mark.parametrize("curve", [LOGISTIC, HUBER, BENT])
+def test_below_any_noise_the_values_are_convex_at_its_rate(curve, l2):
+    for epsilon, scales in [(1.0, HESSIAN), (1.0, EVERYTHING), (30.0, {"sigma": 0.2, "sigma_hessian": 0.05})]:
+        profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(**scales))
+        record = slopes_of(profile, l2, epsilon)
+        for top, rate in zip(noise := np.linspace(-6.0, 8.0, 29), record.rates(noise), strict=True):
+            v = np.exp(-rate * (np.linspace(top - 0.5, top, 41) - top))
+            slopes = np.linspace(0.0, 1.0, 101)[:, None]
+            values = record.bound(top - np.log(v) / rate, slopes, slopes)
+            chords = np.diff(values, axis=1) / np.diff(v)
+            slack = 1e-9 * (np.abs(chords[:, 1:]) + 1e-3)
+            # v falls along the row, so that its chords' slopes may not rise.
+            assert np.all(np.diff(chords, axis=1) <= slack)
+
+
 @pytest.mark.parametrize("norm_", [0.2, 1.0, 7.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_without_the_determinant_it_is_the_gaussian_mechanism(norm_, epsilon):

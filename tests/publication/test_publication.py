@@ -25,6 +25,8 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, pack, unpack
 from expost.fitting.statistics import as_doubles
+from expost.privacy.precision import REAL
+from expost.publication.checks import check_guarantee
 from expost.publication.schema import PublishedPlan, PublishedPrecision, Statistics
 
 PLAN = {
@@ -208,6 +210,25 @@ def test_the_constructor_verifies_like_the_reader():
     assert Publication(**document()) == published()
     with pytest.raises(ValueError, match="which its noise scales do not certify"):
         Publication(**json.loads(forged(plan__epsilon=0.5)))
+
+
+def test_a_finer_certificate_decides_where_the_usual_one_is_too_coarse():
+    """Another machine's last digits, or an older calibration, may tip a bracket that was left narrow."""
+    loss = LogisticLoss(soft=True)
+    plan = calibrate(loss=loss, report="leverage", epsilon=3.0, delta=1e-3)
+    profile = dataclasses.replace(plan.profile, rounding=REAL)
+    usual, finer = profile.delta(3.0), profile.delta(3.0, rtol=1e-5)
+    assert usual.lower <= finer.upper < usual.upper
+    written = {name: getattr(plan, name) for name in PLAN}
+
+    def check(delta):
+        assert not profile.certifies(3.0, delta)
+        content = PublishedPlan(**written | {"delta": delta})
+        check_guarantee(loss, content, None, norm=1.0, fit_intercept=False)
+
+    check(0.5 * (finer.upper + usual.upper))
+    with pytest.raises(PublicationError, match="which its noise scales do not certify"):
+        check(0.999 * finer.lower)
 
 
 def test_equality_is_by_content():

@@ -1,10 +1,10 @@
 r"""Two-sided bounds on the expectation of a function of Gaussian noise that is convex in v = exp(-rN).
 
-The functions here, suprema of Gaussian profiles, rise in the noise :math:`N`, and on each cell of :math:`N` they
-are convex and falling in :math:`v = e^{-rN}` for a rate :math:`r` of that cell. There the chord in :math:`v` lies
-above the function, and the function at the cell's mean of :math:`v` lies below its average (the inequalities
-of Edmundson and Madansky, and of Jensen). Both are of second order in the width of a cell, and both hold
-however coarse the cells are.
+The functions here, suprema of Gaussian profiles, rise in the noise :math:`N`, and on each cell of the noise
+they are convex and falling in :math:`v = e^{-rN}` for a rate :math:`r` of that cell. There the chord in
+:math:`v` lies above the function, and the function at the cell's mean of :math:`v` lies below its average
+(the inequalities of Edmundson and Madansky, and of Jensen). Both are of second order in the width of a cell,
+and both hold however coarse the cells are.
 """
 
 import math

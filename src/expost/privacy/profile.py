@@ -18,16 +18,16 @@ With :math:`\delta_G` the profile of that mechanism (:func:`expost.gaussian.delt
 .. math:: \delta(\epsilon) \le \max_m \delta_G(\epsilon - \log(1 + \kappa(m) R^2/\lambda); S(m)), \quad
           S(m)^2 = m^2R^2/\sigma^2 + \Delta(m)^2
 
-when the record is added, if :math:`\kappa(m)/m` does not rise with :math:`m`, as for every loss of this library,
-or if there are no statistics. For a record that is removed, and for other curves,
+when the record is added, if :math:`\kappa(m)/m` does not rise with :math:`m`, as for every loss of this
+library, or if there are no statistics. For a record that is removed, and for other curves,
 
 .. math:: \delta(\epsilon) \le \mathbb{E}\, G(N), \quad
           G(N) = \sup_m \delta_G(\epsilon - u(m, N); \Delta(m)),
 
-without the logarithm when the record is removed. Where the label does not fix the sign of :math:`f'`, removing
-has :math:`|N|` for :math:`N`. The profile is the larger of the two directions. Shorter rows are covered where
-:math:`\kappa(m)/m^2` does not rise with :math:`m`; a curve without that property is out of scope.
-docs/mathematics.md, section 6, has the proofs.
+without the logarithm when the record is removed. Where the label does not fix the sign of :math:`f'`,
+removing has :math:`|N|` for :math:`N`. The profile is the larger of the two directions. Shorter rows are
+covered where :math:`\kappa(m)/m^2` does not rise with :math:`m`; a curve without that property is out of
+scope. docs/mathematics.md, section 6, has the proofs.
 
 **Several outputs.** The gradient then has no fixed direction: :math:`N` becomes a chi variable with as many
 degrees of freedom as outputs and the logarithm counts once for every dimension of the Hessian's rank.
@@ -118,8 +118,8 @@ class PrivacyProfile:
             A finite number, at least 0.
         rtol
             The width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at least
-            1e-6, by default 2e-4 for a model alone and 1e-3 with statistics. A closed form gets a hundredth of
-            it; what cannot be resolved that far gets a wider bracket, still certified.
+            1e-6, by default 2e-4 for a model alone and 1e-3 with statistics. A closed form gets a hundredth
+            of it; what cannot be resolved that far gets a wider bracket, still certified.
 
         Privacy
         -------
