@@ -60,8 +60,8 @@ def audit_gap(document: Document) -> str:
         f"{1.0 / weak['share']:.1f} below the certified δ. In terms of noise the gap is small: with σ = "
         f"{weak['attaining_sigma']:.2f} instead of {weak['sigma']:.2f}, {saved_noise(weak)} less, the worst "
         f"data found would reach {short(document['delta'])}. The certificate takes one slope for all "
-        "noise, and a log-determinant that only a slope that moves with the noise can have. In a real data set "
-        "no record has both."
+        "noise, and a log-determinant that only a slope that moves with the noise can have. In a real data "
+        "set no record has both."
     )
     return f"{paragraph(sharp)}\n\n{paragraph(gap)}"
 

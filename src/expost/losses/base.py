@@ -72,7 +72,8 @@ class DerivativeCurve:
     Notes
     -----
     The accountant also covers rows shorter than the declared norm, because :math:`\kappa(m)/m^2` does not
-    rise with :math:`m`; :func:`expost.check_loss` verifies that.
+    rise with :math:`m`; :func:`expost.check_loss` verifies that. Where :math:`\kappa(m)/m` does not rise
+    either, statistics beside the model are accounted for in closed form.
     """
 
     max_slope: float
@@ -89,7 +90,10 @@ class DerivativeCurve:
 
     @property
     def ratio_falls(self) -> bool:
-        r"""Whether :math:`\kappa(m)/m` does not rise with :math:`m`, seen on a grid of slopes."""
+        r"""Whether :math:`\kappa(m)/m` does not rise with :math:`m`, seen on a grid of slopes.
+
+        The accountant asks where statistics are released: without this the closed form is not proved.
+        """
         return self.falls_by(1)
 
     def falls_by(self, power: int) -> bool:
