@@ -4,9 +4,13 @@ Files:     1 unreadable publications   2 overwritten inputs   3 races   4 device
            5 folders left behind       6 one file for public and private
 Messages:  7 escape sequences          8 cells in contexts    9 errors that are not ours
            10 Ctrl-C at the start      11 spelling of numbers
+Claims:    12 labels far out           13 the best bracket    14 the paper's signs and floors
+           15 what confidence covers
+Supply:    16 the oldest versions that are declared
 """
 
 import ast
+import importlib.metadata
 import json
 import os
 import shutil
@@ -14,20 +18,32 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from packaging.requirements import Requirement
 from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
-from expost.exceptions import DomainError, ExpostError, PublicationError
+from expost.audit import hockey_stick
+from expost.exceptions import (
+    CalibrationError,
+    DomainError,
+    ExpostError,
+    LossError,
+    ParameterError,
+    PublicationError,
+)
 from expost.fitting import fit as fitting
+from expost.privacy.profile import PrivacyProfile
 from expost.publication.rehearsal import rehearse
 
 SOURCE = Path(expost.__file__).parent
+DOCS = Path(__file__).parent.parent.parent / "docs"
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no devices, pipes or signals")
 
 
@@ -382,3 +398,77 @@ def test_11_numbers_are_spelt_alike_everywhere(spelling, tmp_path):
     golden = json.loads((Path(__file__).parent.parent / "golden" / "encodings.json").read_text())
     refusals = {text for text, columns in golden["wide"]["features"]["age"] if columns is None}
     assert {"4_0", "٤٠", "0x10"} <= refusals  # the page reads the same vectors
+
+
+# Claims
+
+
+@dataclass(frozen=True)
+class Weighted(expost.Loss):
+    """A logistic loss whose label carries a weight, declared for labels within 3 and used up to 10."""
+
+    name = "weighted"
+    labels = expost.LabelSet(-10.0, 10.0)
+    curve = expost.DerivativeCurve(
+        max_slope=3.0, curvature=lambda m: m * (1.0 - m / 3.0), peak=1.5, sign_fixed=True
+    )
+
+    def value(self, eta, y):
+        return np.abs(y) * np.logaddexp(0.0, -np.sign(y) * eta)
+
+    def derivatives(self, eta, y):
+        p = 0.5 * (1.0 - np.tanh(0.5 * np.sign(y) * eta))
+        return -y * p, np.abs(y) * p * (1.0 - p)
+
+
+def test_12_a_slope_that_only_far_labels_exceed_is_found():
+    with pytest.raises(LossError, match="exceeds the declared max_slope=3"):
+        expost.calibrate(loss=Weighted(), epsilon=1.0, delta=1e-6)
+
+
+def test_13_a_finer_bracket_is_never_wider():
+    plan = expost.calibrate(loss="logistic", epsilon=1.0, report="dependent")
+    scales = plan.scales
+    profile = PrivacyProfile(plan.loss.curve, norm=plan.radius, l2=plan.l2, scales=scales)
+    widths = [
+        (found.upper - found.lower) / found.upper
+        for found in (profile.delta(1.0, rtol=rtol) for rtol in (1e-2, 1e-3, 1e-4, 1e-5))
+    ]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[2] < 1e-3
+    tiny = profile.delta(profile.epsilon(1e-30))
+    assert tiny.upper - tiny.lower < 1e-3 * tiny.upper
+
+
+def test_14_the_documents_claim_what_is_proved():
+    mathematics = (DOCS / "mathematics.md").read_text(encoding="utf-8")
+    assert "one sign of the determinant term" not in mathematics
+    assert "This certificate has a floor" in mathematics
+    with pytest.raises(CalibrationError, match=r"this certificate has no noise scale .* its floor is"):
+        expost.calibrate(loss="logistic", epsilon=1.0, l2=0.1)
+    plan = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=1e-6, l2=1.164)
+    pair = hockey_stick(plan.loss, [[0.0]], [0.0], [1.0], 0.0, epsilon=1.0, sigma=plan.sigma, l2=plan.l2)
+    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.958, abs=0.001)
+
+
+def test_15_confidence_is_chosen_before_looking_and_covers_what_it_says(original):
+    publication = expost.Publication.load(original / "p.json")
+    records = {"age": [30.0, 40.0], "ward": ["north", "south"], "smoker": ["yes", "no"]}
+    with pytest.raises(ParameterError, match="records that are asked about"):
+        publication.bounds(records, ["no", "yes"], simultaneous=1)
+    page = (original / "report.html").read_text(encoding="utf-8")
+    assert "before you look" in page
+    for text in (expost.Publication.bounds.__doc__, run("bounds", "--help").output):
+        assert "before looking" in " ".join(text.replace("\u2502", " ").split())
+
+
+# Supply chain
+
+
+def test_16_what_is_installed_is_at_least_what_is_declared():
+    """`make check-oldest` runs this suite with the lowest versions; here the bounds must at least hold."""
+    for line in importlib.metadata.requires("expost"):
+        requirement = Requirement(line)
+        if requirement.marker is None:
+            assert requirement.specifier.contains(importlib.metadata.version(requirement.name)), line
+    assert "check-oldest" in (DOCS.parent / "Makefile").read_text(encoding="utf-8")
