@@ -27,7 +27,8 @@ check-slow: $(VENV)/.installed-dev
 check-oldest: $(OLDEST)/.installed browser
 	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --dist loadscope
 
-# The experiments of Redberg and Wang (2021), in full; `make paper ARGUMENTS=--quick` sees every verdict.
+# The experiments of Redberg and Wang (2021), in full. `make paper ARGUMENTS=--quick` sees every verdict, and
+# writes to a folder of its own.
 paper: $(VENV)/.installed-paper
 	$(BIN)/python -m papers.redberg_wang_2021 $(ARGUMENTS)
 

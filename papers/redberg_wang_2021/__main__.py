@@ -33,6 +33,8 @@ from papers.redberg_wang_2021.experiment import (
 )
 from papers.redberg_wang_2021.results import render
 
+# What a quick run writes; git ignores it.
+QUICK = HERE / "quick"
 LOADERS: dict[str, tuple[Callable[[], DataSet], ...]] = {
     "credit": (credit,),
     "adult": (lambda: adult("train"), lambda: adult("test")),
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise ExpostError(
             f"`--only` must begin the name of an experiment; got {options.only}. There are {names}."
         )
-    out: Path = options.out
+    out = _folder(options)
     check_output(out / "RESULTS.md", overwrite=True)
     effort = Effort(quick=options.quick)
     if not options.redraw:
@@ -85,6 +87,17 @@ def run(options: argparse.Namespace, console: Console) -> None:
         file.write(render(done, documents))
     console.print(_verdicts(chosen, out))
     console.print(f"{out / 'RESULTS.md'}: everything, with figures", highlight=False, soft_wrap=True)
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Where to write; a quick run never writes over the results of the full one."""
+    out: Path = options.out or (QUICK if options.quick else HERE)
+    if options.quick and out.resolve() == HERE.resolve():
+        raise ExpostError(
+            f"`--out` of a quick run must not be {HERE}, which holds the full run's results; leave it out to "
+            f"write to {QUICK}."
+        )
+    return out
 
 
 def _load_data(chosen: Sequence[Experiment]) -> None:
@@ -147,7 +160,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--redraw", action="store_true", help="figures and page from the numbers on disk")
     parser.add_argument(
-        "--out", type=Path, default=HERE, metavar="DIR", help="where to write (default: beside the code)"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where to write (default: beside the code, and for a quick run its folder `quick`)",
     )
     return parser
 

@@ -8,7 +8,7 @@ import pytest
 from at_hand import need
 
 from papers.redberg_wang_2021 import plotting
-from papers.redberg_wang_2021.__main__ import main
+from papers.redberg_wang_2021.__main__ import QUICK, main
 from papers.redberg_wang_2021.catalogue import EXPERIMENTS
 from papers.redberg_wang_2021.experiment import HERE, Effort, load_document, save_numbers
 from papers.redberg_wang_2021.results import render
@@ -53,13 +53,13 @@ def otherwise(claims):
 
 # Even their quick runs take long.
 SLOW = {"08_adaptive", "09_comparison", "10_errata"}
-QUICK = [
+QUICK_RUNS = [
     pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name in SLOW))
     for experiment in EXPERIMENTS
 ]
 
 
-@pytest.mark.parametrize("experiment", QUICK)
+@pytest.mark.parametrize("experiment", QUICK_RUNS)
 def test_a_quick_run_reaches_every_verdict(experiment, tmp_path):
     need(*experiment.needs)
     effort = Effort(quick=True)
@@ -118,6 +118,26 @@ def test_a_run_writes_numbers_figures_and_page(tmp_path, capsys):
     assert main(["--redraw", "--only", "01", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "figures/01_rotation.svg").read_bytes() == before
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_quick_run_never_writes_over_the_committed_results(tmp_path, capsys, monkeypatch):
+    kept = tmp_path / "results" / "01_rotation.json"
+    kept.parent.mkdir()
+    kept.write_text("the full run", encoding="utf-8")
+    monkeypatch.setattr("papers.redberg_wang_2021.__main__.HERE", tmp_path)
+    monkeypatch.setattr("papers.redberg_wang_2021.__main__.QUICK", tmp_path / "quick")
+    assert main(["--quick", "--only", "01"]) == 0
+    assert kept.read_text(encoding="utf-8") == "the full run"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["quick", "results"]
+    assert load_document("01_rotation", tmp_path / "quick" / "results")["effort"] == "quick"
+    assert main(["--quick", "--only", "01", "--out", f"{tmp_path}/results/.."]) == 1
+    assert "holds the full run's results" in " ".join(capsys.readouterr().err.split())
+    assert kept.read_text(encoding="utf-8") == "the full run"
+
+
+def test_git_ignores_what_a_quick_run_writes():
+    ignored = (HERE.parents[1] / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert f"/{QUICK.relative_to(HERE.parents[1]).as_posix()}/" in ignored
 
 
 def test_an_unknown_experiment_is_refused_in_one_sentence(tmp_path, capsys):
