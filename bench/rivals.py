@@ -3,7 +3,8 @@
 Every mechanism here is a composition of Gaussian mechanisms, and these compose exactly: releases of shift
 ``mu_1, ..., mu_k`` together are one of shift ``sqrt(mu_1^2 + ... + mu_k^2)`` (Dong, Roth and Su 2022). So
 the shift that (epsilon, delta) allows is that of the analytic Gaussian mechanism (Balle and Wang 2018), and
-it is shared out in squares. Neighbours differ by one record that is added or removed, as in the library.
+it is shared out in squares. Neighbours differ by one record that is added or removed, as in the library; the
+number of rows, by which a rate is divided, is taken as known.
 The rows lie in a ball of radius R, the constant column included; labels are 0 and 1, or lie in [-1, 1].
 """
 
@@ -146,7 +147,7 @@ def adaptive_statistics(problem, epsilon, draws, delta, seed, failure=0.05):
 
 
 def statistics(problem, epsilon, draws, delta, seed):
-    """Sufficient-statistics perturbation: noisy X'X and X'y, and a ridge of the noise's own norm; (d, draws)."""
+    """Sufficient-statistics perturbation: noisy X'X and X'y, a ridge of the noise's own norm; (d, draws)."""
     d = problem.X.shape[1]
     return np.stack(
         [

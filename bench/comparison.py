@@ -1,0 +1,153 @@
+"""Every model on one table: ours with its defaults, and the other private models with their best settings."""
+
+from dataclasses import asdict
+from itertools import product
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+
+import expost
+from bench import rivals, scores
+from bench.rivals import Descent, Newton, Problem
+from expost.data.encoding import encode_rows, with_labels
+from expost.fitting.fit import fit
+
+DELTA = 1e-6
+EPSILONS = (0.1, 1.0, 8.0)
+# The grids of free tuning; a clip of 1 is R, which is none for the logistic loss.
+STEPS, CLIPS = (1, 3, 10, 30, 100), (1.0, 0.5, 0.25, 0.1, 0.03)
+RATES, MOMENTA = (0.025, 0.1, 0.4, 1.6, 6.4, 25.6), (0.0, 0.9)
+NEWTON_STEPS, SHARES, FLOORS = (1, 3, 8), (0.2, 0.5), (0.4, 1.6, 6.4, 25.6, 102.4)
+# All settings are tried on a quarter of the draws, and the best of them on all.
+FEWER, FINALISTS, SEED = 4, 3, 2
+
+
+class Comparison:
+    """One table: its rows as our mechanism sees them, and every model on them."""
+
+    def __init__(self, fitted, judged, draws):
+        self.fitted, self.judged, self.draws = fitted, judged, draws
+        self.domain = fitted.domain
+        self.logistic = self.domain.classes is not None
+        # Encoded once. A fit of these rows equals one of the records with the domain; `ours` checks it.
+        self.encoded = fitted.domain.encode(fitted.columns), judged.domain.encode(judged.columns)
+        plan = self.model(1.0).fit(self.small.columns, self.small.outcome).plan_
+        self.rows, self.test_rows = (all_rows(encode_rows(rows, plan)) for rows in self.encoded)
+        self.labels, self.test_labels = fitted.labels(), judged.labels()
+        self.problem = Problem(self.rows, self.labels, plan.radius, self.logistic)
+
+    @property
+    def small(self):
+        """A few records: what a plan says does not depend on them."""
+        return self.fitted.split(min(0.5, 20.0 / len(self.fitted)), 0)[0]
+
+    def model(self, epsilon, **parameters):
+        """Our estimator as a new user would call it."""
+        estimator = expost.LogisticRegression if self.logistic else expost.LinearRegression
+        return estimator(domain=self.domain, epsilon=epsilon, delta=DELTA, random_state=SEED, **parameters)
+
+    def score(self, coefficients):
+        """Scores of the models whose coefficients are the columns."""
+        judge = scores.classification if self.logistic else scores.regression
+        return judge(self.test_rows @ coefficients, self.test_labels)
+
+    def median(self, coefficients):
+        """Medians of the scores over the columns."""
+        return {name: float(np.median(values)) for name, values in self.score(coefficients).items()}
+
+    def plain(self):
+        """Without privacy; the penalty is chosen by cross-validation on the rows for fitting."""
+        if self.logistic:
+            base = LogisticRegression(fit_intercept=False, solver="newton-cholesky")
+            grid, scoring = {"C": np.geomspace(1e-2, 1e4, 7)}, "neg_log_loss"
+        else:
+            base = Ridge(fit_intercept=False)
+            grid, scoring = {"alpha": np.geomspace(1e-3, 1e3, 13)}, "r2"
+        search = GridSearchCV(base, grid, scoring=scoring).fit(self.rows, self.labels)
+        return self.median(search.best_estimator_.coef_.reshape(-1, 1))
+
+    def ours(self, epsilon, **parameters):
+        """Our model with its defaults; the first draw is the estimator's own fit."""
+        model = self.model(epsilon, **parameters).fit(self.fitted.columns, self.fitted.outcome)
+        plan = model.plan_
+        records = with_labels(
+            encode_rows(self.encoded[0], plan),
+            self.fitted.outcome,
+            plan,
+            classes=self.domain.classes,
+            domain=self.domain,
+        )
+        draws = range(SEED, SEED + self.draws)
+        coefficients = [fit(plan, records, random_state=seed)[0].coefficients for seed in draws]
+        first = np.append(np.ravel(model.coef_), model.intercept_)
+        if not np.array_equal(first, coefficients[0]):
+            raise AssertionError("the rows compared are not those that the estimator fits")
+        return self.median(np.stack(coefficients, axis=1))
+
+    def tuned(self, release, families):
+        """The median scores of the settings that are best on the test set, at every epsilon, by family.
+
+        All settings are tried on a few draws. The best of them are tried on as many draws as the other models
+        have, and the best on these is reported. For classes this is done for the AUC and for the log-loss.
+        """
+        goals = {"auc": 1.0, "log_loss": -1.0} if self.logistic else {"r2": 1.0}
+        every = {setting for family in families.values() for setting in family}
+        tried = self.try_all(release, every, self.draws // FEWER)
+
+        def ranked(settings, scored, goal):
+            return sorted(settings, key=lambda setting: -goals[goal] * scored[setting][goal])
+
+        cases = {
+            (name, epsilon, goal): ranked(
+                [setting for setting in family if setting.epsilon == epsilon], tried, goal
+            )
+            for name, family in families.items()
+            for epsilon in EPSILONS
+            for goal in goals
+        }
+        best = {case: settings[:FINALISTS] for case, settings in cases.items()}
+        final = self.try_all(
+            release, {setting for settings in best.values() for setting in settings}, self.draws
+        )
+        results = {name: {epsilon: {} for epsilon in EPSILONS} for name in families}
+        for (name, epsilon, goal), settings in best.items():
+            winner = ranked(settings, final, goal)[0]
+            figures = ("log_loss", "calibration") if goal == "log_loss" else (goal,)
+            results[name][epsilon] |= {figure: final[winner][figure] for figure in figures}
+            results[name][epsilon][f"{goal}_setting"] = asdict(winner)
+        return results
+
+    def try_all(self, release, settings, draws):
+        """Median scores of every setting; those with the same number of steps run together."""
+        scored = {}
+        for steps in sorted({setting.steps for setting in settings}):
+            group = sorted((setting for setting in settings if setting.steps == steps), key=str)
+            coefficients = release(self.problem, group, draws, DELTA, SEED)
+            scored |= {setting: self.median(coefficients[:, place]) for place, setting in enumerate(group)}
+        return scored
+
+    def run(self):
+        """Every model's scores at every epsilon."""
+        results = {"plain": dict.fromkeys(EPSILONS, self.plain())}
+        results["ours"] = {epsilon: self.ours(epsilon) for epsilon in EPSILONS}
+        results["kifer"] = {epsilon: self.ours(epsilon, calibration="kifer2012") for epsilon in EPSILONS}
+        grid = [Descent(*setting) for setting in product(EPSILONS, STEPS, CLIPS, RATES, MOMENTA)]
+        families = {"clipped": grid}
+        if self.logistic:
+            families["unclipped"] = [setting for setting in grid if setting.clip == 1.0]
+            second = [Newton(*setting) for setting in product(EPSILONS, NEWTON_STEPS, SHARES, FLOORS)]
+            results |= self.tuned(rivals.newton, {"newton": second})
+        else:
+            for name, release in (("adassp", rivals.adaptive_statistics), ("ssp", rivals.statistics)):
+                results[name] = {
+                    epsilon: self.median(release(self.problem, epsilon, self.draws, DELTA, SEED))
+                    for epsilon in EPSILONS
+                }
+        return results | self.tuned(rivals.gradient_descent, families)
+
+
+def all_rows(design):
+    """The rows as the mechanism sees them."""
+    ((_, rows),) = design.blocks([slice(0, design.n_rows)])
+    return rows.copy()
