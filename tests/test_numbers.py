@@ -43,13 +43,13 @@ def test_files_of_numbers_do_not_describe_the_machine():
     ("text", "message"),
     [
         ("<!-- n:unheard-of -->1<!-- /n -->", "no passage called 'unheard-of'"),
-        ("<!-- n:utility-draws -->20", "has no partner"),
-        ("<!-- numbers: utility -->\n| 1 |", "has no partner"),
+        ("<!-- n:peers-short -->20", "has no partner"),
+        ("<!-- numbers: peers-auc -->\n| 1 |", "has no partner"),
         ("20<!-- /n -->", "has no partner"),
         ("<!-- numbers: -->\n<!-- /numbers -->", "has no partner"),
-        ("<!-- number: utility -->\n| 1 |", "has no partner"),
-        ("<!-- n:utility-draws -->20 <!-- n:utility-draws -->20<!-- /n -->", "does not end before"),
-        ("<!-- numbers: utility -->\n<!-- n:utility-draws -->\n<!-- /numbers -->", "does not end before"),
+        ("<!-- number: peers-auc -->\n| 1 |", "has no partner"),
+        ("<!-- n:peers-short -->20 <!-- n:peers-short -->20<!-- /n -->", "does not end before"),
+        ("<!-- numbers: peers-auc -->\n<!-- n:peers-short -->\n<!-- /numbers -->", "does not end before"),
     ],
 )
 def test_broken_marks_are_named(text, message):
@@ -58,9 +58,9 @@ def test_broken_marks_are_named(text, message):
 
 
 def test_an_old_figure_is_replaced_and_nothing_else():
-    text = "Over <!-- n:utility-draws -->old<!-- /n --> draws.\n"
-    draws = quoted.load("utility")["draws"]
-    assert quoted.fill(text) == f"Over <!-- n:utility-draws -->{draws}<!-- /n --> draws.\n"
+    text = "It is <!-- n:true-quantile -->old<!-- /n --> in truth.\n"
+    quantile = quoted.load("errata")["numbers"]["quantile"]["true_quantile"]
+    assert quoted.fill(text) == f"It is <!-- n:true-quantile -->{quantile:.2f}<!-- /n --> in truth.\n"
 
 
 def test_a_missing_file_is_named_with_the_command_that_writes_it(tmp_path):
@@ -73,11 +73,21 @@ def test_a_missing_file_is_named_with_the_command_that_writes_it(tmp_path):
 
 
 def test_statements_that_the_numbers_refute_are_not_written(tmp_path):
-    document = quoted.load("utility")
-    row = next(row for row in document["rows"] if row["dpsgd"] is not None)
-    row["dpsgd"] = row["default"] + 0.001
-    path = tmp_path / quoted.SOURCES["utility"][0]
+    document = quoted.load("peers")
+    assert document["draws"] >= 20
+    path = tmp_path / quoted.SOURCES["peers"][0]
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(quoted.NumbersError, match="no longer show that the default beats DP-SGD"):
-        quoted.fill("<!-- n:above-dpsgd --><!-- /n -->", tmp_path)
+    path.write_text(json.dumps(document | {"draws": 19}), encoding="utf-8")
+    with pytest.raises(quoted.NumbersError, match="no longer show that every median is over at least 20"):
+        quoted.fill("<!-- n:peers-short --><!-- /n -->", tmp_path)
+
+
+def test_no_private_model_is_better_than_one_in_bold():
+    document = quoted.load("peers")
+    for figure, largest in (("auc", True), ("r2", True), ("log_loss", False), ("calibration", False)):
+        for row in quoted.peers.chosen(document, figure):
+            peers = [peer for peer in quoted.peers.TITLES if peer in row and peer != "plain"]
+            bold = [peer for peer in peers if "**" in quoted.peers.cell(row, peer, figure, largest=largest)]
+            best = (max if largest else min)(row[peer][figure] for peer in peers)
+            assert bold
+            assert all(abs(row[peer][figure] - best) <= 0.001 for peer in bold)

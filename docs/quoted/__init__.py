@@ -8,7 +8,7 @@ that the numbers could contradict. If one is no longer true, nothing is written,
 changed.
 """
 
-from docs.quoted import auditing, calibration, goe, paper
+from docs.quoted import auditing, calibration, goe, paper, peers
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "load",
     "names",
     "paper",
+    "peers",
 ]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Where each kind of number is, and the command that measures it.
 SOURCES = {
-    "utility": ("bench/results/utility.json", "python -m bench.utility"),
+    "peers": ("bench/results/peers.json", "python -m bench.peers"),
     "reports": ("bench/results/reports.json", "python -m bench.reports"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),

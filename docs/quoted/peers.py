@@ -1,0 +1,152 @@
+"""Passages about other private models, in docs/comparison.md and README.md."""
+
+from docs.quoted.marks import Document, paragraph, passage, require, table, together
+
+Row = dict[str, Document]
+TITLES = {
+    "plain": "no privacy",
+    "ours": "expost",
+    "unclipped": "DP-GD",
+    "clipped": "DP-GD, clipped",
+    "newton": "DP-Newton",
+    "adassp": "AdaSSP",
+    "ssp": "SSP",
+    "kifer": "Kifer et al.",
+}
+FIGURES = {"auc": "AUC", "r2": "R²", "log_loss": "log-loss"}
+CLASSES = ("plain", "ours", "unclipped", "clipped", "newton", "kifer")
+NUMBERS = ("plain", "ours", "clipped", "adassp", "ssp", "kifer")
+# Differences below this are not called better or worse.
+LEVEL = 0.01
+
+
+def chosen(document: Document, figure: str) -> list[Row]:
+    """The rows that have a figure; there are enough draws behind each."""
+    require(document["draws"] >= 20, "every median is over at least 20 draws")
+    return [row for row in document["rows"] if figure in row["ours"]]
+
+
+def cell(row: Row, peer: str, figure: str, *, largest: bool) -> str:
+    """A figure, in bold where no private model has a better one."""
+    values = [row[other][figure] for other in TITLES if other in row and other != "plain"]
+    best = max(values) if largest else min(values)
+    text = f"{row[peer][figure]:.3f}"
+    return f"**{text}**" if peer != "plain" and text == f"{best:.3f}" else text
+
+
+def case(row: Row) -> str:
+    """A table and its ε, in words."""
+    return f"{row['table']} at ε = {row['epsilon']:g}"
+
+
+def figures(document: Document, figure: str, peers: tuple[str, ...], *, largest: bool) -> str:
+    """One table: a line for each data set and ε."""
+    names = [f"{name} †" if name in document["untuned"] else name for name in ordered(document)]
+    shown = dict(zip(ordered(document), names, strict=True))
+    cells = [
+        [shown[str(row["table"])], f"{row['epsilon']:g}"]
+        + [cell(row, peer, figure, largest=largest) for peer in peers]
+        for row in chosen(document, figure)
+    ]
+    return table(f"table | ε | {' | '.join(TITLES[peer] for peer in peers)}", cells)
+
+
+def ordered(document: Document) -> list[str]:
+    """The tables in their order."""
+    return list(dict.fromkeys(row["table"] for row in document["rows"]))
+
+
+def behind(document: Document, peer: str, figure: str) -> list[tuple[float, Row]]:
+    """How far ours is behind a peer, the largest first; negative where ours is better."""
+    sign = -1.0 if figure == "log_loss" else 1.0
+    rows = [row for row in chosen(document, figure) if peer in row]
+    gaps = [(sign * (row[peer][figure] - row["ours"][figure]), row) for row in rows]
+    return sorted(gaps, key=lambda pair: -pair[0])
+
+
+def standing(document: Document, peer: str, figure: str) -> list[str]:
+    """In how many cases ours is better and worse than a peer, and the case in which it is furthest behind."""
+    gaps = behind(document, peer, figure)
+    better, worse = sum(gap < -LEVEL for gap, _ in gaps), sum(gap > LEVEL for gap, _ in gaps)
+    largest, row = gaps[0]
+    furthest = f"{largest:.3f}, {case(row)}" if largest > 0.0 else "never behind"
+    return [TITLES[peer], FIGURES[figure], f"{len(gaps)}", f"{better}", f"{worse}", furthest]
+
+
+@passage("peers-tables", "peers")
+def peers_tables(document: Document) -> str:
+    """The tables' sizes and the number of draws."""
+    sizes = {row["table"]: row for row in document["rows"]}
+    told = together(
+        [
+            f"{name} ({row['rows']:,} rows, {row['test_rows']:,} for testing, {row['columns']} columns)"
+            for name, row in sizes.items()
+        ]
+    )
+    counts = together([f"{count}" for count in sorted({row["draws"] for row in document["rows"]})])
+    return paragraph(
+        f"The tables are {told}. Columns are counted with the constant. Figures are medians over {counts} "
+        "draws of the noise; the large tables have the smaller number."
+    )
+
+
+@passage("peers-auc", "peers")
+def peers_auc(document: Document) -> str:
+    """AUC on test rows."""
+    return figures(document, "auc", CLASSES, largest=True)
+
+
+@passage("peers-r2", "peers")
+def peers_r2(document: Document) -> str:
+    """R² on test rows."""
+    return figures(document, "r2", NUMBERS, largest=True)
+
+
+@passage("peers-log-loss", "peers")
+def peers_log_loss(document: Document) -> str:
+    """Log-loss on test rows."""
+    return figures(document, "log_loss", CLASSES, largest=False)
+
+
+@passage("peers-calibration", "peers")
+def peers_calibration(document: Document) -> str:
+    """Calibration error on test rows."""
+    return figures(document, "calibration", CLASSES, largest=False)
+
+
+@passage("peers-seen", "peers")
+def peers_seen(document: Document) -> str:
+    """Where ours is better and where it is worse, counted."""
+    cells = [
+        standing(document, peer, figure)
+        for figure, peers in (("auc", CLASSES[2:]), ("log_loss", CLASSES[2:]), ("r2", NUMBERS[2:]))
+        for peer in peers
+    ]
+    header = (
+        f"against | in | cases | ours better by more than {LEVEL:g} | worse by more than {LEVEL:g} | "
+        "furthest behind"
+    )
+    clips = sorted(
+        row["clipped"]["auc_setting"]["clip"] for row in chosen(document, "auc") if row["epsilon"] < 1.0
+    )
+    closing = (
+        "A clip has to be chosen, and the best one differs from table to table: at ε = 0.1 it is between "
+        f"{clips[0]:g} and {clips[-1]:g} of R for the AUC."
+    )
+    return f"{table(header, cells, left=2)}\n\n{paragraph(closing)}"
+
+
+@passage("peers-short", "peers")
+def peers_short(document: Document) -> str:
+    """The comparison with tuned DP-GD in a line, for the README."""
+
+    def ahead(peer: str, epsilon: float) -> str:
+        gap, row = next(pair for pair in behind(document, peer, "auc") if pair[1]["epsilon"] == epsilon)
+        return f"at most {gap:.3f} ({row['table']})" if gap > 0.0 else "nothing"
+
+    tables = len({row["table"] for row in chosen(document, "auc")})
+    return (
+        f"on {tables} tables its AUC exceeds ours at ε = 1 by {ahead('unclipped', 1.0)} without a clip and "
+        f"by {ahead('clipped', 1.0)} with one, and at ε = 0.1 by {ahead('unclipped', 0.1)} and "
+        f"{ahead('clipped', 0.1)}"
+    )
