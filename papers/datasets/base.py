@@ -49,7 +49,7 @@ class DataSet:
         encoded = self.domain.encode(self.columns)
         if intercept:
             encoded = np.column_stack([encoded, np.ones(len(self))])
-        ball: FloatArray = encoded / np.sqrt(self.domain.row_norm**2 + intercept)
+        ball: FloatArray = encoded / np.sqrt(self.domain.longest_row**2 + intercept)
         return ball
 
     def labels(self) -> FloatArray:

@@ -90,6 +90,53 @@ def test_a_fit_with_a_domain_publishes_it_and_reads_raw_records(tmp_path):
     np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
 
 
+@pytest.mark.parametrize(("features", "norm"), [(1, 1.0), (2, 1.0), (3, np.sqrt(1.5)), (50, 5.0)])
+def test_the_default_norm_is_a_rule_in_the_number_of_features(features, norm):
+    names = [{"name": f"x{i}", "kind": "yes_no"} for i in range(features)]
+    domain = expost.Domain.model_validate(
+        {"features": names, "label": {"name": "y", "kind": "classes", "classes": ["a", "b"]}}
+    )
+    assert domain.row_norm == norm
+    assert domain.longest_row == np.sqrt(features)
+    assert domain.model_copy(update={"norm": 9.0}).row_norm == 9.0
+
+
+def test_longer_rows_are_scaled_down_in_the_fit_and_for_every_reader():
+    """As a fit on rows that were scaled by hand, in predictions, bounds and exact losses."""
+    domain = DOMAIN.model_copy(update={"norm": None})
+    short = {"age": 50.0, "dose": 0.0, "ward": "7", "smoker": "no", "ill": "no"}
+    table = {name: [*values, short[name]] * 40 for name, values in RECORDS.items()}
+    y = np.array(table.pop("ill"))
+    encoded = np.array([*ENCODED, [0, 0, 0, 0, 1, 0]] * 40)
+    lengths = np.linalg.norm(encoded, axis=1)
+    assert np.any(lengths > np.sqrt(2.0))
+    assert np.any(lengths < np.sqrt(2.0))
+    scaled = encoded * np.minimum(1.0, np.sqrt(2.0) / lengths)[:, None]
+    model = expost.LogisticRegression(domain=domain, report="leverage", random_state=0).fit(table, y)
+    plain = expost.LogisticRegression(
+        norm=np.sqrt(2.0), classes=["no", "yes"], report="leverage", random_state=0
+    ).fit(scaled, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+    published = expost.Publication.from_json(model.publication_.to_json())
+    assert published.norm == published.domain.norm == np.sqrt(2.0)
+    predictor = plain.decision_function(scaled)
+    np.testing.assert_allclose(model.decision_function(table), predictor, rtol=1e-9)
+    np.testing.assert_allclose(published.decision_function(table), predictor, rtol=1e-9)
+    np.testing.assert_allclose(
+        published.bounds(table, y).total, plain.publication_.bounds(scaled, y).total, rtol=1e-9
+    )
+    np.testing.assert_allclose(model.ex_post_losses(table, y), plain.ex_post_losses(scaled, y), rtol=1e-9)
+
+
+def test_a_file_is_loaded_as_its_text_is_read(tmp_path):
+    (tmp_path / "domain.toml").write_text("\ufeff" + TOML, encoding="utf-8")
+    assert expost.Domain.load(tmp_path / "domain.toml") == DOMAIN
+    assert expost.Domain.load(str(tmp_path / "domain.toml")) == DOMAIN
+    (tmp_path / "domain.toml").write_bytes(b"norm = \xff")
+    with pytest.raises(DomainError, match="not valid TOML"):
+        expost.Domain.load(tmp_path / "domain.toml")
+
+
 def test_a_numeric_outcome_is_scaled_and_predictions_are_scaled_back():
     domain = expost.Domain.model_validate(
         {

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from problems import design_of
-from publications import KINDS, X, Y, document, fit, forged, published, squared
+from publications import KINDS, X, Y, document, fit, forged, published, signed, squared
 from rich.console import Console
 
 import expost
@@ -37,12 +37,38 @@ FIELDS = {
     "format", "software", "loss", "regularizer", "norm", "fit_intercept", "classes", "feature_names",
     "coefficients", "domain", "plan", "precision", "statistics", "insecure", "sha256",
 }  # fmt: skip
+DECLARED = expost.Domain(
+    features=(
+        expost.Number(name="age", low=0.0, high=100.0),
+        expost.Number(name="height", low=0.0, high=200.0),
+        expost.YesNo(name="smoker"),
+    ),
+    label=expost.ClassLabel(name="ill", classes=("no", "yes")),
+)
 RELEASED = {
     "independent": set(),
     "leverage": {"hessian"},
     "dependent": {"gradient", "hessian"},
     "adaptive": {"gradient", "hessian", "eigenvalue"},
 }
+
+
+def test_older_files_that_left_the_domains_norm_out_read_the_same():
+    """They mean the longest row that the features allow, and nothing else; new files say the norm."""
+    longest = DECLARED.model_copy(update={"norm": DECLARED.longest_row})
+    table = {"age": [20.0, 90.0] * 20, "height": [200.0, 0.0] * 20, "smoker": ["yes", "no"] * 20}
+    y = ["no", "yes"] * 20
+    today = expost.LogisticRegression(domain=longest, random_state=5).fit(table, y).publication_
+    fields = json.loads(today.to_json())
+    assert fields["norm"] == fields["domain"]["norm"] == math.sqrt(3.0)
+    fields["domain"]["norm"] = None
+    older = Publication.from_json(signed(fields))
+    assert json.loads(older.to_json()) | {"sha256": ""} == fields | {"sha256": ""}
+    np.testing.assert_array_equal(older.decision_function(table), today.decision_function(table))
+    np.testing.assert_array_equal(older.bounds(table, y).total, today.bounds(table, y).total)
+    fields["norm"] = DECLARED.row_norm
+    with pytest.raises(PublicationError, match="`norm` must be what `domain` declares"):
+        Publication.from_json(signed(fields))
 
 
 @pytest.mark.parametrize("kind", KINDS)

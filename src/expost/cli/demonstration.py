@@ -71,7 +71,7 @@ def domain_file() -> str:
 def scale_by_bounds(X: FloatArray) -> FloatArray:
     """Map each feature from its public bounds to [-1, 1], then every row into the unit ball."""
     domain = bundled_domain()
-    return domain.encode(_columns(X, domain)) / domain.row_norm
+    return domain.encode(_columns(X, domain)) / domain.longest_row
 
 
 def _columns(X: FloatArray, domain: Domain) -> dict[str, FloatArray]:

@@ -1,9 +1,11 @@
 """What is publicly known about a record, and the encoding that follows from it."""
 
 import math
+import os
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -31,8 +33,8 @@ class Domain(FrozenModel):
     label
         The outcome.
     norm
-        The largest length of an encoded row; longer ones are scaled down. By default the largest length that
-        the features allow, so that nothing is scaled.
+        The largest length of an encoded row; longer ones are scaled down, in the fit and in predictions. By
+        default it follows from the number of features, see :attr:`row_norm`.
 
     Privacy
     -------
@@ -45,7 +47,7 @@ class Domain(FrozenModel):
     >>> ward = Category(name="ward", categories=("north", "south"))
     >>> domain = Domain(features=(age, ward), label=ClassLabel(name="ill", classes=("no", "yes")))
     >>> domain.column_names, round(domain.row_norm, 4)
-    (['age', 'ward=north', 'ward=south'], 1.4142)
+    (['age', 'ward=north', 'ward=south'], 1.0)
     >>> domain.encode({"age": [25.0, 140.0], "ward": ["north", "south"]})
     array([[-0.5,  1. ,  0. ],
            [ 1. ,  0. ,  1. ]])
@@ -66,9 +68,19 @@ class Domain(FrozenModel):
 
     @property
     def row_norm(self) -> float:
-        """The largest length of an encoded row."""
-        # Every kind of feature contributes at most 1 to the squared length.
-        return math.sqrt(len(self.features)) if self.norm is None else self.norm
+        r"""The largest length of an encoded row, as declared or by a rule in public values.
+
+        .. math:: R = \max\{1, \sqrt{F/2}\}
+
+        with :math:`F` features. Most records are shorter than :attr:`longest_row`, and the noise grows with
+        the declared length: docs/calibration.md has the measurements. A single feature is never cut.
+        """
+        return max(1.0, math.sqrt(0.5 * len(self.features))) if self.norm is None else self.norm
+
+    @property
+    def longest_row(self) -> float:
+        r""":math:`\sqrt F`, the largest length that the features allow: each adds at most 1 to its square."""
+        return math.sqrt(len(self.features))
 
     @property
     def classes(self) -> tuple[str, str] | None:
@@ -106,8 +118,14 @@ class Domain(FrozenModel):
         return self.label.low + 0.5 * (values + 1.0) * (self.label.high - self.label.low)
 
     @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a domain file, or raise DomainError; ``expost init`` writes one to fill in."""
+        # A byte that is not UTF-8 becomes a character that TOML rejects with an error of its own.
+        return cls.from_toml(Path(path).read_text(encoding="utf-8-sig", errors="replace"))
+
+    @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read a domain file, or raise DomainError."""
+        """Read the text of a domain file, or raise DomainError."""
         try:
             content = tomllib.loads(text)
             _check_filled(content)

@@ -21,7 +21,8 @@ _OPENING = f"""\
 # A missing value is refused unless the feature says what it counts as: missing = 40.0 (or "north", or true).
 # Delete the features that the model should not use. Order does not matter; other columns are ignored.
 # Optional, on a line before the first feature: norm = 2.0 caps the length of an encoded record. Longer
-# ones are scaled down to it, and less noise is needed; without it nothing is scaled.
+# ones are scaled down to it, and the noise grows with it. The default is the root of half the number of
+# features; the root of their number is the longest that a record can be, and scales nothing.
 """
 
 _FEATURES = {

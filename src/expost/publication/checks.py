@@ -72,12 +72,15 @@ def check_domain(
     norm: float,
     classes: Sequence[Label] | None,
 ) -> None:
-    """Refuse a domain that does not describe the records that the coefficients are for."""
+    """Refuse a domain that does not describe the records that the coefficients are for.
+
+    A file states the norm of its domain. Older files left it out where it was the longest that a row can be.
+    """
     if domain is None:
         return
     for field, stated, declared in (
         ("feature_names", feature_names, tuple(domain.column_names)),
-        ("norm", norm, domain.row_norm),
+        ("norm", norm, domain.longest_row if domain.norm is None else domain.norm),
         ("classes", classes, getattr(domain.label, "classes", None)),
     ):
         if stated != declared:

@@ -47,7 +47,8 @@ def content(
         "classes": None if classes is None else [_plain(label) for label in classes],
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
         "coefficients": release.coefficients.tolist(),
-        "domain": None if domain is None else domain.model_dump(mode="json"),
+        # With its norm: a default may change, what was published may not.
+        "domain": None if domain is None else domain.model_dump(mode="json") | {"norm": domain.row_norm},
         "plan": {
             "epsilon": float(plan.epsilon) if math.isfinite(plan.epsilon) else None,
             "delta": float(plan.delta),
