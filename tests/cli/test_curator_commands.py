@@ -11,6 +11,7 @@ from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
 from expost.exceptions import DomainError
+from expost.privacy.shapes import default_threshold
 
 
 def test_init_names_the_columns_and_learns_no_value(tmp_path):
@@ -51,7 +52,7 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     shown = run("plan", domain, "--epsilon", 2, "--report", "leverage")
     assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
     plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
-    expected = expost.calibrate(norm=np.sqrt(3), epsilon=2.0, report="leverage", fit_intercept=True)
+    expected = expost.calibrate(norm=np.sqrt(3 / 2), epsilon=2.0, report="leverage", fit_intercept=True)
     assert plan["sigma"] == expected.sigma
     assert plan["sigma_hessian"] == expected.sigma_hessian
     assert plan["sigma_gradient"] is None
@@ -60,13 +61,19 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
 def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     domain, _ = ward(tmp_path)
     for loss in ("logistic", "smoothed_hinge"):
-        assert json.loads(run("plan", domain, "--loss", loss, "--json").stdout)["loss"] == loss
+        assert json.loads(run("plan", domain, "--loss", loss, "--json").stdout)["loss"]["name"] == loss
     assert refused(run("plan", domain, "--loss", "pseudo_huber"), "`loss` must be")
+    assert refused(run("plan", domain, "--threshold", "0.5"), "`threshold` must be left out")
     number = DOMAIN.replace(
         'kind = "classes"\nclasses = ["no", "yes"]', 'kind = "number"\nlow = 0.0\nhigh = 1.0'
     )
     domain.write_text(number)
-    assert json.loads(run("plan", domain, "--json").stdout)["loss"] == "pseudo_huber"
+    chosen = json.loads(run("plan", domain, "--json").stdout)["loss"]
+    assert chosen == {"name": "pseudo_huber", "threshold": default_threshold(1.0, 1e-6)}
+    assert "PseudoHuber(threshold=0.195303)" in run("plan", domain).stdout
+    given = json.loads(run("plan", domain, "--threshold", "0.5", "--json").stdout)["loss"]
+    assert given == {"name": "pseudo_huber", "threshold": 0.5}
+    assert refused(run("plan", domain, "--threshold", "0"), "`threshold` must be")
     assert refused(run("plan", domain, "--loss", "logistic"), "`loss` must be")
     assert run("plan", domain, "--loss", "squared").exit_code == 2
 

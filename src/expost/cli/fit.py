@@ -20,9 +20,9 @@ from expost.cli.options import (
     ReportOption,
     RowsAtMost,
     Split,
+    Threshold,
     make_plan,
     plan_fields,
-    read_domain,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def fit(
     l2: L2 = None,
     split: Split = None,
     loss: LossOption = None,
+    threshold: Threshold = None,
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
@@ -66,12 +67,13 @@ def fit(
     """
     from expost._common.files import atomic_write
     from expost.cli.private_files import write_losses
+    from expost.data.domain import Domain
     from expost.fitting.ex_post import ex_post_terms
     from expost.fitting.fit import fit as fit_model
     from expost.publication import Publication
     from expost.publication.rehearsal import rehearse
 
-    declared = read_domain(domain)
+    declared = Domain.load(domain)
     plan = make_plan(
         declared,
         epsilon=epsilon,
@@ -80,6 +82,7 @@ def fit(
         l2=l2,
         split=split,
         loss=loss,
+        threshold=threshold,
         rows_at_most=rows_at_most,
     )
     _check_places(output, losses, inputs=(domain, table), overwrite=force)

@@ -84,6 +84,15 @@ LossOption = Annotated[
     LossName | None,
     typer.Option(help="By default logistic for two classes, pseudo_huber for a numeric outcome."),
 ]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="<number>",
+        help="Where pseudo_huber turns from squared to absolute, in units of half the outcome's range; by "
+        "default from the budget.",
+    ),
+]
 RowsAtMost = Annotated[
     int,
     typer.Option(
@@ -96,14 +105,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document fo
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
 
 
-def read_domain(path: Path) -> "Domain":
-    """Read a domain file, or raise DomainError."""
-    from expost.data.domain import Domain
-
-    # A byte that is not UTF-8 becomes a character that TOML rejects with an error of its own.
-    return Domain.from_toml(path.read_text(encoding="utf-8-sig", errors="replace"))
-
-
 def make_plan(
     domain: "Domain",
     *,
@@ -113,11 +114,14 @@ def make_plan(
     l2: float | None,
     split: float | None,
     loss: LossName | None,
+    threshold: float | None,
     rows_at_most: int,
 ) -> "Plan":
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
+    from expost.losses import Loss, PseudoHuber
     from expost.privacy.calibration import calibrate
+    from expost.privacy.shapes import default_threshold
 
     classes = domain.classes is not None
     if loss is None:
@@ -127,8 +131,13 @@ def make_plan(
             "'logistic' or 'smoothed_hinge' for two classes" if classes else "'pseudo_huber' for a number"
         )
         raise parameter_error("loss", suitable, loss.value, "The domain says which the outcome is.")
+    chosen: Loss | str = loss.value
+    if not classes:
+        chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
+    elif threshold is not None:
+        raise parameter_error("threshold", "left out where the outcome has two classes", threshold)
     return calibrate(
-        loss=loss.value,
+        loss=chosen,
         norm=domain.row_norm,
         epsilon=epsilon,
         delta=delta,
@@ -144,10 +153,12 @@ def plan_fields(plan: "Plan") -> dict[str, Any]:
     """The fields of a plan, for JSON, with the names that a publication uses."""
     from dataclasses import asdict
 
+    from expost.losses import describe
+
     return {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
-        "loss": plan.loss.name,
+        "loss": describe(plan.loss),
         "norm": plan.norm,
         "fit_intercept": plan.fit_intercept,
         "report": plan.report,

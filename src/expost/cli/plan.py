@@ -13,9 +13,9 @@ from expost.cli.options import (
     ReportOption,
     RowsAtMost,
     Split,
+    Threshold,
     make_plan,
     plan_fields,
-    read_domain,
 )
 
 
@@ -28,6 +28,7 @@ def plan(
     l2: L2 = None,
     split: Split = None,
     loss: LossOption = None,
+    threshold: Threshold = None,
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
     as_json: AsJson = False,
 ) -> None:
@@ -35,14 +36,17 @@ def plan(
 
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
     """
+    from expost.data.domain import Domain
+
     planned = make_plan(
-        read_domain(domain),
+        Domain.load(domain),
         epsilon=epsilon,
         delta=delta,
         report=report,
         l2=l2,
         split=split,
         loss=loss,
+        threshold=threshold,
         rows_at_most=rows_at_most,
     )
     if as_json:

@@ -12,6 +12,7 @@ from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.losses import Loss, PseudoHuber, Regularizer, SquaredLoss
 from expost.privacy.precision import ROWS_AT_MOST
+from expost.privacy.shapes import default_threshold
 
 
 class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
@@ -24,8 +25,10 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         noise scale: it requires ``sigma`` and ``l2``, and ``plan_.epsilon`` is infinite. Exact losses after
         the fact still exist.
     threshold
-        Where the pseudo-Huber loss turns from squared to absolute, in units of ``y``. It is also the
-        largest pull of one record, so the noise grows with it: scale ``y`` by public constants first.
+        Where the pseudo-Huber loss turns from squared to absolute. It is also the largest pull of one record,
+        so the noise grows with it. In units of half the range of the label that ``domain`` declares. Without
+        a domain it is in units of ``y``: scale ``y`` to [-1, 1] by public constants first. By default chosen
+        from ``epsilon`` and ``delta`` (docs/calibration.md), and stated in ``plan_`` and the publication.
     epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
     sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, regularizer, domain
@@ -55,7 +58,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self,
         *,
         loss: str = "pseudo_huber",
-        threshold: float = 1.0,
+        threshold: float | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         norm: float = 1.0,
@@ -99,7 +102,12 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     def _make_loss(self) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
-        return SquaredLoss() if self.loss == "squared" else PseudoHuber(self.threshold)
+        if self.loss == "pseudo_huber":
+            chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold
+            return PseudoHuber(chosen)
+        if self.threshold is not None:
+            raise parameter_error("threshold", "None with loss='squared'", self.threshold)
+        return SquaredLoss()
 
     def _set_classes(self, y: Any) -> None:
         if self.domain is not None and not isinstance(self.domain.label, NumberLabel):

@@ -119,6 +119,14 @@ class Loss(ABC):
 
     name: ClassVar[str]
 
+    def __str__(self) -> str:
+        """As the repr, with six digits of each parameter."""
+        parameters = (
+            f"{name}={float(f'{value:.6g}') if isinstance(value, float) else value!r}"
+            for name, value in vars(self).items()
+        )
+        return f"{type(self).__name__}({', '.join(parameters)})"
+
     @property
     @abstractmethod
     def labels(self) -> LabelSet:

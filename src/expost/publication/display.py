@@ -64,7 +64,7 @@ def summary_table(publication: Shown) -> "Table":
         table.add_row("[bold red]INSECURE[/bold red]", f"[bold red]{publication.insecure}[/bold red]")
         stated = f"none; with secret noise {stated}"
     table.add_row("guarantee", stated)
-    table.add_row("loss", ", ".join(f"{key} {value}" for key, value in describe(publication.loss).items()))
+    table.add_row("loss", str(publication.loss))
     table.add_row("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}")
     table.add_row("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}")
     table.add_row("report", publication.plan.report)

@@ -1,0 +1,35 @@
+"""The shape of a loss follows from the budget."""
+
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+import expost
+from expost import PseudoHuber, calibrate
+from expost.exceptions import ParameterError
+from expost.privacy.shapes import default_threshold
+
+
+@given(st.floats(1e-4, 1e3), st.floats(1e-12, 0.5))
+def test_the_threshold_is_the_rule_in_the_gaussian_multiplier(epsilon, delta):
+    multiplier = expost.gaussian.sigma(epsilon, delta, sensitivity=1.0)
+    chosen = default_threshold(epsilon, delta)
+    assert chosen == pytest.approx(min(1.0, max(0.05, 0.28 / math.sqrt(math.sqrt(multiplier)))), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_multiplier_is_the_noise_of_the_loss_without_a_determinant(epsilon):
+    """Within 5%: the sign of a slope is free here, which the Gaussian mechanism does not pay for."""
+    plan = calibrate(loss=PseudoHuber(0.2), norm=3.0, epsilon=epsilon, delta=1e-6, l2=1e6)
+    ratio = plan.sigma / (0.2 * 3.0) / expost.gaussian.sigma(epsilon, 1e-6)
+    assert 1.0 <= ratio <= 1.05
+
+
+def test_limits_and_refusals():
+    assert default_threshold(1e-5, 1e-9) == 0.05
+    assert default_threshold(1e9, 0.9) == 1.0
+    with pytest.raises(ParameterError, match="`epsilon` must be"):
+        default_threshold(0.0, 1e-6)
+    with pytest.raises(ParameterError, match="`delta` must be"):
+        default_threshold(1.0, 1.0)
