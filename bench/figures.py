@@ -17,7 +17,7 @@ def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = scale_by_bounds(X)
     # A seed makes the figure reproducible; the data are public, so the losses may be shown.
-    model = expost.LogisticRegression(classes=[0, 1], report="leverage", random_state=0).fit(X, y)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], report="leverage", random_state=0).fit(X, y)
     bounds = model.publication_.bounds(X, y, confidence=CONFIDENCE, member=True)
     losses = model.ex_post_losses(X, y)
     draw_intervals(HERE / "losses.png", losses, bounds, model.plan_.epsilon, CONFIDENCE)

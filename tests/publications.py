@@ -15,7 +15,7 @@ KINDS = ("independent", "leverage", "dependent", "adaptive")
 
 
 def fit(kind="independent", table=X, labels=Y, **changes):
-    parameters = {"classes": [0, 1], "report": kind, "random_state": 5} | changes
+    parameters = {"norm": 1.0, "classes": [0, 1], "report": kind, "random_state": 5} | changes
     return expost.LogisticRegression(**parameters).fit(table, labels)
 
 
@@ -26,7 +26,7 @@ def published(kind="independent"):
 
 @cache
 def squared():
-    model = expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0, random_state=5)
+    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0, random_state=5)
     return model.fit(X, X[:, 0]).publication_
 
 

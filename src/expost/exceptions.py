@@ -90,3 +90,9 @@ class PrivacyLeakWarning(ExpostWarning):
     """Something that should have been declared was learnt from the table, outside the guarantee."""
 
     slug = "privacy-leak"
+
+
+class UndeclaredWarning(ExpostWarning):
+    """Something that only the curator knows was not declared, and the default suits few tables."""
+
+    slug = "undeclared"

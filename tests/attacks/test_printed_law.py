@@ -139,5 +139,5 @@ def test_exact_losses_are_those_of_the_printed_law(n, member):
 
 def test_a_curator_can_read_the_error_of_exact_losses():
     X, y = np.linspace(-1.0, 1.0, 200)[:, None], np.arange(200) % 2
-    model = expost.LogisticRegression(classes=[0, 1], random_state=0).fit(X, y)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, y)
     assert 0.0 < model.ex_post_error_ == model._private.loss_error < 1e-7

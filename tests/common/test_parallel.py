@@ -50,7 +50,7 @@ def test_a_fit_its_losses_and_its_bounds_do_not_depend_on_the_number_of_threads(
     X, y = rows_in_ball(rng, 120_000, 12), CASES[0].labels(rng, 120_000).astype(int)
 
     def everything():
-        model = expost.LogisticRegression(classes=[0, 1], report=report, random_state=0).fit(X, y)
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report, random_state=0).fit(X, y)
         bounds = model.publication_.bounds(X, y)
         return model.coef_[0], model.ex_post_losses(X, y), bounds.upper, bounds.total
 

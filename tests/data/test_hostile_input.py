@@ -36,7 +36,7 @@ LABELS = {
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_are_never_quoted_when_classes_are_learnt(kind):
     with pytest.raises(DomainError) as caught:
-        expost.LogisticRegression().fit(X, np.array(LABELS[kind], dtype=object))
+        expost.LogisticRegression(norm=1.0).fit(X, np.array(LABELS[kind], dtype=object))
     assert all("SECRET" not in text and "array(" not in text for text in chain(caught.value))
 
 
@@ -54,7 +54,7 @@ TABLES = {
 def test_tables_that_are_not_numbers_are_refused_without_quoting_them(kind):
     table = TABLES[kind]
     try:
-        model = expost.LogisticRegression(classes=[0, 1]).fit(table, np.zeros(len(table)))
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(table, np.zeros(len(table)))
     except ExpostError as error:
         for text in chain(error):
             assert "SECRET" not in text
@@ -67,7 +67,7 @@ def test_tables_that_are_not_numbers_are_refused_without_quoting_them(kind):
 @pytest.mark.parametrize("labels", [["SSN-123"] * 60, [10**400] * 60, Y + 1j, Y.astype("datetime64[s]")])
 def test_outcomes_that_are_not_numbers_are_refused(labels):
     with pytest.raises(DomainError, match="must be a number") as caught:
-        expost.LinearRegression().fit(X, np.array(labels))
+        expost.LinearRegression(norm=1.0).fit(X, np.array(labels))
     assert all("SSN" not in text for text in chain(caught.value))
 
 
@@ -128,7 +128,7 @@ def test_numbers_beyond_double_precision_are_refused(bad):
 
 
 def test_membership_is_true_or_false():
-    model = expost.LogisticRegression(classes=[0, 1]).fit(X, Y)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, Y)
     with pytest.raises(ParameterError, match="`member` must be True or False"):
         model.ex_post_losses(X, Y, member="no")
     with pytest.raises(ParameterError, match="`simultaneous` must be at most"):

@@ -39,7 +39,7 @@ def no_noise(monkeypatch):
 
 
 ALLOWED_STATE = {
-    *expost.LogisticRegression().get_params(),
+    *expost.LogisticRegression(norm=1.0).get_params(),
     "coef_",
     "intercept_",
     "classes_",
@@ -52,7 +52,7 @@ ALLOWED_STATE = {
 
 
 def fitted(**changes):
-    return expost.LogisticRegression(**{"classes": [0, 1], **changes}).fit(X, Y)
+    return expost.LogisticRegression(**{"norm": 1.0, "classes": [0, 1], **changes}).fit(X, Y)
 
 
 def travelled(model):
@@ -64,7 +64,7 @@ def test_a_pickle_holds_only_the_coefficients_from_the_table():
     model = fitted(random_state=0)
     state = vars(travelled(model))
     assert set(state) <= ALLOWED_STATE
-    other = expost.LogisticRegression(classes=[0, 1], random_state=0).fit(X[:50] / 2, Y[:50])
+    other = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X[:50] / 2, Y[:50])
     for name, value in vars(travelled(other)).items():
         if name in ("coef_", "intercept_"):
             assert not np.array_equal(value, state[name])
@@ -135,7 +135,7 @@ def test_a_report_is_paid_for_from_the_one_budget():
 
 def test_the_publication_exists_only_after_a_fit():
     with pytest.raises(NotFittedError):
-        expost.LogisticRegression().publication_  # noqa: B018
+        expost.LogisticRegression(norm=1.0).publication_  # noqa: B018
 
 
 def test_a_pickled_estimator_predicts_but_has_no_exact_losses(tmp_path):
@@ -226,7 +226,7 @@ def test_bad_data_is_refused_from_public_values_only(kind):
     """No row number, count, norm or value of the table may be in the message or in the chained error."""
     table, labels, words = BAD_DATA[kind]
     with pytest.raises(DomainError) as caught:
-        expost.LogisticRegression(classes=[0, 1]).fit(table, labels)
+        expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(table, labels)
     message = str(caught.value)
     assert words in message
     assert "\n" not in message
@@ -236,26 +236,26 @@ def test_bad_data_is_refused_from_public_values_only(kind):
 
 
 def test_one_row_is_a_table():
-    model = expost.LogisticRegression(classes=[0, 1]).fit(X[:1], Y[:1])
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X[:1], Y[:1])
     assert np.all(np.isfinite(model.ex_post_losses(X[:1], Y[:1])))
 
 
 def test_one_class_is_refused_only_where_classes_are_learnt():
     with pytest.raises(DomainError, match="only one class"):
-        expost.LogisticRegression().fit(X, np.zeros(123))
+        expost.LogisticRegression(norm=1.0).fit(X, np.zeros(123))
 
 
 def test_text_labels_in_regression_are_not_quoted():
     with pytest.raises(DomainError, match="numbers only") as caught:
-        expost.LinearRegression().fit(X, ["secret"] * 123)
+        expost.LinearRegression(norm=1.0).fit(X, ["secret"] * 123)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
 
 
 def test_squared_loss_has_no_guarantee_and_says_so():
     with pytest.raises(CalibrationError, match="no noise scale gives SquaredLoss a worst-case guarantee"):
-        expost.LinearRegression(loss="squared").fit(X, X[:, 0])
-    model = expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0).fit(X, X[:, 0])
+        expost.LinearRegression(norm=1.0, loss="squared").fit(X, X[:, 0])
+    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0).fit(X, X[:, 0])
     assert model.plan_.epsilon == np.inf
 
 
@@ -268,7 +268,7 @@ def test_whether_an_error_is_raised_does_not_depend_on_rows_inside_the_domain():
         (X, np.ones(123)),
         (np.full((3, 3), 1e300), np.array([0, 1, 0])),
     ]:
-        model = expost.LogisticRegression(classes=[0, 1]).fit(table, labels)
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(table, labels)
         assert np.all(np.isfinite(model.coef_))
 
 

@@ -11,16 +11,16 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import expost
-from expost.exceptions import PrivacyLeakWarning
+from expost.exceptions import ParameterError, PrivacyLeakWarning, UndeclaredWarning
 
 
 @pytest.mark.filterwarnings("ignore::expost.exceptions.PrivacyLeakWarning")
 @parametrize_with_checks(
     [
-        expost.LogisticRegression(),
-        expost.SmoothedHingeClassifier(),
-        expost.LinearRegression(),
-        expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0),
+        expost.LogisticRegression(norm=1.0),
+        expost.SmoothedHingeClassifier(norm=1.0),
+        expost.LinearRegression(norm=1.0),
+        expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),
     ]
 )
 def test_scikit_learns_checks(estimator, check):
@@ -31,11 +31,15 @@ rng = np.random.default_rng(3)
 X = rng.normal(size=(400, 5))
 X /= 1.001 * np.linalg.norm(X, axis=1).max()
 Y = (rng.random(400) < 1 / (1 + np.exp(-8 * X[:, 0]))).astype(int)
+DOMAIN = expost.Domain(
+    features=(expost.Number(name="x", low=0.0, high=1.0),),
+    label=expost.ClassLabel(name="y", classes=("no", "yes")),
+)
 ESTIMATORS = {
-    "logistic": expost.LogisticRegression(classes=[0, 1]),
-    "hinge": expost.SmoothedHingeClassifier(classes=[0, 1]),
-    "pseudo_huber": expost.LinearRegression(),
-    "squared": expost.LinearRegression(loss="squared", sigma=3.0, l2=1.0),
+    "logistic": expost.LogisticRegression(norm=1.0, classes=[0, 1]),
+    "hinge": expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]),
+    "pseudo_huber": expost.LinearRegression(norm=1.0),
+    "squared": expost.LinearRegression(norm=1.0, loss="squared", sigma=3.0, l2=1.0),
 }
 
 
@@ -70,33 +74,58 @@ def test_feature_names_are_kept_and_checked():
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
     """As sigma goes to 0; scikit-learn gets the intercept as a feature, because ours is regularised."""
     A = np.column_stack([X, np.ones(400)]) if fit_intercept else X
-    ours = expost.LogisticRegression(classes=[0, 1], sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(
-        X, Y
-    )
+    ours = expost.LogisticRegression(
+        norm=1.0, classes=[0, 1], sigma=1e-12, l2=l2, fit_intercept=fit_intercept
+    ).fit(X, Y)
     peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
     got = np.append(ours.coef_[0], ours.intercept_) if fit_intercept else ours.coef_[0]
     np.testing.assert_allclose(got, peer.coef_[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(A), atol=1e-6)
 
     target = 3.0 * X[:, 0] + 0.1 * rng.normal(size=400)
-    ours = expost.LinearRegression(loss="squared", sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(
-        X, target
-    )
+    ours = expost.LinearRegression(
+        norm=1.0, loss="squared", sigma=1e-12, l2=l2, fit_intercept=fit_intercept
+    ).fit(X, target)
     peer = Ridge(alpha=l2, fit_intercept=False, solver="cholesky").fit(A, target)
     got = np.append(ours.coef_, ours.intercept_) if fit_intercept else ours.coef_
     np.testing.assert_allclose(got, peer.coef_, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_norm_that_nobody_declared_is_warned_about_once(name):
+    model = clone(ESTIMATORS[name]).set_params(norm=None, random_state=0)
+    with pytest.warns(UndeclaredWarning, match="Declare `norm`") as caught:
+        model.fit(X, Y).predict(X)  # nothing more at prediction
+    assert [warning.filename for warning in caught] == [__file__]
+    declared = clone(ESTIMATORS[name]).set_params(norm=1.0, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, declared.coef_)
+
+
+def test_the_norm_of_a_domain_is_the_domains():
+    with pytest.raises(ParameterError, match="`norm` must be None with a domain"):
+        expost.LogisticRegression(norm=1.0, domain=DOMAIN).fit({"x": [0.5]}, ["no"])
+    expost.LogisticRegression(domain=DOMAIN).fit({"x": [0.5]}, ["no"])  # and declares everything
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_notebook_shows_an_estimator_without_warnings(name, fitted):
+    """Warnings are errors in these tests; scikit-learn reads the class's docstring for its tooltips."""
+    model = clone(ESTIMATORS[name])
+    shown = (model.fit(X, Y) if fitted else model)._repr_html_()
+    assert type(model).__name__ in shown
+
+
 def test_classes_learnt_from_the_table_are_warned_about():
     with pytest.warns(PrivacyLeakWarning, match="declare them"):
-        model = expost.LogisticRegression().fit(X, Y)
+        model = expost.LogisticRegression(norm=1.0).fit(X, Y)
     assert model.classes_.tolist() == [0, 1]
 
 
 def test_declared_classes_may_be_any_two_labels_in_any_order():
     words = np.array(["no", "yes"])[Y]
-    model = expost.LogisticRegression(classes=["yes", "no"], random_state=0).fit(X, words)
-    numbers = expost.LogisticRegression(classes=[0, 1], random_state=0).fit(X, Y)
+    model = expost.LogisticRegression(norm=1.0, classes=["yes", "no"], random_state=0).fit(X, words)
+    numbers = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, Y)
     assert model.classes_.tolist() == ["no", "yes"]
     np.testing.assert_array_equal(model.coef_, numbers.coef_)
     np.testing.assert_array_equal(model.ex_post_losses(X, words), numbers.ex_post_losses(X, Y))

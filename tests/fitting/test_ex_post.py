@@ -135,7 +135,7 @@ def test_losses_recovered_from_table_and_publication_are_those_of_the_fit(report
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 400, 5), rng.integers(0, 2, 400)
     model = expost.LogisticRegression(
-        classes=[0, 1], report=report, regularizer=regularizer, random_state=1
+        norm=1.0, classes=[0, 1], report=report, regularizer=regularizer, random_state=1
     ).fit(X, y)
     release = expost.Publication.from_json(model.publication_.to_json()).release
     design = design_of(X, fit_intercept=True)
@@ -150,7 +150,9 @@ def test_losses_recovered_from_table_and_publication_are_those_of_the_fit(report
 def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused():
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 400, 5), rng.integers(0, 2, 400)
-    release = expost.LogisticRegression(classes=[0, 1], random_state=1).fit(X, y).publication_.release
+    release = (
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=1).fit(X, y).publication_.release
+    )
     other = design_of(np.full((5000, 5), 0.4), fit_intercept=True)
     assert not plausible(recover(release, other, np.ones(5000)))
     with pytest.raises(DomainError, match="features of the publication"):

@@ -87,7 +87,9 @@ def test_an_estimator_adds_the_same_noise():
     rng = np.random.default_rng(22)
     X, y = rows_in_ball(rng, 30, 2), CASES[0].labels(rng, 30)
     draws = []
-    model = LogisticRegression(classes=[0, 1], report="leverage", calibration="kifer2012", split=[0.5, 0.5])
+    model = LogisticRegression(
+        norm=1.0, classes=[0, 1], report="leverage", calibration="kifer2012", split=[0.5, 0.5]
+    )
     for seed in range(400):
         fitted = model.set_params(random_state=seed).fit(X, y)
         noise = fitted.publication_.release.hessian - fitted._private.hessian

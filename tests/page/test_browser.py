@@ -41,7 +41,7 @@ def open_page(browser, tmp_path):
 
 def hostile():
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
-    model = expost.LogisticRegression(classes=[HOSTILE, "<b>bold</b>"], random_state=1)
+    model = expost.LogisticRegression(norm=1.0, classes=[HOSTILE, "<b>bold</b>"], random_state=1)
     labels = np.where(X[:, 0] > 0, HOSTILE, "<b>bold</b>")
     release = model.fit(X, labels).publication_.release
     return expost.Publication.from_release(

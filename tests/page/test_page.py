@@ -69,7 +69,12 @@ def test_it_is_made_the_same_way_every_time():
 def test_thirty_features_fit_in_half_a_megabyte(regularizer):
     X = np.random.default_rng(0).normal(size=(300, 30)) / 8
     model = expost.LogisticRegression(
-        classes=[0, 1], report="adaptive", fit_intercept=True, regularizer=regularizer, random_state=1
+        norm=1.0,
+        classes=[0, 1],
+        report="adaptive",
+        fit_intercept=True,
+        regularizer=regularizer,
+        random_state=1,
     )
     publication = model.fit(X, (X[:, 0] > 0).astype(int)).publication_
     assert len(render([publication]).encode()) < 500_000
@@ -95,7 +100,9 @@ def test_numbers_survive_bit_for_bit():
 def test_only_an_insecure_publication_shows_a_warning():
     assert "<strong>INSECURE" in render([pages.published("logistic", "independent")])
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
-    secure = expost.LogisticRegression(classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_
+    secure = (
+        expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_
+    )
     assert "<strong>INSECURE" not in render([secure])
 
 
@@ -126,7 +133,7 @@ def test_conflicting_declarations_of_a_name_are_refused():
 )
 def test_labels_are_shown_as_a_person_types_them(classes, texts):
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
-    model = expost.LogisticRegression(classes=[0, 1], random_state=1).fit(X, np.arange(60) % 2)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=1).fit(X, np.arange(60) % 2)
     publication = expost.Publication.from_release(model.publication_.release, classes=classes)
     assert payload([publication])["fields"][-1]["classes"] == texts
 

@@ -171,16 +171,18 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
 @pytest.mark.parametrize(
     "model",
     [
-        expost.LogisticRegression(classes=["no", "yes"], regularizer=SmoothedL1(2, 0.3)),
+        expost.LogisticRegression(norm=1.0, classes=["no", "yes"], regularizer=SmoothedL1(2, 0.3)),
         expost.LogisticRegression(
-            classes=[False, True], calibration="kifer2012", report="leverage", split=[0.6, 0.4]
+            norm=1.0, classes=[False, True], calibration="kifer2012", report="leverage", split=[0.6, 0.4]
         ),
-        expost.LogisticRegression(classes=[0, 1], sigma=3, l2=2, fit_intercept=False),
-        expost.LogisticRegression(classes=[0, 1], sigma=1e4, l2=2, delta=0.5),
-        expost.SmoothedHingeClassifier(classes=[0.5, 1.5], scale=0.25, report="adaptive", split=0.5),
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=3, l2=2, fit_intercept=False),
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=1e4, l2=2, delta=0.5),
+        expost.SmoothedHingeClassifier(
+            norm=1.0, classes=[0.5, 1.5], scale=0.25, report="adaptive", split=0.5
+        ),
         expost.LinearRegression(threshold=2, norm=3),
-        expost.LinearRegression(report="dependent", epsilon=2, delta=1e-9),
-        expost.LinearRegression(loss="squared", sigma=1.0, l2=1.0),
+        expost.LinearRegression(norm=1.0, report="dependent", epsilon=2, delta=1e-9),
+        expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),
     ],
 )
 def test_every_estimator_publishes_what_it_fitted(model):

@@ -32,7 +32,7 @@ ASKED = rng.uniform(-1, 1, size=(2_000, 3)), rng.integers(0, 2, 2_000)
 @pytest.mark.parametrize("report", REPORTS)
 def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path):
     """Another process, with no table and no estimator, computes a coalition's two thousand answers."""
-    publication = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y).publication_
+    publication = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(X, Y).publication_
     publication.save(tmp_path / "publication.json")
     np.save(tmp_path / "X.npy", ASKED[0])
     np.save(tmp_path / "y.npy", ASKED[1])
@@ -51,7 +51,9 @@ def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path
 
 
 def test_asking_changes_nothing_and_the_order_of_questions_does_not_matter():
-    publication = expost.LogisticRegression(classes=[0, 1], report="adaptive").fit(X, Y).publication_
+    publication = (
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], report="adaptive").fit(X, Y).publication_
+    )
     before = publication.to_json()
     together = publication.bounds(*ASKED)
     for chosen in ([5], [1999, 3, 5], list(range(1000, 1200))):
@@ -71,7 +73,7 @@ def disagreement(one, other):
 @pytest.mark.parametrize("report", REPORTS)
 def test_an_answer_does_not_depend_on_who_else_asks(report, company):
     """Up to rounding: sums of many rows are not always added up in the order of a single one."""
-    publication = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y).publication_
+    publication = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(X, Y).publication_
     few, labels = ASKED[0][:40], ASKED[1][:40]
     with_giant = np.vstack([few, [[1e200, -1e200, 1e200]]]), np.append(labels, 1)
     asked, mine = {
@@ -100,13 +102,13 @@ def published_as(release, table, labels, report, monkeypatch):
     """A fit to another table whose noise is made to have led to the same release."""
     with monkeypatch.context() as patch:
         patch.setattr(mechanism, "Release", lambda **_: release)
-        return expost.LogisticRegression(classes=[0, 1], report=report).fit(table, labels)
+        return expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(table, labels)
 
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch):
     """Whatever the table was, the answers depend on it only through what is published."""
-    one = expost.LogisticRegression(classes=[0, 1], report=report).fit(X, Y)
+    one = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(X, Y)
     other = published_as(one.publication_.release, X[:120] / 2, 1 - Y[:120], report, monkeypatch)
     assert other.publication_.to_json() == one.publication_.to_json()
     for options in ({}, {"member": True, "simultaneous": "all"}, {"member": False, "method": "paper"}):

@@ -1,5 +1,6 @@
 """The base class of the estimators: fitting, the publication, and exact losses afterwards."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
@@ -9,10 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
-from expost.exceptions import PrivateStateError, PublicationError
+from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import LossTerms, ex_post_terms
 from expost.fitting.fit import fit
 from expost.fitting.prediction import linear_predictor
@@ -24,6 +26,9 @@ from expost.privacy.plan import Plan
 from expost.publication import Publication
 from expost.publication.rehearsal import rehearse
 
+# The norm of rows of which nothing was declared.
+_UNDECLARED_NORM = 1.0
+
 
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A generalised linear model released by objective perturbation.
@@ -34,7 +39,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     epsilon: float
     delta: float
-    norm: float
+    norm: float | None
     l2: float | None
     sigma: float | None
     sigma_gradient: float | None
@@ -194,7 +199,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     def _make_plan(self) -> Plan:
         return calibrate(
             loss=self._make_loss(),
-            norm=self.norm if self.domain is None else self.domain.row_norm,
+            norm=self._declared_norm(),
             epsilon=self.epsilon,
             delta=self.delta,
             l2=self.l2,
@@ -208,6 +213,23 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
         )
+
+    def _declared_norm(self) -> float:
+        """The largest norm of a row, as declared, or the default with a warning."""
+        if self.domain is not None:
+            if self.norm is not None:
+                raise parameter_error("norm", "None with a domain, which declares it", self.norm)
+            return self.domain.row_norm
+        if self.norm is not None:
+            return self.norm
+        warnings.warn(
+            f"`norm` was not declared, so rows longer than {_UNDECLARED_NORM:g} are scaled down to it, and a "
+            "table in other units loses most of what it says. Declare `norm`, or the bounds of every feature "
+            "and of the outcome with `domain` (expost.Domain); never compute them from the table.",
+            UndeclaredWarning,
+            stacklevel=4,
+        )
+        return _UNDECLARED_NORM
 
     def _encode_rows(self, X: Any) -> Design:
         design = encode_rows(X, self.plan_, domain=self.domain)

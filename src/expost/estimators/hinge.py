@@ -29,15 +29,15 @@ class SmoothedHingeClassifier(BinaryClassifier):
     coef_, intercept_, classes_, plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
-    Privacy
-    -------
-    Every ``fit`` spends the budget again.
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again.
 
     Examples
     --------
     >>> import numpy as np, expost
     >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array(["no", "yes"] * 500)
-    >>> expost.SmoothedHingeClassifier(classes=["no", "yes"]).fit(X, y).predict(X[:2])
+    >>> expost.SmoothedHingeClassifier(norm=1.0, classes=["no", "yes"]).fit(X, y).predict(X[:2])
     array(['no', 'yes'], dtype='<U3')
     """
 
@@ -47,7 +47,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         scale: float = 0.5,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        norm: float = 1.0,
+        norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",

@@ -41,15 +41,15 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     coef_, intercept_, plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
-    Privacy
-    -------
-    Every ``fit`` spends the budget again.
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again.
 
     Examples
     --------
     >>> import numpy as np, expost
     >>> X = np.linspace(-1.0, 1.0, 2001)[:, None]
-    >>> model = expost.LinearRegression(fit_intercept=False).fit(X, 2.0 * X[:, 0])
+    >>> model = expost.LinearRegression(norm=1.0, fit_intercept=False).fit(X, 2.0 * X[:, 0])
     >>> bool(abs(model.coef_[0] - 2.0) < 0.3)
     True
     """
@@ -61,7 +61,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         threshold: float | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        norm: float = 1.0,
+        norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",

@@ -26,7 +26,8 @@ class LogisticRegression(BinaryClassifier):
         The budget: neighbouring tables differ by one added or removed row.
     norm
         The largest Euclidean norm of a row of features. Longer rows are scaled down to it, here and
-        in ``predict``. Declare it; do not compute it from the table.
+        in ``predict``. Declare it; do not compute it from the table. ``None`` stands for 1 and warns; with a
+        domain it stays ``None``.
     l2
         The regularisation :math:`\lambda` of the sum (scikit-learn's ``1 / C``); by default chosen from
         public values.
@@ -66,10 +67,10 @@ class LogisticRegression(BinaryClassifier):
     insecure_
         Whether the noise came from a seed.
 
-    Privacy
-    -------
-    Every ``fit`` spends the budget again; k fits on one table, as in cross-validation or a grid search, spend
-    at most ``k * epsilon`` at ``k * delta``.
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again; k fits on one table, as in cross-validation or a grid
+    search, spend at most ``k * epsilon`` at ``k * delta``.
 
     Examples
     --------
@@ -88,7 +89,7 @@ class LogisticRegression(BinaryClassifier):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        norm: float = 1.0,
+        norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",

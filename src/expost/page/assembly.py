@@ -42,7 +42,7 @@ def render(publications: Sequence[Published]) -> str:
     --------
     >>> import numpy as np, expost
     >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
-    >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+    >>> publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, y).publication_
     >>> render([publication]).startswith("<!doctype html>")
     True
     """

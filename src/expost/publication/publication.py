@@ -78,7 +78,7 @@ class Publication(FrozenModel):
     --------
     >>> import numpy as np, expost
     >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
-    >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+    >>> publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, y).publication_
     >>> publication
     Publication(logistic, 2 features, epsilon=1, delta=1e-06, report='independent')
     >>> expost.Publication.from_json(publication.to_json()) == publication
@@ -278,7 +278,7 @@ class Publication(FrozenModel):
         --------
         >>> import numpy as np, expost
         >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
-        >>> publication = expost.LogisticRegression(classes=[0, 1]).fit(X, y).publication_
+        >>> publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, y).publication_
         >>> mine = publication.bounds([[0.1, 0.9]], [1], confidence=0.99, member=True)
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
