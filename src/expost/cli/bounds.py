@@ -106,16 +106,7 @@ def bounds(
         )
     else:
         console.print(show_bounds(publications, every, total, promised))
-        say(
-            f"The interval, the cost and the total each hold on their own with confidence {confidence:g}, "
-            f"{_words(scope)}."
-        )
-
-
-def _words(scope: int | str | None) -> str:
-    if scope is None:
-        return "for a record fixed before the publication"
-    return "for all possible records at once" if scope == "all" else f"for {scope} records at once"
+        say(every[0].scope.sentence(confidence))
 
 
 def _scope(simultaneous: str | None) -> int | str | None:

@@ -69,13 +69,12 @@ def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArra
     table.add_column("record", justify="right")
     if several:
         table.add_column("publication", overflow="fold")
-    for heading in ("model, at least", "model, at most", "report, at most", "total, at most"):
+    for heading in Bounds.HEADINGS:
         table.add_column(heading, justify="right")
     for record in range(min(len(total), MOST_RECORDS)):
         for path, bounds in zip(paths, every, strict=True):
-            figures = (bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
             where = [legible(path)] if several else []
-            table.add_row(str(record + 1), *where, *(f"{figure[record]:.4f}" for figure in figures))
+            table.add_row(str(record + 1), *where, *(f"{figure[record]:.4f}" for figure in bounds.figures))
         if several:
             table.add_row(
                 str(record + 1), "[bold]all[/bold]", "", "", "", f"[bold]{total[record]:.4f}[/bold]"

@@ -6,18 +6,25 @@ import tomllib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from expost._common.models import FrozenModel
+from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.features import ClassLabel, Feature, Label, NumberLabel, share_of_range
 from expost.exceptions import DomainError
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 # What a skeleton of a domain file holds in place of each value that must be declared.
 PLACEHOLDER = "FILL IN"
+# How many features, and how many characters of their values, are shown of a domain.
+_MOST_FEATURES, _LONGEST_LIST = 50, 80
 
 
 class Domain(FrozenModel):
@@ -139,6 +146,26 @@ class Domain(FrozenModel):
             place = ".".join(str(part) for part in first["loc"]) or "the domain"
             message = first["msg"].removeprefix("Value error, ")
             raise DomainError(f"the domain file is not valid at {place}: {message}.") from None
+
+    def _summary(self) -> Summary:
+        """What is declared, for a terminal and for a notebook; long lists are cut."""
+        rows: list[tuple[str, str, str]] = [
+            (part.name, part.kind, shorten(part.values, _LONGEST_LIST, placeholder=" …"))
+            for part in self.features[:_MOST_FEATURES]
+        ]
+        if len(self.features) > _MOST_FEATURES:
+            rows.append((f"and {len(self.features) - _MOST_FEATURES:,} more", "", ""))
+        notes = (
+            f"outcome: {self.label.name} ({self.label.values})",
+            f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",
+        )
+        return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:

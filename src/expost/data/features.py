@@ -27,6 +27,10 @@ def _check_bounds(part: Bounded) -> Bounded:
     return part
 
 
+def _range(part: "Number | NumberLabel") -> str:
+    return f"{part.low:g} to {part.high:g}"
+
+
 def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArray:
     """Map ``[low, high]`` to [0, 1]; values beyond the bounds are clipped."""
     share: FloatArray = (np.clip(values, part.low, part.high) - part.low) / (part.high - part.low)
@@ -70,6 +74,11 @@ class Number(OneColumn):
         share = share_of_range(self, numbers)
         out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return _range(self)
+
 
 class Category(FrozenModel):
     """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
@@ -92,6 +101,11 @@ class Category(FrozenModel):
     def columns(self) -> int:
         """How many columns it takes."""
         return len(self.categories)
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return ", ".join(self.categories)
 
     def encode(self, values: NDArray[Any], out: FloatArray) -> None:
         """Write a one-hot block for ``values`` into ``out``."""
@@ -116,6 +130,7 @@ class YesNo(OneColumn):
     missing: bool | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
 
+    values: ClassVar[str] = "yes or no"
     _words: ClassVar[Mapping[str, float]] = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
 
     def encode(self, values: NDArray[Any], out: FloatArray) -> None:
@@ -142,6 +157,11 @@ class ClassLabel(FrozenModel):
             raise ValueError(f"`{self.name}` must have two different classes")
         return self
 
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return ", ".join(self.classes)
+
 
 class NumberLabel(FrozenModel):
     """An outcome on a scale with public bounds; it is clipped and scaled to [-1, 1], as features are."""
@@ -152,6 +172,11 @@ class NumberLabel(FrozenModel):
     high: float
 
     _bounds = model_validator(mode="after")(_check_bounds)
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return _range(self)
 
 
 Feature = Annotated[Number | Category | YesNo, Field(discriminator="kind")]

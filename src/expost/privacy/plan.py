@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from expost._common.summary import Summary
 from expost.losses import Loss
 from expost.privacy import gaussian
 from expost.privacy.precision import REAL, Precision, Rounding
@@ -157,24 +158,24 @@ class Plan:
             f"within {p.solver_radius:.3g} of the exact minimiser"
         )
 
-    def __rich__(self) -> "Table":
-        from rich.table import Table
-
-        table = Table(title="Plan (public, made without data)", title_justify="left")
-        table.add_column("released")
-        table.add_column("noise scale", justify="right")
-        table.add_column("ε it alone would cost", justify="right")
-        for name, scale, alone in self.parts():
-            table.add_row(name, f"{scale:.6g}", f"{alone:.4g}")
+    def _summary(self) -> Summary:
+        rows = [(name, f"{scale:.6g}", f"{alone:.4g}") for name, scale, alone in self.parts()]
         promise = (
             "no worst case exists for this loss: ε = ∞"
             if math.isinf(self.epsilon)
             else f"whole publication: ε = {self.epsilon:.6g} at δ = {self.delta:g}"
         )
-        table.caption = (
-            f"{promise}\n{self.loss}, rows of norm ≤ {self.norm:g}"
-            f"{' and an intercept' if self.fit_intercept else ''}\n"
-            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}\n{self._printed}"
+        notes = (
+            promise,
+            f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}",
+            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}",
+            self._printed,
         )
-        table.caption_justify = "left"
-        return table
+        columns = ("released", "noise scale", "ε it alone would cost")
+        return Summary("Plan (public, made without data)", rows, columns, notes, figures=True)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()

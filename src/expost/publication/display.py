@@ -1,12 +1,10 @@
-"""A publication on one line and as a table for a terminal."""
+"""A publication on one line and as a table."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from expost._common.summary import Summary
 from expost.losses import Loss, describe
 from expost.publication.schema import PublishedPlan
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 class Shown(Protocol):
@@ -23,6 +21,10 @@ class Shown(Protocol):
     @property
     def n_features(self) -> int:
         """The number of features."""
+
+    @property
+    def norm(self) -> float:
+        """The largest norm of a row."""
 
     @property
     def fit_intercept(self) -> bool:
@@ -54,19 +56,16 @@ def promise(plan: PublishedPlan) -> str:
     return f"epsilon={plan.epsilon:g}, delta={plan.delta:g}"
 
 
-def summary_table(publication: Shown) -> "Table":
-    """The publication as a table for a terminal."""
-    from rich.table import Table
-
-    table = Table(title="Publication (public)", title_justify="left", show_header=False)
+def summary(publication: Shown) -> Summary:
+    """The publication as a table, for a terminal and for a notebook."""
     stated = promise(publication.plan)
-    if publication.insecure:
-        table.add_row("[bold red]INSECURE[/bold red]", f"[bold red]{publication.insecure}[/bold red]")
-        stated = f"none; with secret noise {stated}"
-    table.add_row("guarantee", stated)
-    table.add_row("loss", str(publication.loss))
-    table.add_row("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}")
-    table.add_row("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}")
-    table.add_row("report", publication.plan.report)
-    table.add_row("sha256", publication.sha256)
-    return table
+    rows = [
+        ("guarantee", f"none; with secret noise {stated}" if publication.insecure else stated),
+        ("loss", str(publication.loss)),
+        ("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}"),
+        ("rows", f"of norm ≤ {publication.norm:g}"),
+        ("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}"),
+        ("report", publication.plan.report),
+        ("sha256", publication.sha256),
+    ]
+    return Summary("Publication (public)", rows, alarm=publication.insecure)

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from expost._common.strict_json import (
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records, encode_rows
+from expost.data.frames import FrameKind
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
@@ -39,7 +41,7 @@ from expost.publication.checks import (
     check_shapes,
     check_statistics,
 )
-from expost.publication.display import one_line, summary_table
+from expost.publication.display import one_line, summary
 from expost.publication.schema import (
     FIRST_FORMAT,
     Classes,
@@ -292,7 +294,7 @@ class Publication(FrozenModel):
             n_features=self.n_features,
             feature_names=self.feature_names,
         )
-        return evaluate(
+        bounds = evaluate(
             self.release,
             records.design,
             records.labels,
@@ -301,6 +303,7 @@ class Publication(FrozenModel):
             simultaneous=simultaneous,
             method=method,
         )
+        return replace(bounds, kind=FrameKind.of(X))
 
     @property
     def n_features(self) -> int:
@@ -359,4 +362,7 @@ class Publication(FrozenModel):
     __str__ = __repr__
 
     def __rich__(self) -> "Table":
-        return summary_table(self)
+        return summary(self).terminal()
+
+    def _repr_html_(self) -> str:
+        return summary(self).html()

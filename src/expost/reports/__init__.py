@@ -1,3 +1,4 @@
 """Reading a release: intervals for every record's loss, from public values."""
 
-from expost.reports.evaluate import Bounds as Bounds, evaluate as evaluate
+from expost.reports.bounds import Bounds as Bounds
+from expost.reports.evaluate import evaluate as evaluate

@@ -75,6 +75,16 @@ class Scope:
         """Whether the bound must hold for every record there could be."""
         return self.simultaneous == "all"
 
+    def sentence(self, confidence: float) -> str:
+        """What a confidence is about, in words."""
+        covered = "all possible records at once" if self.every else f"{self.simultaneous} records at once"
+        if self.simultaneous is None:
+            covered = "a record fixed before the publication"
+        return (
+            "The interval, the cost and the total each hold on their own with confidence "
+            f"{confidence:g}, for {covered}."
+        )
+
     def each(self, failure: float) -> float:
         """The failure probability that each of the records may take."""
         return failure / self.simultaneous if isinstance(self.simultaneous, int) else failure

@@ -1,7 +1,5 @@
 """Every record's interval, cost and total, from a release and the record alone."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from expost._common.parallel import map_spans
@@ -10,29 +8,12 @@ from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.fitting.release import Release
 from expost.reports.base import CONFIDENCE, Records, Scope, check_confidence
+from expost.reports.bounds import Bounds
 from expost.reports.paper import PaperReader
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
 
 METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReader, "paper": PaperReader}
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """What a publication cost each record, as far as anyone can know it from public values and the record.
-
-    The interval, the report's cost and the total each hold with the chosen confidence on their own. That all
-    three hold together is less likely: with a failure probability of ρ each, it is at least 1 − 3ρ.
-    """
-
-    lower: FloatArray
-    """Lower end of the interval for the ex-post loss of the model; both ends hold together."""
-    upper: FloatArray
-    """Upper end of the interval for the ex-post loss of the model."""
-    report_cost: FloatArray
-    """What the statistics beside the model cost at most; zero where there are none."""
-    total: FloatArray
-    """Bound for the whole publication."""
 
 
 def evaluate(
@@ -78,7 +59,8 @@ def evaluate(
         raise parameter_error("member", "True, False or None", member)
     reader = METHODS[method](release, failure, scope)
     sides = (True, False) if member is None else (bool(member),)
-    bounds = Bounds(*(np.empty(design.n_rows) for _ in range(4)))
+    lower, upper, cost, total = (np.empty(design.n_rows) for _ in range(4))
+    bounds = Bounds(lower, upper, cost, total, confidence=1.0 - failure, scope=scope)
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):

@@ -1,0 +1,91 @@
+"""A small table of texts that is shown alike in a terminal and in a notebook."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# Colours are the page's own, and lines are grey with half their opacity: this suits light and dark themes.
+_STYLE = (
+    ".expost-summary{overflow-x:auto;font-size:.9em;line-height:1.5}"
+    ".expost-summary table{border-collapse:collapse;margin:0;color:inherit;background:none}"
+    ".expost-summary caption{caption-side:top;text-align:left;font-weight:bold;padding:.3em 0;color:inherit}"
+    ".expost-summary tr{background:none!important}"
+    ".expost-summary :is(th,td){text-align:left!important;vertical-align:top;padding:.2em 1.2em .2em 0;"
+    "border:0;border-top:1px solid rgba(128,128,128,.5)}"
+    ".expost-summary tbody th{font-weight:normal}"
+    ".expost-summary .figure{text-align:right!important;font-variant-numeric:tabular-nums}"
+    ".expost-summary p{margin:.3em 0}"
+    ".expost-summary .alarm{border-left:.3em solid #c62828;padding-left:.6em;font-weight:bold}"
+)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A title, rows of texts, and sentences below them.
+
+    Parameters
+    ----------
+    title
+        What is shown.
+    rows
+        The cells of each row; the first one names it.
+    columns
+        The headings, where there are any.
+    notes
+        Sentences below the table.
+    alarm
+        A sentence above everything, for what voids a guarantee.
+    figures
+        Whether all cells but the first of each row are figures, which line up on the right.
+    """
+
+    title: str
+    rows: Sequence[Sequence[str]]
+    columns: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    alarm: str | None = None
+    figures: bool = False
+
+    def terminal(self) -> "Table":
+        """The table for a terminal."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(self.title), title_justify="left", show_header=bool(self.columns))
+        for place, heading in enumerate(self.columns):
+            table.add_column(Text(heading), justify="right" if place and self.figures else "left")
+        if self.alarm is not None:
+            word, _, sentence = self.alarm.partition(": ")
+            table.add_row(Text(word, style="bold red"), Text(sentence, style="bold red"))
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        if self.notes:
+            table.caption, table.caption_justify = Text("\n".join(self.notes)), "left"
+        return table
+
+    def html(self) -> str:
+        """The table for a notebook: every text is escaped, and nothing is loaded."""
+        figure = ' class="figure"' if self.figures else ""
+        head = "".join(
+            f'<th scope="col"{figure if place else ""}>{escape(heading)}</th>'
+            for place, heading in enumerate(self.columns)
+        )
+        body = "".join(
+            f'<tr><th scope="row">{escape(first)}</th>'
+            + "".join(f"<td{figure}>{escape(cell)}</td>" for cell in others)
+            + "</tr>"
+            for first, *others in self.rows
+        )
+        return (
+            f'<div class="expost-summary"><style>{_STYLE}</style>'
+            + (f'<p class="alarm">{escape(self.alarm)}</p>' if self.alarm is not None else "")
+            + f"<table><caption>{escape(self.title)}</caption>"
+            + (f"<thead><tr>{head}</tr></thead>" if head else "")
+            + f"<tbody>{body}</tbody></table>"
+            + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+            + "</div>"
+        )

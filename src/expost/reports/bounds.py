@@ -1,0 +1,86 @@
+"""Bounds: what a publication cost each record, as figures, as a frame and as a table."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from expost._common.summary import Summary
+from expost._common.typing import FloatArray
+from expost.data.frames import FrameKind
+from expost.reports.base import CONFIDENCE, Scope
+
+# More records than this are not shown in a notebook.
+_MOST_RECORDS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What a publication cost each record, as far as anyone can know it from public values and the record.
+
+    The interval, the report's cost and the total each hold with the chosen confidence on their own. That all
+    three hold together is less likely: with a failure probability of ρ each, it is at least 1 − 3ρ.
+
+    Privacy
+    -------
+    About the records that were asked for, and as private as they are.
+    """
+
+    lower: FloatArray
+    """Lower end of the interval for the ex-post loss of the model; both ends hold together."""
+    upper: FloatArray
+    """Upper end of the interval for the ex-post loss of the model."""
+    report_cost: FloatArray
+    """What the statistics beside the model cost at most; zero where there are none."""
+    total: FloatArray
+    """Bound for the whole publication."""
+    confidence: float = CONFIDENCE
+    """How sure each of the three is."""
+    scope: Scope = field(default=Scope(None))
+    """For how many records at once."""
+    kind: FrameKind = field(default=FrameKind(), repr=False)
+    """The kind of frame that the records came in."""
+
+    HEADINGS: ClassVar = ("model, at least", "model, at most", "report, at most", "total, at most")
+
+    @property
+    def figures(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The four figures of each record, in the order of the headings."""
+        return self.lower, self.upper, self.report_cost, self.total
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The figures as a data frame with the columns ``lower``, ``upper``, ``report_cost`` and ``total``.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, ``"polars"``, ``"pyarrow"``, ``"modin"`` or ``"cudf"``. By default the one that the
+            records came in, with their index where they had one; pandas where they were no frame.
+
+        Privacy
+        -------
+        As private as the records.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> zeros = np.zeros(2)
+        >>> Bounds(zeros, zeros + 0.1, zeros, zeros + 0.1).to_frame("polars").columns
+        ['lower', 'upper', 'report_cost', 'total']
+        """
+        names = ("lower", "upper", "report_cost", "total")
+        return self.kind.in_library(library).frame(dict(zip(names, self.figures, strict=True)))
+
+    def _summary(self) -> Summary:
+        count = len(self.total)
+        rows = [
+            (str(record + 1), *(f"{figure[record]:.4f}" for figure in self.figures))
+            for record in range(min(count, _MOST_RECORDS))
+        ]
+        notes = [self.scope.sentence(self.confidence)]
+        if count > _MOST_RECORDS:
+            notes.insert(0, f"{count - _MOST_RECORDS:,} more records: to_frame() has them all.")
+        return Summary(
+            "What was released about each record", rows, ("record", *self.HEADINGS), notes, figures=True
+        )
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()

@@ -1,0 +1,57 @@
+"""Bounds as a data frame, in the library that the records came in."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from publications import X, Y, published
+
+from expost.exceptions import ParameterError
+
+NAMES = ["a", "b"]
+COLUMNS = dict(zip(NAMES, X.T, strict=True))
+FRAMES = {
+    "pandas": (pd.DataFrame(COLUMNS), pd.DataFrame),
+    "polars": (pl.DataFrame(COLUMNS), pl.DataFrame),
+    "pyarrow": (pa.table(COLUMNS), pa.Table),
+    "array": (X, pd.DataFrame),
+    "list": (X.tolist(), pd.DataFrame),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_the_frame_is_of_the_records_library_with_the_same_figures(name):
+    records, kind = FRAMES[name]
+    bounds = published("leverage").bounds(records, Y)
+    frame = bounds.to_frame()
+    assert type(frame) is kind
+    assert list(getattr(frame, "column_names", frame.columns)) == ["lower", "upper", "report_cost", "total"]
+    for column in ("lower", "upper", "report_cost", "total"):
+        np.testing.assert_array_equal(np.asarray(frame[column]), getattr(bounds, column))
+    assert type(bounds.to_frame("polars")) is pl.DataFrame
+
+
+def test_rows_keep_the_labels_of_a_pandas_frame():
+    labels = [f"person {i}" for i in range(len(X))]
+    bounds = published("leverage").bounds(pd.DataFrame(COLUMNS, index=labels), Y)
+    assert bounds.to_frame().index.tolist() == labels
+    assert type(bounds.to_frame("pyarrow")) is pa.Table
+
+
+def test_a_library_that_is_unknown_or_missing_is_refused_in_one_sentence(monkeypatch):
+    bounds = published().bounds(X, Y)
+    with pytest.raises(ParameterError, match="`library` must be one of 'pandas', 'polars'"):
+        bounds.to_frame("excel")
+
+    def without(name, *others, **more):
+        if name == "modin" or name.startswith("modin."):
+            raise ModuleNotFoundError(name)
+        return real(name, *others, **more)
+
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ParameterError, match="`library` must be installed; got library='modin'"):
+        bounds.to_frame("modin")
