@@ -100,8 +100,8 @@ def fit(
     else:
         # The file is open before the noise is drawn, so that nothing is spent where it cannot be written.
         with atomic_write(output, overwrite=force, room=size) as file:
-            with error_console.status("Drawing the noise and fitting"):
-                release, private = fit_model(plan, records)
+            with error_console.status("Drawing the noise and fitting") as status:
+                release, private = fit_model(plan, records, step=status.update)
             with error_console.status("Verifying and writing the publication"):
                 publication = Publication.from_release(
                     release, classes=declared.classes, feature_names=names, domain=declared

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
@@ -53,6 +54,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     calibration: str
     domain: Domain | None
     random_state: Any
+    verbose: bool
 
     @abstractmethod
     def _make_loss(self) -> Loss:
@@ -82,40 +84,38 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
         for the private part, which never leaves memory.
         """
-        # All checks come before any noise is drawn.
-        plan = self._make_plan()
-        design = encode_rows(X, plan, domain=self.domain)
-        self._set_classes(y)
-        records = self._with_labels(design, y, plan)
-        if self.domain is None:
-            validate_data(self, X, reset=True, skip_check_array=True)
-        else:
-            self.n_features_in_ = len(self.domain.column_names)
-        if can_be_published(plan.loss, self.regularizer):
-            rehearse(
-                plan,
-                self.n_features_in_,
-                classes=getattr(self, "classes_", None),
-                feature_names=self._column_names(),
-                domain=self.domain,
-                regularizer=self.regularizer,
+        with shown_steps(bool(self.verbose)) as step:
+            # All checks come before any noise is drawn.
+            step("Planning")
+            plan = self._make_plan()
+            design = encode_rows(X, plan, domain=self.domain)
+            self._set_classes(y)
+            records = self._with_labels(design, y, plan)
+            if self.domain is None:
+                validate_data(self, X, reset=True, skip_check_array=True)
+            else:
+                self.n_features_in_ = len(self.domain.column_names)
+            declared: dict[str, Any] = {
+                "classes": getattr(self, "classes_", None),
+                "feature_names": self._column_names(),
+                "domain": self.domain,
+            }
+            if can_be_published(plan.loss, self.regularizer):
+                rehearse(plan, self.n_features_in_, regularizer=self.regularizer, **declared)
+            release, private = fit(
+                plan, records, regularizer=self.regularizer, random_state=self.random_state, step=step
             )
-        release, private = fit(plan, records, regularizer=self.regularizer, random_state=self.random_state)
-        intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
-        self._set_coefficients(release.coefficients[: self.n_features_in_], intercept)
-        self.plan_ = release.plan
-        self.insecure_ = release.insecure
-        self._private = private
-        try:
-            self._publication: Publication | str = Publication.from_release(
-                release,
-                classes=getattr(self, "classes_", None),
-                feature_names=self._column_names(),
-                domain=self.domain,
-            )
-        except PublicationError as error:
-            # The budget is spent, so keep the model. Store only the message: the error refers to the rows.
-            self._publication = str(error)
+            intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
+            self._set_coefficients(release.coefficients[: self.n_features_in_], intercept)
+            self.plan_ = release.plan
+            self.insecure_ = release.insecure
+            self._private = private
+            step("Verifying the publication")
+            try:
+                self._publication: Publication | str = Publication.from_release(release, **declared)
+            except PublicationError as error:
+                # The budget is spent, so keep the model. Store only the message: errors refer to the rows.
+                self._publication = str(error)
         return self
 
     @property

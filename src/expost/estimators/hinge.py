@@ -21,7 +21,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         As in :class:`expost.LogisticRegression`.
     classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         As in :class:`expost.LogisticRegression`.
-    regularizer, domain, random_state
+    regularizer, domain, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -62,6 +62,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.scale = scale
         self.epsilon = epsilon
@@ -81,6 +82,7 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
+        self.verbose = verbose
 
     def _make_loss(self) -> Loss:
         return SmoothedHinge(self.scale)

@@ -33,7 +33,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         As in :class:`expost.LogisticRegression`.
     sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, regularizer, domain
         As there.
-    random_state
+    random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -75,6 +75,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.threshold = threshold
@@ -94,6 +95,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
+        self.verbose = verbose
 
     def predict(self, X: Any) -> FloatArray:
         """The predicted label of each record."""

@@ -55,6 +55,8 @@ class LogisticRegression(BinaryClassifier):
         and ``norm`` and ``classes`` come from the domain.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
+    verbose
+        Whether ``fit`` shows which step it is in, in a terminal and in a notebook.
 
     Attributes
     ----------
@@ -104,6 +106,7 @@ class LogisticRegression(BinaryClassifier):
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -122,6 +125,7 @@ class LogisticRegression(BinaryClassifier):
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
+        self.verbose = verbose
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of ``classes_``."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from expost._common.progress import Step, silent
 from expost._common.validation import parameter_error
 from expost.data.encoding import Encoded
 from expost.fitting.mechanism import perturb
@@ -13,7 +14,12 @@ from expost.privacy.plan import Plan
 
 
 def fit(
-    plan: Plan, records: Encoded, *, regularizer: Regularizer | None = None, random_state: Any = None
+    plan: Plan,
+    records: Encoded,
+    *,
+    regularizer: Regularizer | None = None,
+    random_state: Any = None,
+    step: Step = silent,
 ) -> tuple[Release, PrivateFit]:
     """Fit a model to records as the plan says, and release it.
 
@@ -29,6 +35,8 @@ def fit(
         A public function of the coefficients that is added to the objective.
     random_state
         None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
+    step
+        Is told what is being done, for a display of progress.
 
     Privacy
     -------
@@ -38,4 +46,4 @@ def fit(
     if regularizer is not None and not isinstance(regularizer, Regularizer):
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     noise = noise_source(random_state)
-    return perturb(plan, records.design, records.labels, noise=noise, regularizer=regularizer)
+    return perturb(plan, records.design, records.labels, noise=noise, regularizer=regularizer, step=step)

@@ -9,6 +9,7 @@ from typing import TypeVar, overload
 import numpy as np
 
 from expost._common.parallel import limit_blas_threads, map_spans
+from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
@@ -44,6 +45,7 @@ def perturb(
     *,
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
+    step: Step = silent,
 ) -> tuple[Release, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
 
@@ -60,7 +62,7 @@ def perturb(
               \hat\lambda = \lambda_{\min}(\nabla^2 J(\hat\theta; D)) + N(0, \sigma_4^2)
 
     Assumes a convex, twice differentiable loss and labels from its label set; the rows are inside
-    the ball by construction of the design.
+    the ball by construction of the design. ``step`` is told what is being done.
 
     Privacy
     -------
@@ -77,15 +79,19 @@ def perturb(
     if regularizer is not None and type(regularizer) is not SmoothedL1:
         plan = replace(plan, precision=None)  # its gradient has no proved error: real arithmetic
     _check(plan, design, y, regularizer)
+    step("Checking the table")
     design.scan()  # refuses NaN and infinity before anything is drawn
+    step("Drawing the noise and fitting")
     tilt = noise.tilt(plan.sigma, design.dimension, rounding=_tilt_rounding(plan))
     objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))
     solution = minimize(objective, tolerance=tolerance)
+    step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
     else:
         point = _certified(plan, plan.precision, design, y, tilt, solution, regularizer)
+    step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, design.dimension, noise)
     coefficients = point.published(noise)

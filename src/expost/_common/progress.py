@@ -1,0 +1,66 @@
+"""Which step a long computation is in, shown in a terminal and in a notebook while it runs."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+Step = Callable[[str], None]
+
+
+def silent(step: str) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def shown_steps(shown: bool) -> Iterator[Step]:
+    """Give a function that shows the step it is called with, in place of the one before.
+
+    In a terminal it is a line that goes away at the end, on standard error. In a notebook it is one line of
+    output, which says at the end how long everything took. Elsewhere, as in a log, each step is a line.
+
+    Privacy
+    -------
+    The names of the steps are public. When they change is not: how long a step takes depends on the table.
+    """
+    if not shown:
+        yield silent
+        return
+    display = _notebook_display()
+    if display is not None:
+        yield from _in_notebook(display)
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status("Starting") as status:
+            yield status.update
+    else:
+        yield lambda step: console.print(step, markup=False, highlight=False, soft_wrap=True)
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """IPython's function that shows something below a cell; None where there are no cells."""
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    if not hasattr(shell, "kernel"):  # no shell, or one in a terminal
+        return None
+    from importlib import import_module
+
+    display: Callable[..., Any] = import_module("IPython.display").display
+    return display
+
+
+def _in_notebook(display: Callable[..., Any]) -> Iterator[Step]:
+    # Only what every notebook has: rich would ask for widgets that may not be installed.
+    start = time.monotonic()
+    handle = display(_bundle("Starting"), raw=True, display_id=True)
+    yield lambda step: handle.update(_bundle(f"{step} …"), raw=True)
+    handle.update(_bundle(f"Done in {time.monotonic() - start:.1f} s."), raw=True)
+
+
+def _bundle(text: str) -> dict[str, str]:
+    return {"text/plain": text, "text/html": f'<div role="status">{escape(text)}</div>'}
