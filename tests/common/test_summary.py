@@ -89,6 +89,15 @@ def test_texts_are_escaped_and_long_domains_are_cut():
     assert "and 12 more" in text
 
 
+def test_a_terminal_obeys_no_name():
+    out = io.StringIO()
+    Console(width=200, file=out, force_terminal=False).print(
+        Summary("t", [("age\x1b[2J", "a\nb")], notes=["\x1b]0;title"]).terminal()
+    )
+    assert "\x1b" not in out.getvalue()
+    assert "age\\x1b[2J" in out.getvalue()
+
+
 def test_a_publication_without_a_guarantee_says_so_first():
     assert read(SHOWN["publication"]._repr_html_()).texts[0].startswith("INSECURE")
     assert "INSECURE" not in SHOWN["secure"]._repr_html_()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from expost.exceptions import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -51,7 +53,7 @@ class Summary:
     figures: bool = False
 
     def terminal(self) -> "Table":
-        """The table for a terminal."""
+        """The table for a terminal; what a terminal would obey is escaped."""
         from rich.table import Table
         from rich.text import Text
 
@@ -62,9 +64,10 @@ class Summary:
             word, _, sentence = self.alarm.partition(": ")
             table.add_row(Text(word, style="bold red"), Text(sentence, style="bold red"))
         for row in self.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         if self.notes:
-            table.caption, table.caption_justify = Text("\n".join(self.notes)), "left"
+            table.caption = Text("\n".join(map(printable, self.notes)))
+            table.caption_justify = "left"
         return table
 
     def html(self) -> str:
