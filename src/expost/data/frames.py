@@ -1,6 +1,7 @@
 """Data frames in the library that the records came in."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -36,11 +37,12 @@ class FrameKind:
 
     def frame(self, columns: Mapping[str, FloatArray]) -> Any:
         """A frame with these columns, whose rows are labelled as those of the records were."""
-        try:
-            frame = nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
-        except ImportError:
-            way_out = "Install it, or name another."
-            raise parameter_error("library", "installed", self.library, way_out) from None
+        made = None
+        with suppress(ImportError):
+            made = nw.from_dict(columns, backend=self.library)  # type: ignore[arg-type]
+        if made is None:
+            raise parameter_error("library", "installed", self.library, "Install it, or name another.")
+        frame = made.to_native()
         if self.index is not None:
             frame.index = self.index
         return frame
