@@ -1,5 +1,6 @@
 """The base class of the estimators: fitting, the publication, and exact losses afterwards."""
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -100,7 +101,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 "feature_names": self._column_names(),
                 "domain": self.domain,
             }
-            if can_be_published(plan.loss, self.regularizer):
+            if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
                 rehearse(plan, self.n_features_in_, regularizer=self.regularizer, **declared)
             release, private = fit(
                 plan, records, regularizer=self.regularizer, random_state=self.random_state, step=step
@@ -252,3 +253,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "plan_")
+
+
+def _has_promise(plan: Plan) -> bool:
+    """Whether there is anything to publish: noise scales of one's own may be too small for any epsilon."""
+    return math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)
