@@ -2,9 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from expost._common.typing import BoolArray, FloatArray
 SLACK = 1e-9
 # Slopes as shares of the largest: evenly, and closer to zero.
 _SHARES = np.unique(np.concatenate([np.logspace(-9, 0, 500), np.linspace(0.0, 1.0, 1501)[1:]]))
+ADDED: Mapping[str, Any] = MappingProxyType({"added": True})
+"""Marks a parameter that files leave out at its default, so that files from before it read the same."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,9 @@ class DerivativeCurve:
         that its largest value on an interval is known exactly, not by sampling.
     sign_fixed
         Whether the label alone decides the sign of :math:`f'`.
+    predictor_unit
+        The size of a linear predictor that the loss counts as large; the default regularisation is made for
+        twice as much. By default ``max_slope``, right for a loss that is quadratic up to there.
     outputs, rank
         For losses of several linear predictors: how many there are, and the largest rank of the
         Hessian in them. ``max_slope`` then bounds the gradient's Euclidean norm and ``curvature`` the
@@ -82,6 +88,7 @@ class DerivativeCurve:
     sign_fixed: bool
     outputs: int = 1
     rank: int = 1
+    predictor_unit: float | None = None
 
     @property
     def max_curvature(self) -> float:

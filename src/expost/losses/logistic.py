@@ -1,17 +1,27 @@
-"""The logistic loss, for hard labels and for probabilities as labels."""
+"""The logistic loss, for hard labels and for probabilities as labels, and with a cap on its slope."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.losses.base import DerivativeCurve, LabelSet, Loss
+from expost._common.validation import parameter_error
+from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
+
+SMALLEST_CAP = 1e-6
+"""The smallest cap, and the smallest corner of a cap."""
+LARGEST_CORNER = 1.0 - 2.0**-20
+"""A sharper corner bends more than a million times as fast as the logistic loss."""
+_USUAL_CORNER = 0.8
+# So many widths of the corner beyond it the slope is the cap and the curvature zero, in doubles.
+_FAR = 800.0
 
 
 @dataclass(frozen=True)
 class LogisticLoss(Loss):
-    r"""The negative log-likelihood of a Bernoulli label with logit ``eta``.
+    r"""The negative log-likelihood of a Bernoulli label with logit ``eta``, its slope capped if wanted.
 
     .. math:: f(\eta; y) = \log(1 + e^\eta) - y\eta, \quad
               f' = p - y, \quad f'' = p(1 - p), \quad p = 1/(1 + e^{-\eta})
@@ -20,10 +30,57 @@ class LogisticLoss(Loss):
     :math:`f'' = m(1 - m)` where :math:`m = |f'|`: a record is steep or curved, never both. With
     ``soft=True`` a label may be any probability in [0, 1]; then :math:`m \le \max(p, 1 - p)`, the
     curvature may be 1/4 up to :math:`m = 1/2`, and the label does not fix the sign.
+
+    With a cap :math:`c < 1` no record pulls with more than :math:`c`. Write :math:`g = \pm\eta` for how far
+    the prediction is on the wrong side, :math:`m_0 = \theta c` for the slope at the corner,
+    :math:`g_0 = \log(m_0/(1 - m_0))`, :math:`\kappa_0 = m_0(1 - m_0)` and :math:`r = \kappa_0/(c - m_0)`.
+    Up to :math:`g_0` the loss is the logistic one; beyond it, with :math:`t = g - g_0`,
+
+    .. math:: F = -\log(1 - m_0) + ct - (c - m_0)(1 - e^{-rt})/r, \quad F' = c - (c - m_0)e^{-rt}, \quad
+              F'' = \kappa_0 e^{-rt}, \quad \kappa(m) = \kappa_0\frac{c - m}{c - m_0}
+
+    It is convex, twice continuously differentiable, :math:`\kappa(m)/m` does not rise, and
+    :math:`|F'''| \le \max(1, r)F''`.
+
+    Parameters
+    ----------
+    soft
+        Whether labels are probabilities. The cap is for hard labels.
+    cap
+        The largest slope :math:`c`, between 1e-6 and 1; 1 for none.
+    corner
+        The share :math:`\theta` of the cap up to which the loss is the logistic one, between 1e-6 and
+        :math:`1 - 2^{-20}`; by default 0.8, and None without a cap. :math:`m_0` is the product of the two,
+        rounded to a double.
+
+    Examples
+    --------
+    >>> slope, _ = LogisticLoss(cap=0.6).derivatives(np.array([-2.0, 0.0, 2.0, 9.0]), np.zeros(4))
+    >>> slope.round(3)
+    array([0.119, 0.498, 0.599, 0.6  ])
     """
 
     soft: bool = False
+    cap: float = field(default=1.0, metadata=ADDED)
+    corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "logistic"
+
+    def __post_init__(self) -> None:
+        cap = _share("cap", self.cap, 1.0)
+        corner = self.corner
+        if cap < 1.0:
+            if self.soft:
+                raise parameter_error("cap", "1 with soft=True", cap, "Only hard labels can have a cap.")
+            corner = _share("corner", _USUAL_CORNER if corner is None else corner, LARGEST_CORNER)
+        elif corner is not None:
+            raise parameter_error("corner", "None with cap=1", corner, "Give a cap below 1, or no corner.")
+        object.__setattr__(self, "cap", cap)
+        object.__setattr__(self, "corner", corner)
+
+    def __str__(self) -> str:
+        if self.corner is None:
+            return f"LogisticLoss(soft={self.soft})"
+        return f"LogisticLoss(cap={self.cap:.6g}, corner={self.corner:.6g})"
 
     @property
     def labels(self) -> LabelSet:
@@ -31,26 +88,78 @@ class LogisticLoss(Loss):
         return LabelSet(0.0, 1.0, values=None if self.soft else (0.0, 1.0))
 
     @property
+    def corner_slope(self) -> float:
+        """The slope :math:`m_0` up to which the loss is the logistic one; 1 without a cap."""
+        return self.cap * (1.0 if self.corner is None else self.corner)
+
+    @property
+    def corner_rate(self) -> float:
+        """How fast the curvature falls beyond the corner, :math:`r`; zero without a cap."""
+        steep = self.corner_slope
+        return 0.0 if self.corner is None else steep * (1.0 - steep) / (self.cap - steep)
+
+    @property
     def curve(self) -> DerivativeCurve:
-        """``m(1 - m)``; with soft labels constant up to its peak at one half."""
-        soft = self.soft
+        """``m(1 - m)``, a straight line beyond the corner; with soft labels constant up to one half."""
+        soft, cap, steep, rate = self.soft, self.cap, self.corner_slope, self.corner_rate
 
         def curvature(slope: FloatArray) -> FloatArray:
-            steep = np.maximum(slope, 0.5) if soft else slope
-            return steep * (1.0 - steep)
+            inner = np.clip(slope, 0.5 if soft else 0.0, steep)
+            # A slope rounded above the cap counts as the cap.
+            straight = rate * np.maximum(cap - slope, 0.0)
+            return np.where(slope <= steep, inner * (1.0 - inner), straight)
 
-        return DerivativeCurve(max_slope=1.0, curvature=curvature, peak=0.5, sign_fixed=not soft)
+        return DerivativeCurve(
+            max_slope=cap,
+            curvature=curvature,
+            peak=min(0.5, steep),
+            sign_fixed=not soft,
+            predictor_unit=1.0,
+        )
 
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """Split as ``(1 - y) log(1 + e^eta) + y log(1 + e^-eta)``, so that nothing cancels."""
-        return (1.0 - y) * np.logaddexp(0.0, eta) + y * np.logaddexp(0.0, -eta)
+        if self.corner is None:
+            return (1.0 - y) * np.logaddexp(0.0, eta) + y * np.logaddexp(0.0, -eta)
+        inner, beyond, turn = self._parts(eta, y)
+        rest = (self.cap - self.corner_slope) / self.corner_rate
+        return np.logaddexp(0.0, inner) + self.cap * beyond + rest * np.expm1(-turn)
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, both accurate even close to zero."""
-        decay = np.exp(-np.abs(eta))
-        large = 1.0 / (1.0 + decay)
-        small = decay * large
-        positive = eta >= 0.0
-        p = np.where(positive, large, small)
-        q = np.where(positive, small, large)
-        return (1.0 - y) * p - y * q, large * small
+        """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, both accurate even close to zero.
+
+        Under a cap these are taken at the corner for whatever lies beyond it, and what the corner adds is
+        added: sums and products of positive numbers, in which nothing cancels.
+        """
+        if self.corner is None:
+            p, q, curvature = _probabilities(eta)
+            return (1.0 - y) * p - y * q, curvature
+        inner, _, turn = self._parts(eta, y)
+        steep, _, curvature = _probabilities(inner)
+        steep -= (self.cap - self.corner_slope) * np.expm1(-turn)
+        return np.where(y > 0.5, -steep, steep), curvature * np.exp(-turn)
+
+    def _parts(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How far on the wrong side: up to the corner, beyond it, and beyond it in the corner's widths."""
+        steep = self.corner_slope
+        wrong = np.where(y > 0.5, -eta, eta)
+        inner = np.minimum(wrong, np.log(steep / (1.0 - steep)))
+        beyond = wrong - inner
+        return inner, beyond, self.corner_rate * np.minimum(beyond, _FAR / self.corner_rate)
+
+
+def _probabilities(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """``p``, ``1 - p`` and their product, the small one from its own exponential."""
+    decay = np.exp(-np.abs(eta))
+    large = 1.0 / (1.0 + decay)
+    small = decay * large
+    positive = eta >= 0.0
+    return np.where(positive, large, small), np.where(positive, small, large), large * small
+
+
+def _share(name: str, value: Any, most: float) -> float:
+    """A number between the smallest cap and ``most``, or ParameterError."""
+    accepted = isinstance(value, Real) and not isinstance(value, bool)
+    if not accepted or not SMALLEST_CAP <= value <= most:
+        raise parameter_error(name, f"a number between {SMALLEST_CAP:g} and {most:.7g}", value)
+    return float(value)

@@ -1,5 +1,7 @@
 """The losses and regularisers by name, and their description in a file."""
 
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from expost._common.validation import parameter_error
@@ -47,15 +49,24 @@ def describe(thing: Loss | Regularizer) -> dict[str, Any]:
     --------
     >>> describe(PseudoHuber(2))
     {'name': 'pseudo_huber', 'threshold': 2.0}
+    >>> describe(LogisticLoss()), describe(LogisticLoss(cap=0.75, corner=0.5))
+    ({'name': 'logistic', 'soft': False}, {'name': 'logistic', 'soft': False, 'cap': 0.75, 'corner': 0.5})
     """
     known: dict[str, type] = LOSSES | REGULARIZERS
     for name, kind in known.items():
         if type(thing) is kind:
-            return {"name": name} | {key: _plain(value) for key, value in vars(thing).items()}
+            return {"name": name} | dict(_parameters(thing))
     raise PublicationError(
         f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
         f"one of {', '.join(known)}, or share the coefficients without a publication."
     )
+
+
+def _parameters(thing: Loss | Regularizer) -> Iterator[tuple[str, bool | float]]:
+    for parameter in fields(thing):  # type: ignore[arg-type]
+        value = getattr(thing, parameter.name)
+        if "added" not in parameter.metadata or value != parameter.default:
+            yield parameter.name, _plain(value)
 
 
 def _plain(parameter: Any) -> bool | float:

@@ -54,13 +54,16 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
 def default_l2(target: Target, flat: float) -> float:
     r"""The regularisation to use where the curator names none: a rule in public quantities only.
 
-    .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2m_{\max}\}
+    .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2e\}
 
     :math:`\lambda_{1.05}` is the smallest that costs at most 5% more noise than an infinite one. The second
-    term keeps the penalty as strong as the noise on a coefficient of the size :math:`2 m_{\max}/R`, so that
-    directions in which the table says little shrink instead of following the noise.
+    term keeps the penalty as strong as the noise on a coefficient of the size :math:`2e/R`, so that
+    directions in which the table says little shrink instead of following the noise. :math:`e` is a large
+    linear predictor (:attr:`~expost.losses.base.DerivativeCurve.predictor_unit`): :math:`m_{\max}`, or 1 for
+    the logistic loss, capped or not.
     """
-    strong = L2_PER_SIGMA * target.radius * flat / target.curve.max_slope
+    unit = target.curve.predictor_unit or target.curve.max_slope
+    strong = L2_PER_SIGMA * target.radius * flat / unit
 
     def profile(weight: float) -> PrivacyProfile:
         return target.profile(weight, NoiseScales(NOISE_INFLATION * flat))

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Va
 
 from expost._common.models import FrozenModel
 from expost._common.strict_json import INTACT, publication_error, shown
-from expost.exceptions import PublicationError
+from expost.exceptions import ParameterError, PublicationError
 from expost.losses import Loss, Regularizer, describe
 from expost.losses.registry import LOSSES, REGULARIZERS
 from expost.privacy.calibration import CALIBRATIONS
@@ -41,15 +41,26 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
         )
     declared = {parameter.name: parameter.type for parameter in fields(known[name])}  # type: ignore[arg-type]
     parameters = {key: given for key, given in value.items() if key != "name"}
-    if set(parameters) != set(declared):
-        wanted = ", ".join(declared) or "no parameters"
-        raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
+    if not set(parameters) <= set(declared):
+        raise _wrong_parameters(field, name, describe(known[name]()))
     for key, given in parameters.items():
         if declared[key] is bool and not isinstance(given, bool):
             raise publication_error(f"`{field}.{key}` must be true or false but is {shown(given)}")
         if declared[key] is not bool and (type(given) not in (int, float) or given <= 0):
             raise publication_error(f"`{field}.{key}` must be a finite number above 0 but is {shown(given)}")
-    return known[name](**parameters)
+    try:
+        built = known[name](**parameters)
+    except ParameterError as error:
+        raise publication_error(f"`{field}` is refused: {str(error).rstrip('.')}") from None
+    # What was added to the format later is written only where it has an effect.
+    if set(describe(built)) != set(value):
+        raise _wrong_parameters(field, name, describe(built))
+    return built
+
+
+def _wrong_parameters(field: str, name: str, wanted: Mapping[str, Any]) -> PublicationError:
+    names = ", ".join(key for key in wanted if key != "name") or "no parameters"
+    return publication_error(f"`{field}` of kind {name!r} must have exactly {names}")
 
 
 def numbers(field: str) -> BeforeValidator:

@@ -57,6 +57,7 @@ def labels_for(random, loss, eta):
 LOSSES = [
     LogisticLoss(),
     LogisticLoss(soft=True),
+    LogisticLoss(cap=0.6, corner=0.75),
     SmoothedHinge(),
     SmoothedHinge(0.05),
     PseudoHuber(),
@@ -106,6 +107,7 @@ def adversarial_tables():
     yield make("penalty 1e-6", many, yes, l2=1e-6)
     yield make("sigma 1e-12", many, yes, sigma=1e-12)
     yield make("sigma 1e12", many, yes, sigma=1e12)
+    yield make("sharp corner", many, yes, loss=LogisticLoss(cap=0.7, corner=1 - 1e-5), sigma=1e3)
     yield make("zero rows", np.zeros((5, 3)), np.ones(5))
     yield make("hinge, sharp", many, 2 * yes - 1, loss=SmoothedHinge(1e-3))
     yield make("pseudo-Huber, far labels", many, random.normal(size=200) * 1e8, loss=PseudoHuber(0.2))
@@ -125,6 +127,12 @@ def adversarial_tables():
 
 
 def derivatives(loss, eta, y):
+    if isinstance(loss, LogisticLoss) and loss.corner is not None:
+        c, m0 = mp.mpf(loss.cap), mp.mpf(loss.cap * loss.corner)
+        side = 1 - 2 * y
+        t, r = side * eta - mp.log(m0 / (1 - m0)), m0 * (1 - m0) / (c - m0)
+        if t > 0:
+            return side * (c - (c - m0) * mp.exp(-r * t)), m0 * (1 - m0) * mp.exp(-r * t)
     if isinstance(loss, LogisticLoss):
         p = 1 / (1 + mp.exp(-eta))
         return p - y, p / (1 + mp.exp(eta))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from expost.fitting.certified.corner import decimal_derivatives
 from expost.fitting.certified.decimal_algebra import DecimalArray, context, moved, norm, rounded, solve
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
@@ -181,6 +182,8 @@ def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, b
 def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
     """Slope and curvature, rounded at most sixteen times."""
     if isinstance(loss, LogisticLoss):
+        if loss.corner is not None and (found := decimal_derivatives(loss, eta, y, digits)) is not None:
+            return found
         small = _small(eta, digits)
         return ((1 - y) - small if eta >= 0 else small - y), small * (1 - small)
     if isinstance(loss, SmoothedHinge):

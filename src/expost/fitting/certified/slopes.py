@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
 from expost.fitting.certified.pairs import (
     UNIT,
@@ -54,7 +55,8 @@ def third_order(loss: Loss) -> float | None:
     A loss of the user's may state it as an attribute ``third_order``.
     """
     if type(loss) is LogisticLoss:
-        return 1.0
+        # Beyond the corner of a cap the curvature falls at a rate of its own; four roundings are in it.
+        return max(1.0, loss.corner_rate * (1.0 + 2.0**-48))
     if type(loss) is SmoothedHinge:
         return float(np.nextafter(1.0 / loss.scale, np.inf))
     if type(loss) is PseudoHuber:
@@ -119,6 +121,8 @@ def _one_plus(a: Pair) -> Pair:
 
 def _logistic(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
     """``(1 - y) - s`` or ``s - y``; ``1 - y`` may need a pair, and the last sum is off by ``2 u**2``."""
+    if loss.corner is not None:
+        return _capped(loss, high, low, y)
     small, curvature, sign = _smaller_probability(high, low)
     base = 0.5 + 0.5 * sign  # one or zero
     if loss.soft:
@@ -129,6 +133,26 @@ def _logistic(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArr
         rest = -sign * small[1]
     slope, slope_low = two_sum(base, -sign * small[0])
     return Slopes(*fast_two_sum(slope, slope_low + rest), curvature, 2.01 * RELATIVE_ERROR, _NEAR_ONE)
+
+
+def _capped(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
+    """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
+    corner = Corner.of(loss)
+    side = np.where(y > 0.5, -1.0, 1.0)
+    wrong = side * high, side * low
+    beyond = corner.beyond(wrong)
+    outside = beyond[0] > 0.0
+    small, curvature, sign = _smaller_probability(*wrong)
+    p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
+    p, p_low = fast_two_sum(p, p_low - sign * small[1])
+    if outside.any():
+        (steep, steep_low), bent = corner.slopes(
+            (np.where(outside, beyond[0], 1.0), np.where(outside, beyond[1], 0.0))
+        )
+        p, p_low = np.where(outside, steep, p), np.where(outside, steep_low, p_low)
+        curvature = np.where(outside, bent, curvature)
+    per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
+    return Slopes(side * p, side * p_low, curvature, per_curvature, _NEAR_ONE)
 
 
 def _hinge(loss: SmoothedHinge, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:

@@ -1,0 +1,108 @@
+r"""The corner of the capped logistic loss, in decimals and in pairs.
+
+With :math:`c` the cap, :math:`m_0` the slope at the corner (both doubles),
+:math:`g_0 = \log(m_0/(1 - m_0))` and :math:`r = m_0(1 - m_0)/(c - m_0)`, the slope at a distance
+:math:`t > 0` beyond the corner is :math:`c - (c - m_0)e^{-rt}`; see :class:`expost.LogisticLoss`.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cache
+
+import numpy as np
+
+from expost.fitting.certified.decimal_algebra import context
+from expost.fitting.certified.exponential import decay
+from expost.fitting.certified.pairs import (
+    FloatArray,
+    Pair,
+    add_accurately,
+    fast_two_sum,
+    times,
+    two_sum,
+)
+from expost.losses import LogisticLoss
+
+# Farther beyond the corner, in units of 1/r, decays are the same number: see `exponential.LIMIT`.
+_FAR = 700.0
+
+
+@dataclass(frozen=True)
+class Corner:
+    """The constants of a cap: as pairs within ``u**2`` of themselves, the gap without error."""
+
+    cap: float
+    place: Pair
+    """Where the corner is, the linear predictor ``g0`` against the label."""
+    rate: Pair
+    gap: Pair
+    """``c - m0``."""
+
+    @classmethod
+    def of(cls, loss: LogisticLoss) -> "Corner":
+        """The corner of a loss that has a cap."""
+        place, rate = in_decimals(loss, 60)
+        gap = two_sum(np.array([loss.cap]), np.array([-loss.corner_slope]))
+        return cls(loss.cap, _pair(place), _pair(rate), gap)
+
+    def beyond(self, wrong: Pair) -> Pair:
+        """How far linear predictors lie beyond the corner; negative before it."""
+        return add_accurately(wrong, (-self.place[0], -self.place[1]))
+
+    def slopes(self, beyond: Pair) -> tuple[Pair, FloatArray]:
+        r"""``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, for ``t = beyond > 0``.
+
+        Notes
+        -----
+        The slope is off by at most :math:`2^{-73.9}/r` of the curvature and :math:`2^{-100}`. With
+        :math:`u = 2^{-53}`, :math:`x = rt`, :math:`D = c - m_0 < 1`:
+
+        - *Exponential*: :math:`2^{-74}` of :math:`De^{-x}`, which is the curvature divided by :math:`r`; the
+          other errors move the exponential by less than :math:`2^{-90}` of itself.
+        - *Its argument*: :math:`t` is off by :math:`4u^2t` and by the error :math:`u^2|g_0|` of the constant,
+          with :math:`|g_0| < 28`; :math:`r` by :math:`u^2` of itself, and the product by :math:`8u^2`. So
+          :math:`x` is off by :math:`14u^2x + 28u^2r`. As :math:`xe^{-x} < 0.4` and
+          :math:`De^{-x}r \le \kappa_0 \le 1/4`, that is :math:`13u^2` in the slope.
+        - *Product and sum*: :math:`8u^2` and :math:`6u^2`.
+        - *Far away*: beyond :math:`x = 640` both slopes are within :math:`2^{-923}` of the cap.
+
+        Together :math:`27u^2 < 2^{-101}`. On which side of the corner a point within :math:`2^{-100}` of it
+        is counted changes its slope by less than :math:`2^{-170}`: slopes and curvatures of both sides
+        agree there, and the third derivative is at most :math:`2^{20}`.
+        """
+        limit = _FAR / self.rate[0]
+        far = beyond[0] > limit
+        t = np.where(far, limit, beyond[0]), np.where(far, 0.0, beyond[1])
+        power = decay(*times(self.rate, t))
+        lost = times(self.gap, power)
+        high, low = two_sum(np.array([self.cap]), -lost[0])
+        return fast_two_sum(high, low - lost[1]), self.rate[0] * lost[0]
+
+
+@cache
+def in_decimals(loss: LogisticLoss, digits: int) -> tuple[Decimal, Decimal]:
+    """``g0`` and ``r`` with so many digits; Python's decimals round the logarithm correctly."""
+    with localcontext(context(digits)):
+        cap, steep = Decimal(loss.cap), Decimal(loss.corner_slope)
+        return (steep / (1 - steep)).ln(), steep * (1 - steep) / (cap - steep)
+
+
+def decimal_derivatives(
+    loss: LogisticLoss, eta: Decimal, y: Decimal, digits: int
+) -> tuple[Decimal, Decimal] | None:
+    """Slope and curvature beyond the corner, or None before it."""
+    place, rate = in_decimals(loss, digits)
+    beyond = (-eta if y > 0 else eta) - place
+    if beyond <= 0:
+        return None
+    cap, turn = Decimal(loss.cap), rate * beyond
+    # Below the last digit of anything the exponential is zero.
+    left = (cap - Decimal(loss.corner_slope)) * (Decimal(0) if turn > 3 * digits else (-turn).exp())
+    return (left - cap if y > 0 else cap - left), rate * left
+
+
+def _pair(number: Decimal) -> Pair:
+    """The nearest double and the double nearest to the rest."""
+    with localcontext(context(60)):
+        high = float(number)
+        return np.array([high]), np.array([float(number - Decimal(high))])
