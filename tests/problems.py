@@ -21,11 +21,28 @@ class Case:
     labels: Callable
 
     def __str__(self) -> str:
-        return f"{self.loss.name}{'-soft' if getattr(self.loss, 'soft', False) else ''}"
+        kind = "-soft" if getattr(self.loss, "soft", False) else ""
+        return f"{self.loss.name}{kind}{'-capped' if getattr(self.loss, 'corner', None) else ''}"
 
 
 def sigmoid(t):
     return 1.0 / (1.0 + np.exp(-t))
+
+
+def capped_slope(g, cap, corner):
+    """The slope of the capped logistic loss at a linear predictor that is wrong by ``g``."""
+    m0 = cap * corner
+    rate = m0 * (1 - m0) / (cap - m0)
+    beyond = np.maximum(g - np.log(m0 / (1 - m0)), 0.0)
+    return np.where(beyond > 0, cap - (cap - m0) * np.exp(-rate * beyond), sigmoid(g))
+
+
+def capped_curvature(g, cap, corner):
+    """The curve of that loss at its slope: the two are written apart."""
+    m, m0 = capped_slope(g, cap, corner), cap * corner
+    # On the right of the corner the cap's distance is a difference of nearly equal numbers.
+    beyond = np.maximum(g - np.log(m0 / (1 - m0)), 0.0)
+    return np.where(m > m0, m0 * (1 - m0) * np.exp(-m0 * (1 - m0) / (cap - m0) * beyond), m * sigmoid(-g))
 
 
 CASES = [
@@ -40,6 +57,12 @@ CASES = [
         lambda eta, y: sigmoid(eta) - y,
         lambda eta, y: sigmoid(eta) * sigmoid(-eta),
         lambda rng, n: rng.random(n),
+    ),
+    Case(
+        LogisticLoss(cap=0.65, corner=0.8),
+        lambda eta, y: (1 - 2 * y) * capped_slope((1 - 2 * y) * eta, 0.65, 0.8),
+        lambda eta, y: capped_curvature((1 - 2 * y) * eta, 0.65, 0.8),
+        lambda rng, n: rng.integers(0, 2, n).astype(float),
     ),
     Case(
         SmoothedHinge(0.3),

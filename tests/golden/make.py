@@ -37,7 +37,15 @@ def double(number):
 # Losses: slope and curvature in the linear predictor, as the textbook has them.
 
 
-def logistic(eta, y):
+def logistic(eta, y, cap=None, corner=None):
+    if cap is not None:
+        # The slope at the corner is the product of two doubles, rounded.
+        steep, side = mpf(float(cap) * float(corner)), 1 - 2 * y
+        beyond = side * eta - mpmath.log(steep / (1 - steep))
+        rest = cap - steep
+        if beyond > 0:
+            left = rest * mpmath.exp(-steep * (1 - steep) / rest * beyond)
+            return side * (cap - left), steep * (1 - steep) * left / rest
     p = 1 / (1 + mpmath.exp(-eta))
     return p - y, p * (1 - p)
 
@@ -72,6 +80,9 @@ REAL = [0.0, -0.0, 0.5, 5e-324, -1e-300, 1e308, -1e308]
 LOSSES = [
     ({"name": "logistic", "soft": False}, [0.0, 1.0]),
     ({"name": "logistic", "soft": True}, [0.0, 5e-324, 1e-300, 0.3, 1.0 - 2.0**-53, 1.0]),
+    ({"name": "logistic", "soft": False, "cap": 0.65, "corner": 0.8}, [0.0, 1.0]),
+    ({"name": "logistic", "soft": False, "cap": 0.999, "corner": 0.999}, [0.0, 1.0]),
+    ({"name": "logistic", "soft": False, "cap": 0.01, "corner": 0.25}, [0.0, 1.0]),
     ({"name": "smoothed_hinge", "scale": 0.3}, [-1.0, 1.0]),
     ({"name": "smoothed_hinge", "scale": 1e-9}, [-1.0, 1.0]),
     ({"name": "pseudo_huber", "threshold": 0.5}, REAL),
@@ -408,6 +419,7 @@ PERSONS = {
     "scores": [["25", "1e9"], ["101", "-1e308"], ["37.25", "0"], ["1e308", "1e308"]],
     "hinge": [["0.2", "-0.9", "b"], ["30", "40", "a"], ["-1e-300", "0", "b"], ["0.01", "0.02", "a"]],
     "logistic": [["0.2", "yes"], ["-1e308", "no"], ["1e-300", "no"], ["0.5", "yes"]],
+    "capped": [["0.2", "yes"], ["0.2", "no"], ["-1e308", "no"], ["1e-300", "no"], ["-0.5", "yes"]],
     "soft": [["0.5", "0.5", "0.3"], ["1e155", "1", "1"], ["-0.7", "0.1", "5e-324"]],
     "squared": [["0.1", "0.2", y] for y in ("0.5", "1e16", "-1e150", "1e308", "-1e308")],
 }
@@ -503,6 +515,13 @@ def publications():
         "hinge": made(expost.SmoothedHinge(0.3), "leverage", [1.5, -0.5], classes=["a", "b"]),
         "logistic": made(
             expost.LogisticLoss(), "adaptive", [2.0, 0.5], intercept=True, classes=["no", "yes"]
+        ),
+        "capped": made(
+            expost.LogisticLoss(cap=0.65, corner=0.8),
+            "adaptive",
+            [2.0, 0.5],
+            intercept=True,
+            classes=["no", "yes"],
         ),
         "soft": made(
             expost.LogisticLoss(soft=True),

@@ -40,9 +40,7 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
             "upgrade expost if it is newer than this one, or " + INTACT,
         )
     declared = {parameter.name: parameter.type for parameter in fields(known[name])}  # type: ignore[arg-type]
-    parameters = {key: given for key, given in value.items() if key != "name"}
-    if not set(parameters) <= set(declared):
-        raise _wrong_parameters(field, name, describe(known[name]()))
+    parameters = {key: given for key, given in value.items() if key in declared}
     for key, given in parameters.items():
         if declared[key] is bool and not isinstance(given, bool):
             raise publication_error(f"`{field}.{key}` must be true or false but is {shown(given)}")
@@ -53,14 +51,10 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     except ParameterError as error:
         raise publication_error(f"`{field}` is refused: {str(error).rstrip('.')}") from None
     # What was added to the format later is written only where it has an effect.
-    if set(describe(built)) != set(value):
-        raise _wrong_parameters(field, name, describe(built))
+    if set(described := describe(built)) != set(value):
+        wanted = ", ".join(key for key in described if key != "name") or "no parameters"
+        raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
     return built
-
-
-def _wrong_parameters(field: str, name: str, wanted: Mapping[str, Any]) -> PublicationError:
-    names = ", ".join(key for key in wanted if key != "name") or "no parameters"
-    return publication_error(f"`{field}` of kind {name!r} must have exactly {names}")
 
 
 def numbers(field: str) -> BeforeValidator:

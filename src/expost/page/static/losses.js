@@ -6,8 +6,21 @@ function sigmoid(t) {
   return (t >= 0 ? 1 : decay) / (1 + decay);
 }
 
+// Beyond the corner the slope nears the cap; up to it the loss is the logistic one.
+function capped(eta, y, cap, corner) {
+  const steep = cap * corner;
+  const rate = (steep * (1 - steep)) / (cap - steep);
+  const wrong = y > 0.5 ? -eta : eta;
+  const inner = Math.min(wrong, Math.log(steep / (1 - steep)));
+  const turn = rate * (wrong - inner);
+  const p = sigmoid(inner);
+  const slope = p - (cap - steep) * Math.expm1(-turn);
+  return [y > 0.5 ? -slope : slope, p * sigmoid(-inner) * Math.exp(-turn)];
+}
+
 export const DERIVATIVES = {
-  logistic(eta, y) {
+  logistic(eta, y, { cap, corner }) {
+    if (cap !== undefined) return capped(eta, y, cap, corner);
     // The small probability from its own exponential, so that it keeps its digits.
     const decay = Math.exp(-Math.abs(eta));
     const large = 1 / (1 + decay);
