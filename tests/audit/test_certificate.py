@@ -18,6 +18,7 @@ from expost.privacy.scales import NoiseScales
 LOSSES = {
     "logistic": LogisticLoss(),
     "soft": LogisticLoss(soft=True),
+    "capped": LogisticLoss(cap=0.65, corner=0.8),
     "hinge": SmoothedHinge(0.5),
     "huber": PseudoHuber(0.8),
 }
@@ -35,7 +36,7 @@ SETTINGS = [
     (1.0, 1.0, {"sigma": 3.0, "sigma_gradient": 4.0, "sigma_hessian": 0.8}),
     (2.0, 0.3, {"sigma": 2.0, "sigma_gradient": 2.5, "sigma_hessian": 0.5, "sigma_eigenvalue": 0.9}),
 ]
-PAIRS = 52
+PAIRS = 42
 
 
 def draw_labels(rng, name, size):
@@ -43,7 +44,7 @@ def draw_labels(rng, name, size):
         return np.where(rng.random(size) < 0.5, rng.random(size), rng.integers(0, 3, size) / 2)
     if name == "huber":
         return rng.standard_normal(size) * 10.0 ** rng.uniform(-1.0, 2.0, size)
-    return rng.choice({"logistic": [0.0, 1.0], "hinge": [-1.0, 1.0]}[name], size)
+    return rng.choice([-1.0, 1.0] if name == "hinge" else [0.0, 1.0], size)
 
 
 def draw_pair(rng, name, norm, sigma, dimension=1):

@@ -11,6 +11,7 @@ from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
 from expost.exceptions import DomainError
+from expost.privacy.cap import capped_logistic
 from expost.privacy.shapes import default_threshold
 
 
@@ -52,7 +53,15 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     shown = run("plan", domain, "--epsilon", 2, "--report", "leverage")
     assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
     plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
-    expected = expost.calibrate(norm=np.sqrt(3 / 2), epsilon=2.0, report="leverage", fit_intercept=True)
+    expected = expost.calibrate(
+        loss=capped_logistic(2.0, 1e-6), norm=np.sqrt(3 / 2), epsilon=2.0, report="leverage", fit_intercept=True
+    )
+    assert str(expected.loss) in shown.stdout
+    assert plan["loss_parameters"] == {
+        "soft": False,
+        "cap": expected.loss.cap,
+        "corner": expected.loss.corner,
+    }
     assert plan["sigma"] == expected.sigma
     assert plan["sigma_hessian"] == expected.sigma_hessian
     assert plan["sigma_gradient"] is None
@@ -61,9 +70,14 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
 def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     domain, _ = ward(tmp_path)
     for loss in ("logistic", "smoothed_hinge"):
-        assert json.loads(run("plan", domain, "--loss", loss, "--json").stdout)["loss"]["name"] == loss
+        assert json.loads(run("plan", domain, "--loss", loss, "--json").stdout)["loss"] == loss
     assert refused(run("plan", domain, "--loss", "pseudo_huber"), "`loss` must be")
     assert refused(run("plan", domain, "--threshold", "0.5"), "`threshold` must be left out")
+    plain = json.loads(run("plan", domain, "--cap", "1", "--json").stdout)
+    assert plain["loss_parameters"] == {"soft": False}
+    assert plain["sigma"] == expost.calibrate(norm=np.sqrt(3 / 2), fit_intercept=True).sigma
+    assert refused(run("plan", domain, "--loss", "smoothed_hinge", "--cap", "0.5"), "`cap` must be left out")
+    assert refused(run("plan", domain, "--cap", "1.5"), "`cap` must be a number between")
     number = DOMAIN.replace(
         'kind = "classes"\nclasses = ["no", "yes"]', 'kind = "number"\nlow = 0.0\nhigh = 1.0'
     )

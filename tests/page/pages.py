@@ -34,6 +34,7 @@ from expost.page.numbers import CONFIDENCES
 EXAMPLES = {
     "logistic": LogisticLoss(),
     "soft": LogisticLoss(soft=True),
+    "capped": LogisticLoss(cap=0.65, corner=0.8),
     "hinge": SmoothedHinge(0.3),
     "huber": PseudoHuber(0.7),
     "squared": SquaredLoss(),

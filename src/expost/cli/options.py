@@ -72,6 +72,14 @@ L2 = Annotated[
         parser=number, metavar="<number>", help="Regularisation of the sum; by default from public values."
     ),
 ]
+Cap = Annotated[
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="<number>",
+        help="Largest slope of the logistic loss; by default from the budget, 1 for none.",
+    ),
+]
 Split = Annotated[
     float | None,
     typer.Option(
@@ -112,6 +120,7 @@ def make_plan(
     delta: float,
     report: Report,
     l2: float | None,
+    cap: float | None,
     split: float | None,
     loss: LossName | None,
     threshold: float | None,
@@ -121,6 +130,7 @@ def make_plan(
     from expost._common.validation import parameter_error
     from expost.losses import Loss, PseudoHuber
     from expost.privacy.calibration import calibrate
+    from expost.privacy.cap import capped_logistic
     from expost.privacy.shapes import default_threshold
 
     classes = domain.classes is not None
@@ -131,11 +141,15 @@ def make_plan(
             "'logistic' or 'smoothed_hinge' for two classes" if classes else "'pseudo_huber' for a number"
         )
         raise parameter_error("loss", suitable, loss.value, "The domain says which the outcome is.")
-    chosen: Loss | str = loss.value
-    if not classes:
-        chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
-    elif threshold is not None:
+    if cap is not None and loss is not LossName.LOGISTIC:
+        raise parameter_error("cap", "left out for this loss", cap, "Only the logistic loss has a cap.")
+    if threshold is not None and classes:
         raise parameter_error("threshold", "left out where the outcome has two classes", threshold)
+    chosen: Loss | str = loss.value
+    if loss is LossName.LOGISTIC:
+        chosen = capped_logistic(epsilon, delta, cap=cap)
+    elif loss is LossName.PSEUDO_HUBER:
+        chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
     return calibrate(
         loss=chosen,
         norm=domain.row_norm,
@@ -155,10 +169,12 @@ def plan_fields(plan: "Plan") -> dict[str, Any]:
 
     from expost.losses import describe
 
+    described = describe(plan.loss)
     return {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
-        "loss": describe(plan.loss),
+        "loss": described.pop("name"),
+        "loss_parameters": described,
         "norm": plan.norm,
         "fit_intercept": plan.fit_intercept,
         "report": plan.report,

@@ -4,8 +4,11 @@ import math
 
 from expost._common.validation import check_positive
 from expost.losses import LogisticLoss
-from expost.losses.logistic import LARGEST_CORNER, SMALLEST_CAP
+from expost.losses.logistic import LARGEST_CORNER
 from expost.privacy import gaussian
+
+# A loss that leaves the logistic one any earlier hardly bends anywhere.
+_SMALLEST_CORNER = 0.5
 
 
 def capped_logistic(epsilon: float, delta: float, *, cap: float | None = None) -> LogisticLoss:
@@ -22,8 +25,9 @@ def capped_logistic(epsilon: float, delta: float, *, cap: float | None = None) -
 
     :math:`\theta` is the largest corner that costs no noise at the default regularisation
     :math:`\lambda = \sigma R/2`: there :math:`\kappa_0/(1 - \theta) = \lambda\epsilon/R^2`, and the model
-    alone needs :math:`\sigma = cR\sigma_1` exactly (docs/mathematics.md, section 6). A smaller
-    regularisation costs somewhat more noise, a larger one no less.
+    alone needs :math:`\sigma = cR\sigma_1` exactly (docs/mathematics.md, section 6). The loss is the same for
+    another regularisation; a smaller one costs somewhat more noise, a larger one no less. Where ``delta`` is
+    so large beside ``epsilon`` that :math:`\theta` would be below one half, it is one half and costs noise.
 
     Parameters
     ----------
@@ -56,4 +60,4 @@ def _corner(cap: float, rate: float) -> float:
     linear = 1.0 + rate
     # (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c: nothing cancels.
     root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - cap) * rate)
-    return min(max(2.0 * rate / (linear + root), SMALLEST_CAP), LARGEST_CORNER)
+    return min(max(2.0 * rate / (linear + root), _SMALLEST_CORNER), LARGEST_CORNER)

@@ -234,7 +234,10 @@ class Publication(FrozenModel):
         return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, for the logistic loss only."""
+        """The probability of each class, for the logistic loss only: the sigmoid of the decision function.
+
+        :meth:`expost.LogisticRegression.predict_proba` says what it means under a cap.
+        """
         if not isinstance(self.loss, LogisticLoss):
             raise PublicationError(
                 "`predict_proba` needs the logistic loss but this publication has "
