@@ -82,11 +82,11 @@ def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
         'kind = "classes"\nclasses = ["no", "yes"]', 'kind = "number"\nlow = 0.0\nhigh = 1.0'
     )
     domain.write_text(number)
-    chosen = json.loads(run("plan", domain, "--json").stdout)["loss"]
-    assert chosen == {"name": "pseudo_huber", "threshold": default_threshold(1.0, 1e-6)}
+    chosen = json.loads(run("plan", domain, "--json").stdout)["loss_parameters"]
+    assert chosen == {"threshold": default_threshold(1.0, 1e-6)}
     assert "PseudoHuber(threshold=0.195303)" in run("plan", domain).stdout
-    given = json.loads(run("plan", domain, "--threshold", "0.5", "--json").stdout)["loss"]
-    assert given == {"name": "pseudo_huber", "threshold": 0.5}
+    given = json.loads(run("plan", domain, "--threshold", "0.5", "--json").stdout)["loss_parameters"]
+    assert given == {"threshold": 0.5}
     assert refused(run("plan", domain, "--threshold", "0"), "`threshold` must be")
     assert refused(run("plan", domain, "--loss", "logistic"), "`loss` must be")
     assert run("plan", domain, "--loss", "squared").exit_code == 2

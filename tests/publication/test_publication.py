@@ -25,6 +25,7 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, pack, unpack
 from expost.fitting.statistics import as_doubles
+from expost.privacy.cap import capped_logistic
 from expost.privacy.precision import REAL
 from expost.publication.checks import check_guarantee
 from expost.publication.schema import PublishedPlan, PublishedPrecision, Statistics
@@ -112,6 +113,21 @@ def test_two_tables_differ_only_in_what_carries_noise(kind):
     assert one == other
 
 
+def test_the_cap_is_stated_where_there_is_one():
+    """A plain logistic model has the fields that it always had, so that older readers read it."""
+    capped = published().loss
+    assert document()["loss"] == {
+        "name": "logistic",
+        "soft": False,
+        "cap": capped.cap,
+        "corner": capped.corner,
+    }
+    assert capped == capped_logistic(1.0, 1e-6)
+    plain = fit(cap=1.0).publication_
+    assert json.loads(plain.to_json())["loss"] == {"name": "logistic", "soft": False}
+    assert Publication.from_json(plain.to_json()).loss == expost.LogisticLoss()
+
+
 def bits(array):
     return None if array is None else np.asarray(array, dtype=np.float64).tobytes()
 
@@ -180,6 +196,7 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
         expost.SmoothedHingeClassifier(
             norm=1.0, classes=[0.5, 1.5], scale=0.25, report="adaptive", split=0.5
         ),
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], cap=1.0),
         expost.LinearRegression(threshold=2, norm=3),
         expost.LinearRegression(norm=1.0, report="dependent", epsilon=2, delta=1e-9),
         expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),

@@ -15,6 +15,7 @@ from expost.exceptions import PublicationError
 GOOD = published().to_json()
 D = document()
 LONG = "9" * 5000
+LOGISTIC = {"name": "logistic", "soft": False}
 REFUSED = {
     "newer": (
         forged(format="expost-publication/3"),
@@ -150,6 +151,23 @@ REFUSED = {
     "loss null": (forged(loss=None), "`loss` must name one of"),
     "loss without parameter": (forged(loss={"name": "logistic"}), "must have exactly soft"),
     "loss with another": (forged(loss={"name": "logistic", "soft": False, "x": 1}), "must have exactly soft"),
+    "cap without corner": (forged(loss=LOGISTIC | {"cap": 0.6}), "must have exactly soft, cap, corner"),
+    "corner without cap": (forged(loss=LOGISTIC | {"corner": 0.6}), "`corner` must be None with cap=1"),
+    "cap of one": (forged(loss=LOGISTIC | {"cap": 1.0}), "must have exactly soft"),
+    "cap above one": (forged(loss=LOGISTIC | {"cap": 2, "corner": 0.8}), "`loss` is refused: `cap` must be"),
+    "cap as text": (
+        forged(loss=LOGISTIC | {"cap": "1", "corner": 0.8}),
+        "`loss.cap` must be a finite number",
+    ),
+    "sharp corner": (
+        forged(loss=LOGISTIC | {"cap": 0.6, "corner": 1.0}),
+        "`corner` must be a number between",
+    ),
+    "soft cap": (
+        forged(loss=LOGISTIC | {"soft": True, "cap": 0.6, "corner": 0.8}),
+        "`cap` must be 1 with soft=True",
+    ),
+    "a cap that was not there": (forged(loss=LOGISTIC), "which its noise scales do not certify"),
     "loss parameter": (
         forged(loss={"name": "logistic", "soft": 0}),
         "`loss.soft` must be true or false but is 0",
@@ -183,7 +201,7 @@ REFUSED = {
     "smaller delta": (forged(plan__delta=0.99e-6), "which its noise scales do not certify"),
     "epsilon zero": (forged(plan__epsilon=0.0), "which its noise scales do not certify"),
     "epsilon tiny": (forged(plan__epsilon=5e-324), "which its noise scales do not certify"),
-    "less noise": (forged(plan__sigma=5.97), "which its noise scales do not certify"),
+    "less noise": (forged(plan__sigma=0.999 * D["plan"]["sigma"]), "which its noise scales do not certify"),
     "smaller epsilon, leverage": (
         forged("leverage", plan__epsilon=0.999),
         "which its noise scales do not certify",

@@ -57,7 +57,7 @@ class LogisticLoss(Loss):
     --------
     >>> slope, _ = LogisticLoss(cap=0.6).derivatives(np.array([-2.0, 0.0, 2.0, 9.0]), np.zeros(4))
     >>> slope.round(3)
-    array([0.119, 0.498, 0.599, 0.6  ])
+    array([0.119, 0.498, 0.598, 0.6  ])
     """
 
     soft: bool = False
