@@ -41,11 +41,8 @@ def test_the_corner_is_the_sharpest_that_the_theorem_allows(epsilon, delta, cap)
     loss = capped_logistic(epsilon, delta, cap=cap)
     # The default regularisation is sigma R / 2; both sides are free of R.
     allowed = loss.cap * multiplier(epsilon, delta) / 2.0 * epsilon
-    if loss.corner == 0.5:
-        assert steepest(loss) >= allowed
-    else:
-        assert steepest(loss) == pytest.approx(allowed, rel=1e-9)
-        assert loss.corner_rate == pytest.approx(epsilon * multiplier(epsilon, delta) / 2.0, rel=1e-9)
+    assert steepest(loss) == pytest.approx(allowed, rel=1e-9)
+    assert loss.corner_rate == pytest.approx(epsilon * multiplier(epsilon, delta) / 2.0, rel=1e-9)
 
 
 def test_the_cap_rises_to_one_as_the_noise_falls_to_zero():
@@ -81,8 +78,6 @@ def test_a_sharper_corner_than_the_theorems_costs_noise():
 def test_the_steepest_record_is_the_worst_whatever_the_noise(epsilon, delta):
     """The step of the proof: no slope has a larger privacy loss above epsilon than the cap itself."""
     loss, sigma = capped_logistic(epsilon, delta), multiplier(epsilon, delta)
-    if loss.corner == 0.5:
-        pytest.skip("the corner is sharper than the theorem allows")
     noise = np.linspace(-10.0, 40.0, 301)[:, None]
     slope = np.linspace(0.0, loss.cap, 2001)
     log_det = np.log1p(loss.curve.curvature(slope) / (loss.cap * sigma / 2.0))
@@ -97,8 +92,10 @@ def test_the_rule_is_the_estimators_default():
     def plan(**parameters):
         return expost.LogisticRegression(classes=[0, 1], random_state=0, **parameters).fit(X, y).plan_
 
-    for parameters in ({}, {"l2": 9.0}, {"report": "dependent", "split": 0.4}, {"calibration": "kifer2012"}):
+    for parameters in ({}, {"l2": 99.0}, {"report": "dependent", "split": 0.4}, {"calibration": "kifer2012"}):
         assert plan(epsilon=2.0, **parameters).loss == capped_logistic(2.0, DELTA)
+    small = capped_logistic(1.0, DELTA, l2=0.5, radius=math.sqrt(2.0))
+    assert plan(l2=0.5).loss == small != capped_logistic(1.0, DELTA)
     assert plan(cap=1.0).loss == expost.LogisticLoss()
     assert plan(cap=0.3).loss == capped_logistic(1.0, DELTA, cap=0.3)
     # Explicit scales fix no budget that the cap could follow.
@@ -111,13 +108,19 @@ def test_the_default_without_an_estimator_is_plain():
     assert expost.calibrate().loss == expost.calibrate(loss="logistic").loss == expost.LogisticLoss()
 
 
-def test_a_small_regularisation_keeps_the_loss_and_costs_noise():
-    loss = capped_logistic(1.0, DELTA)
-    usual = expost.calibrate(loss=loss)
-    small = expost.calibrate(loss=loss, l2=0.3 * usual.l2)
-    assert usual.sigma < small.sigma < expost.calibrate(l2=0.3 * usual.l2).sigma
+def test_a_small_regularisation_rounds_the_corner_and_costs_no_noise():
+    usual = expost.calibrate(loss=capped_logistic(1.0, DELTA), norm=3.0)
+    for share in (0.02, 0.3):
+        l2 = share * usual.l2
+        loss = capped_logistic(1.0, DELTA, l2=l2, radius=3.0)
+        assert loss.corner < usual.loss.corner
+        assert steepest(loss) == pytest.approx(l2 / 9.0, rel=1e-9)
+        assert expost.calibrate(loss=loss, norm=3.0, l2=l2).sigma == pytest.approx(usual.sigma, rel=CLOSE)
+    assert capped_logistic(1.0, DELTA, l2=7.0 * usual.l2, radius=3.0) == usual.loss
+    sharp = expost.calibrate(loss=usual.loss, norm=3.0, l2=0.3 * usual.l2)
+    assert sharp.sigma > 1.4 * usual.sigma
     with pytest.raises(CalibrationError, match="the floor is l2 >"):
-        expost.calibrate(loss=loss, l2=0.05 * usual.l2)
+        expost.calibrate(loss=usual.loss, norm=3.0, l2=0.02 * usual.l2)
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0, 1.5, math.nan, "1", True])

@@ -131,6 +131,7 @@ def make_plan(
     from expost.losses import Loss, PseudoHuber
     from expost.privacy.calibration import calibrate
     from expost.privacy.cap import capped_logistic
+    from expost.privacy.plan import row_radius
     from expost.privacy.shapes import default_threshold
 
     classes = domain.classes is not None
@@ -147,7 +148,8 @@ def make_plan(
         raise parameter_error("threshold", "left out where the outcome has two classes", threshold)
     chosen: Loss | str = loss.value
     if loss is LossName.LOGISTIC:
-        chosen = capped_logistic(epsilon, delta, cap=cap)
+        radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
+        chosen = capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
     elif loss is LossName.PSEUDO_HUBER:
         chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
     return calibrate(

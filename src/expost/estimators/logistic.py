@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from expost._common.typing import FloatArray
+from expost._common.validation import check_positive
 from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
 from expost.losses import LogisticLoss, Loss, Regularizer
 from expost.privacy.cap import capped_logistic
+from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
 
 
@@ -156,4 +158,6 @@ class LogisticRegression(BinaryClassifier):
         scales = (self.sigma, self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
         if any(scale is not None for scale in scales):  # there is no budget that the cap could follow
             return LogisticLoss(cap=1.0 if self.cap is None else self.cap)
-        return capped_logistic(self.epsilon, self.delta, cap=self.cap)
+        norm = check_positive("norm", self.norm if self.domain is None else self.domain.row_norm)
+        radius = row_radius(norm, fit_intercept=bool(self.fit_intercept))
+        return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=self.l2, radius=radius)
