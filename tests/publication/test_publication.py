@@ -79,7 +79,7 @@ def test_a_saved_file_has_exactly_these_fields(kind, tmp_path):
     fields = json.loads(text)
     assert set(fields) == FIELDS
     assert set(fields["plan"]) == PLAN
-    assert set(fields["loss"]) == {"name", "soft"}
+    assert set(fields["loss"]) == {"name", "soft", "cap", "corner"}
     assert set(fields["statistics"]) == {"gradient", "hessian", "eigenvalue"}
     assert {name for name, value in fields["statistics"].items() if value is not None} == RELEASED[kind]
     assert len(fields["coefficients"]) == 3

@@ -12,7 +12,6 @@ from functools import cache
 import numpy as np
 
 from expost.fitting.certified.decimal_algebra import context
-from expost.fitting.certified.exponential import decay
 from expost.fitting.certified.pairs import (
     FloatArray,
     Pair,
@@ -49,16 +48,22 @@ class Corner:
         """How far linear predictors lie beyond the corner; negative before it."""
         return add_accurately(wrong, (-self.place[0], -self.place[1]))
 
-    def slopes(self, beyond: Pair) -> tuple[Pair, FloatArray]:
-        r"""``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, for ``t = beyond > 0``.
+    def turn(self, beyond: Pair) -> Pair:
+        """``r t`` for ``t = beyond``, between 0 and 700."""
+        limit = _FAR / self.rate[0]
+        inside = (beyond[0] > 0.0) & (beyond[0] <= limit)
+        return times(self.rate, (np.clip(beyond[0], 0.0, limit), np.where(inside, beyond[1], 0.0)))
+
+    def slopes(self, power: Pair) -> tuple[Pair, FloatArray]:
+        r"""``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, from the exponential.
 
         Notes
         -----
         The slope is off by at most :math:`2^{-73.9}/r` of the curvature and :math:`2^{-100}`. With
         :math:`u = 2^{-53}`, :math:`x = rt`, :math:`D = c - m_0 < 1`:
 
-        - *Exponential*: :math:`2^{-74}` of :math:`De^{-x}`, which is the curvature divided by :math:`r`; the
-          other errors move the exponential by less than :math:`2^{-90}` of itself.
+        - *Exponential* (:mod:`expost.fitting.certified.exponential`): :math:`2^{-74}` of :math:`De^{-x}`,
+          which is the curvature divided by :math:`r`; the other errors move it by less than :math:`2^{-90}`.
         - *Its argument*: :math:`t` is off by :math:`4u^2t` and by the error :math:`u^2|g_0|` of the constant,
           with :math:`|g_0| < 28`; :math:`r` by :math:`u^2` of itself, and the product by :math:`8u^2`. So
           :math:`x` is off by :math:`14u^2x + 28u^2r`. As :math:`xe^{-x} < 0.4` and
@@ -70,10 +75,6 @@ class Corner:
         is counted changes its slope by less than :math:`2^{-170}`: slopes and curvatures of both sides
         agree there, and the third derivative is at most :math:`2^{20}`.
         """
-        limit = _FAR / self.rate[0]
-        far = beyond[0] > limit
-        t = np.where(far, limit, beyond[0]), np.where(far, 0.0, beyond[1])
-        power = decay(*times(self.rate, t))
         lost = times(self.gap, power)
         high, low = two_sum(np.array([self.cap]), -lost[0])
         return fast_two_sum(high, low - lost[1]), self.rate[0] * lost[0]

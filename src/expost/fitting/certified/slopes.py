@@ -108,9 +108,14 @@ def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, Float
     and quotient of pairs add at most :math:`20u^2 < 2^{-100}`.
     """
     sign = np.copysign(1.0, high)
-    power = decay(np.abs(high), sign * low)
+    small, curvature = _small(decay(np.abs(high), sign * low))
+    return small, curvature, sign
+
+
+def _small(power: Pair) -> tuple[Pair, FloatArray]:
+    """``a / (1 + a)`` as a pair, and the curvature that belongs to it."""
     small = divide(power, _one_plus(power))
-    return small, small[0] * (1.0 - small[0]), sign
+    return small, small[0] * (1.0 - small[0])
 
 
 def _one_plus(a: Pair) -> Pair:
@@ -139,18 +144,19 @@ def _capped(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray
     """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
     corner = Corner.of(loss)
     side = np.where(y > 0.5, -1.0, 1.0)
-    wrong = side * high, side * low
-    beyond = corner.beyond(wrong)
+    wrong, wrong_low = side * high, side * low
+    beyond = corner.beyond((wrong, wrong_low))
     outside = beyond[0] > 0.0
-    small, curvature, sign = _smaller_probability(*wrong)
+    turn, turn_low = corner.turn(beyond)
+    sign = np.copysign(1.0, wrong)
+    # One exponential serves both sides of the corner.
+    power = decay(np.where(outside, turn, np.abs(wrong)), np.where(outside, turn_low, sign * wrong_low))
+    small, curvature = _small(power)
     p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
     p, p_low = fast_two_sum(p, p_low - sign * small[1])
-    if outside.any():
-        (steep, steep_low), bent = corner.slopes(
-            (np.where(outside, beyond[0], 1.0), np.where(outside, beyond[1], 0.0))
-        )
-        p, p_low = np.where(outside, steep, p), np.where(outside, steep_low, p_low)
-        curvature = np.where(outside, bent, curvature)
+    (steep, steep_low), bent = corner.slopes(power)
+    p, p_low = np.where(outside, steep, p), np.where(outside, steep_low, p_low)
+    curvature = np.where(outside, bent, curvature)
     per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
     return Slopes(side * p, side * p_low, curvature, per_curvature, _NEAR_ONE)
 
