@@ -12,6 +12,7 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.audit import audit_plan, hockey_stick, search, worst_pair
 from expost.exceptions import ParameterError
+from expost.privacy.cap import capped_logistic
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
 
@@ -119,6 +120,16 @@ def test_strong_regularisation_leaves_no_gap_and_a_broken_certificate_is_caught(
     assert 0.999 < found.ratio <= 1.0
     overstated = with_scales(plan, sigma=1.03 * plan.sigma)
     assert found.audited > overstated.delta_at(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 8.0])
+def test_real_neighbours_attain_the_capped_plan(epsilon):
+    """The theorem's noise cannot be lowered: many rows can make a record as steep as the cap."""
+    plan = expost.calibrate(loss=capped_logistic(epsilon, 1e-6), epsilon=epsilon)
+    found = hockey_stick(
+        plan.loss, [[-0.1]], [0.0], [1.0], 0.0, counts=[1e6], epsilon=epsilon, sigma=plan.sigma, l2=plan.l2
+    )
+    assert 0.999 * plan.delta < found.delta <= plan.delta_at(epsilon)
 
 
 def test_weak_regularisation_leaves_the_gap_that_the_documents_state():
