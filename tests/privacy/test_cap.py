@@ -110,12 +110,13 @@ def test_the_default_without_an_estimator_is_plain():
 
 def test_a_small_regularisation_rounds_the_corner_and_costs_no_noise():
     usual = expost.calibrate(loss=capped_logistic(1.0, DELTA), norm=3.0)
-    for share in (0.02, 0.3):
+    for share in (0.06, 0.3):
         l2 = share * usual.l2
         loss = capped_logistic(1.0, DELTA, l2=l2, radius=3.0)
         assert loss.corner < usual.loss.corner
         assert steepest(loss) == pytest.approx(l2 / 9.0, rel=1e-9)
         assert expost.calibrate(loss=loss, norm=3.0, l2=l2).sigma == pytest.approx(usual.sigma, rel=CLOSE)
+    assert capped_logistic(1.0, DELTA, l2=1e-9, radius=3.0).corner == 0.1
     assert capped_logistic(1.0, DELTA, l2=7.0 * usual.l2, radius=3.0) == usual.loss
     sharp = expost.calibrate(loss=usual.loss, norm=3.0, l2=0.3 * usual.l2)
     assert sharp.sigma > 1.4 * usual.sigma

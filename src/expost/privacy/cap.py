@@ -4,9 +4,12 @@ import math
 
 from expost._common.validation import check_positive
 from expost.losses import LogisticLoss
-from expost.losses.logistic import LARGEST_CORNER, SMALLEST_CAP
+from expost.losses.logistic import LARGEST_CORNER
 from expost.privacy import gaussian
 from expost.privacy.recipes import L2_PER_SIGMA
+
+# A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
+_SMALLEST_CORNER = 0.1
 
 
 def capped_logistic(
@@ -27,7 +30,8 @@ def capped_logistic(
     :math:`\theta` is the largest corner at which the determinant costs no noise: then
     :math:`\kappa_0/(1 - \theta) = \lambda\epsilon/R^2`, and the model alone needs :math:`\sigma = cR\sigma_1`
     exactly (docs/mathematics.md, section 6). A regularisation above the default would allow a sharper corner,
-    which gains nothing.
+    which gains nothing. It is at least 0.1: where the regularisation is so small that even this corner costs
+    noise, the noise is paid, or no noise suffices and :func:`expost.calibrate` refuses.
 
     Parameters
     ----------
@@ -71,4 +75,4 @@ def _corner(cap: float, rate: float) -> float:
     """The corner beyond which the curvature falls at this rate: the smaller root of a quadratic equation."""
     # (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c: nothing cancels.
     root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - cap) * rate)
-    return min(max(2.0 * rate / (1.0 + rate + root), SMALLEST_CAP), LARGEST_CORNER)
+    return min(max(2.0 * rate / (1.0 + rate + root), _SMALLEST_CORNER), LARGEST_CORNER)
