@@ -296,7 +296,7 @@ def test_every_error_is_one_of_ours(monkeypatch):
     assert all(issubclass(error, ExpostError) for error in errors)
     table, labels, _ = BAD_DATA["NaN in a row"]
     calls = {
-        CalibrationError: lambda: fitted(l2=0.1),
+        CalibrationError: lambda: fitted(l2=1e-3),
         DomainError: lambda: fitted().fit(table, labels),
         FileError: lambda: read_columns(Path("table.txt")),
         LossError: lambda: expost.check_loss(Steep()),
