@@ -12,9 +12,9 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.audit import audit_plan, hockey_stick, search, worst_pair
 from expost.exceptions import ParameterError
-from expost.privacy.cap import capped_logistic
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
+from expost.privacy.shapes import capped_logistic
 
 LOSSES = {
     "logistic": LogisticLoss(),

@@ -11,8 +11,7 @@ from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
 from expost.exceptions import DomainError
-from expost.privacy.cap import capped_logistic
-from expost.privacy.shapes import default_threshold
+from expost.privacy.shapes import capped_logistic, default_threshold
 
 
 def test_init_names_the_columns_and_learns_no_value(tmp_path):
@@ -54,7 +53,11 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
     plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
     expected = expost.calibrate(
-        loss=capped_logistic(2.0, 1e-6), norm=np.sqrt(3 / 2), epsilon=2.0, report="leverage", fit_intercept=True
+        loss=capped_logistic(2.0, 1e-6),
+        norm=np.sqrt(3 / 2),
+        epsilon=2.0,
+        report="leverage",
+        fit_intercept=True,
     )
     assert str(expected.loss) in shown.stdout
     assert plan["loss_parameters"] == {

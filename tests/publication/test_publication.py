@@ -25,8 +25,8 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, pack, unpack
 from expost.fitting.statistics import as_doubles
-from expost.privacy.cap import capped_logistic
 from expost.privacy.precision import REAL
+from expost.privacy.shapes import capped_logistic
 from expost.publication.checks import check_guarantee
 from expost.publication.schema import PublishedPlan, PublishedPrecision, Statistics
 

@@ -130,9 +130,8 @@ def make_plan(
     from expost._common.validation import parameter_error
     from expost.losses import Loss, PseudoHuber
     from expost.privacy.calibration import calibrate
-    from expost.privacy.cap import capped_logistic
     from expost.privacy.plan import row_radius
-    from expost.privacy.shapes import default_threshold
+    from expost.privacy.shapes import capped_logistic, default_threshold
 
     classes = domain.classes is not None
     if loss is None:

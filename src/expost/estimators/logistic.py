@@ -9,9 +9,9 @@ from expost.data.domain import Domain
 from expost.estimators.classifier import BinaryClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
 from expost.losses import LogisticLoss, Loss, Regularizer
-from expost.privacy.cap import capped_logistic
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
+from expost.privacy.shapes import capped_logistic
 
 
 class LogisticRegression(BinaryClassifier):

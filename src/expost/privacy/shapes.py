@@ -2,11 +2,17 @@
 
 import math
 
+from expost._common.validation import check_positive
+from expost.losses import LogisticLoss
+from expost.losses.logistic import LARGEST_CORNER
 from expost.privacy import gaussian
+from expost.privacy.recipes import L2_PER_SIGMA
 
 # The width of the pseudo-Huber loss in units of half the label's range, and its limits.
 _WIDTH = 0.28
 _NARROWEST, _WIDEST = 0.05, 1.0
+# A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
+_SMALLEST_CORNER = 0.1
 
 
 def default_threshold(epsilon: float, delta: float) -> float:
@@ -38,3 +44,69 @@ def default_threshold(epsilon: float, delta: float) -> float:
     """
     noise = gaussian.sigma(epsilon, delta)
     return min(_WIDEST, max(_NARROWEST, _WIDTH / math.sqrt(math.sqrt(noise))))
+
+
+def capped_logistic(
+    epsilon: float, delta: float, *, cap: float | None = None, l2: float | None = None, radius: float = 1.0
+) -> LogisticLoss:
+    r"""The logistic loss with the cap that suits a budget, or with a given cap and the corner that suits it.
+
+    .. math:: c = \tfrac12\left(1 + \frac1{\sqrt{1 + 2\sigma_1}}\right), \qquad
+              \theta = \min\left\{1, \frac{1 + L - \sqrt{(1 + L)^2 - 4cL}}{2c}\right\}, \quad
+              L = \frac{\lambda\epsilon}{cR^2}
+
+    with :math:`\sigma_1` the noise that the analytic Gaussian mechanism needs at (``epsilon``, ``delta``) per
+    unit of sensitivity, and :math:`\lambda` the regularisation ``l2`` or the default, :math:`cR^2\sigma_1/2`,
+    whichever is smaller. The noise of objective perturbation grows with the largest slope, while an untrained
+    model has slopes of one half: a cap lowers the noise by the factor :math:`c` and weakens only the pull of
+    records that the model contradicts. It tends to 1 as the noise tends to 0.
+
+    :math:`\theta` is the largest corner at which the determinant costs no noise: then
+    :math:`\kappa_0/(1 - \theta) = \lambda\epsilon/R^2`, and the model alone needs :math:`\sigma = cR\sigma_1`
+    exactly (docs/mathematics.md, section 6). A regularisation above the default would allow a sharper corner,
+    which gains nothing. It is at least 0.1: where the regularisation is so small that even this corner costs
+    noise, the noise is paid, or no noise suffices and :func:`expost.calibrate` refuses.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The total budget, for the model and everything published beside it.
+    cap
+        The largest slope; by default chosen by the rule above. 1 is the plain logistic loss.
+    l2
+        The regularisation, where it is not the default.
+    radius
+        The largest norm :math:`R` of a row, the intercept included; matters for ``l2`` only.
+
+    Privacy
+    -------
+    A function of public parameters only.
+
+    Examples
+    --------
+    >>> [str(capped_logistic(epsilon, 1e-6)) for epsilon in (0.1, 8.0)]
+    ['LogisticLoss(cap=0.558278, corner=0.759043)', 'LogisticLoss(cap=0.82927, corner=0.915613)']
+    >>> str(capped_logistic(8.0, 1e-6, l2=0.1))
+    'LogisticLoss(cap=0.82927, corner=0.694745)'
+    >>> capped_logistic(1.0, 1e-6, cap=1.0) == LogisticLoss()
+    True
+    """
+    epsilon = check_positive("epsilon", epsilon)
+    noise = gaussian.sigma(epsilon, check_positive("delta", delta, below=1.0), sensitivity=1.0)
+    if cap is None:
+        cap = 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise))
+    loss = LogisticLoss(cap=cap)  # refuses a cap out of range
+    if loss.corner is None:
+        return loss
+    rate = L2_PER_SIGMA * epsilon * noise
+    if l2 is not None:
+        penalty = check_positive("l2", l2) / check_positive("radius", radius) / radius
+        rate = min(rate, epsilon * penalty / loss.cap)
+    return LogisticLoss(cap=loss.cap, corner=_corner(loss.cap, rate))
+
+
+def _corner(cap: float, rate: float) -> float:
+    """The corner beyond which the curvature falls at this rate: the smaller root of a quadratic equation."""
+    # (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c: nothing cancels.
+    root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - cap) * rate)
+    return min(max(2.0 * rate / (1.0 + rate + root), _SMALLEST_CORNER), LARGEST_CORNER)

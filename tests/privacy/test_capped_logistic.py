@@ -8,7 +8,7 @@ import pytest
 import expost
 from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy import gaussian
-from expost.privacy.cap import capped_logistic
+from expost.privacy.shapes import capped_logistic
 
 DELTA = 1e-6
 BUDGETS = [(0.01, 1e-9), (0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-3), (3.0, 1e-12), (8.0, 1e-6), (50.0, 1e-6)]
