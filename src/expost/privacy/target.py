@@ -16,6 +16,8 @@ from expost.privacy.statistics import REPORT_KINDS, ReportKind
 
 # By how much the certified delta stays below the target: the last digits of another machine may differ.
 _MARGIN = 1e-7
+# The certificate jumps by less than its width where one more round is taken; a search ends at such a jump.
+_NARROW = 1e-6
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Target:
             low, high = (root, high) if above > -_MARGIN else (low, root)
             if last is not None:
                 slope = min((above - last[1]) / (root - last[0]), -1.0)
+            if high - low < _NARROW:
+                break
             last = root, above
             root -= (above + 0.25 * window) / slope
             if not low < root < high:
