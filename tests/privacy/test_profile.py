@@ -248,6 +248,7 @@ def test_the_removal_of_a_record_from_a_model_alone_has_a_closed_form():
             profile = PrivacyProfile(curve, norm=1.0, l2=1.0, scales=NoiseScales(sigma), rounding=rounding)
             removed = slopes_of(profile, math.inf, epsilon)
             lower, upper = removed.steepest()
+            assert type(lower) is type(upper) is float
             bracket = expectation(removed, Noise(1, signed=curve.sign_fixed), 1e-6)
             assert lower <= bracket.upper
             assert bracket.lower <= upper <= (1.0 + 1e-3) * bracket.upper

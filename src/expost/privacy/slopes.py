@@ -128,7 +128,7 @@ class Slopes:
         steep = self.curve.max_slope * self.norm / self.scales.sigma
         solver = self.rounding.solver
         shifts = np.array([steep, math.hypot(steep, solver), solver])
-        alone, both, apart = gaussian.delta(self.epsilon, sensitivity=shifts, sigma=1.0)
+        alone, both, apart = gaussian.delta(self.epsilon, sensitivity=shifts, sigma=1.0).tolist()
         if self.curve.sign_fixed:
             return certified(alone, both + apart)
         value = 2.0 * alone
