@@ -217,5 +217,5 @@ def _leverage_factor(fitted: Fitted, X: FloatArray, method: str) -> float:
         bound = PaperReader(release, RHO, scope).determinant(records, RHO / 3.0)
     else:
         shares = Shares.of(release.plan.report, RHO)
-        bound = Determinant(release, shares).bound(records, member=True).high
+        bound = Determinant(release, shares, scope).bound(records, member=True).high
     return float(np.median(bound / truth))

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import mpmath
@@ -206,11 +207,12 @@ def encodings(publications):
 
 # Bounds: the terms of a report, as the docstrings of expost.reports have them.
 
+# Of the Hessian from below and from above, the eigenvalue, the gradient and the objective's own noise.
 SHARES = {
-    "independent": ("0", "0", "0", "1"),
-    "leverage": ("0.1", "0", "0", "0.9"),
-    "dependent": ("0.1", "0", "0.5", "0.4"),
-    "adaptive": ("0.06", "0.34", "0.34", "0.26"),
+    "independent": ("0", "0", "0", "0", "1"),
+    "leverage": ("0.04", "0.01", "0", "0", "0.95"),
+    "dependent": ("0.04", "0.01", "0", "0.52", "0.43"),
+    "adaptive": ("0.04", "0.01", "0.05", "0.5", "0.4"),
 }
 WEIGHTS = "0 .1 .2 .3 .4 .5 .6 .7 .8 .9 .95 .98 .99 .997 .999 .9999 1".split()  # noqa: SIM905
 
@@ -246,6 +248,26 @@ def goe(dimension, tail):
     return mpmath.findroot(excess, 2 * normal(tail))
 
 
+@cache
+def ellipse(stretch, tail):
+    """The first half axis of the ellipse that two standard normals leave with probability ``tail``.
+
+    The second is ``stretch`` times as long. The second normal first: given it, the first one leaves a
+    symmetric interval.
+    """
+
+    def beyond(q):
+        def given(t):
+            second = stretch * q * mpmath.sin(t)
+            return mpmath.npdf(second) * mpmath.erfc(q * mpmath.cos(t) / mpmath.sqrt(2)) * mpmath.cos(t)
+
+        inside = 2 * stretch * q * mpmath.quad(given, [0, mpmath.pi / 2], method="gauss-legendre")
+        return inside + mpmath.erfc(stretch * q / mpmath.sqrt(2))
+
+    with mp.workdps(25):  # more than a double has, and quick
+        return mpmath.findroot(lambda q: mpmath.log(beyond(q) / tail), normal(tail / 2))
+
+
 class Reader:
     """One publication at one confidence and in one scope."""
 
@@ -258,7 +280,7 @@ class Reader:
         self.sigma, self.l2 = self.scales["sigma"], mpf(publication["plan"]["l2"])
         self.failure = mpf(1.0 - confidence)
         shares = SHARES[publication["plan"]["report"]]
-        self.hessian_share, self.eigenvalue_share, self.gradient_share, self.noise_share = (
+        self.below_share, self.above_share, self.eigenvalue_share, self.gradient_share, self.noise_share = (
             self.failure * mpf(one) for one in shares
         )
         statistics = publication["statistics"]
@@ -307,7 +329,10 @@ class Reader:
 
     @property
     def margin(self):
-        return goe(self.dimension, self.hessian_share / 2) * self.scales["sigma_hessian"]
+        """Of the noise along one direction, or along every one."""
+        tail = self.below_share
+        quantile = goe(self.dimension, tail) if self.every else mpmath.sqrt(2) * normal(tail)
+        return quantile * self.scales["sigma_hessian"]
 
     def determinant(self, member):
         if self.hessian is None:
@@ -324,7 +349,8 @@ class Reader:
             mixed = self.mixtures(lower, least * self.identity, least / (least + self.margin))
             found += [(1 if member else 0, self.form(matrix)) for _, matrix in mixed]
         large = mpmath.log(1 + min(a / (1 - w * a) for w, a in found if w * a < 1))
-        bend = self.form(self.hessian + self.margin * self.identity)
+        above = goe(self.dimension, self.above_share) * self.scales["sigma_hessian"]
+        bend = self.form(self.hessian + above * self.identity)
         small = min(large, -mpmath.log(1 - bend) if member else mpmath.log(1 + bend))
         return (small, large) if member else (-large, -small)
 
@@ -334,16 +360,16 @@ class Reader:
         each = (1 - (1 - failure / 2) ** (mpf(1) / self.dimension)) / 2
         return min(self.norm * chi(self.dimension, failure / 2), self.norm1 * normal(each))
 
-    def inner_product(self, member, of_terms):
+    def inner_product(self, member):
         steep = abs(self.slope)
-        width = steep * self.reach(of_terms * self.noise_share) / self.sigma
+        width = steep * self.reach(self.noise_share) / self.sigma
         if self.gradient is None:
             return -width, width
         noise = self.scales["sigma_gradient"]
         both = self.sigma**2 + noise**2
         along = sum(x * g for x, g in zip(self.row, self.gradient, strict=True))
         centre = (-1 if member else 1) * self.slope * along / both
-        narrow = steep * self.reach(of_terms * self.gradient_share) * noise / (self.sigma * mpmath.sqrt(both))
+        narrow = steep * self.reach(self.gradient_share) * noise / (self.sigma * mpmath.sqrt(both))
         low, high = max(centre - narrow, -width), min(centre + narrow, width)
         if low <= high:
             return low, high
@@ -355,14 +381,39 @@ class Reader:
         return max(low, -high, mpf(0)), max(high, -low)
 
     @property
-    def shift(self):
+    def parts(self):
+        """How far the record moves each statistic, in units of its noise."""
         bend = self.curvature * self.norm**2
         parts = {
             "sigma_gradient": self.slope * self.norm,
             "sigma_hessian": bend / mpmath.sqrt(2),
             "sigma_eigenvalue": bend,
         }
-        return mpmath.sqrt(sum((parts[k] / self.scales[k]) ** 2 for k in parts if self.scales[k]))
+        return {key: part / self.scales[key] if self.scales[key] else 0 for key, part in parts.items()}
+
+    @property
+    def stretch(self):
+        """The ratio of the axes of the total's ellipse, from the largest slope and curvature of the loss."""
+        loss = self.publication["loss"]
+        steepest, most_curved = {
+            "logistic": lambda: (1, mpf("0.25")),
+            "smoothed_hinge": lambda: (1, mpf("0.25") / mpf(loss["scale"])),
+            "pseudo_huber": lambda: (mpf(loss["threshold"]), 1),
+            "squared": lambda: (mpmath.inf, 1),
+        }[loss["name"]]()
+        radius = mpmath.sqrt(mpf(self.publication["norm"]) ** 2 + self.publication["fit_intercept"])
+        sigma2, sigma3, sigma4 = (
+            self.scales[f"sigma_{name}"] or mpmath.inf for name in ("gradient", "hessian", "eigenvalue")
+        )
+        curved = most_curved * radius**2 * mpmath.sqrt(1 / (2 * sigma3**2) + 1 / sigma4**2)
+        steep = steepest * radius * mpmath.sqrt(1 / self.sigma**2 + 1 / sigma2**2)
+        return (
+            min(max((3 * curved / steep) ** mpf("-0.4"), mpf(1)), mpf(4)) if steepest < mpmath.inf else mpf(1)
+        )
+
+    @property
+    def shift(self):
+        return mpmath.sqrt(sum(part**2 for part in self.parts.values()))
 
     @property
     def statistics_dimension(self):
@@ -378,16 +429,18 @@ class Reader:
 
     def one_side(self, member):
         determinant = self.determinant(member)
-        lower, upper = self.interval(determinant, self.inner_product(member, 1))
+        lower, upper = self.interval(determinant, self.inner_product(member))
         if not self.statistics_dimension:
             return lower, upper, upper
-        terms = self.gradient_share + self.noise_share
-        model = self.interval(determinant, self.inner_product(member, mpf("0.25")))[1]
-        apart = model + self.cost(terms / 4)
-        freedom = self.dimension + self.statistics_dimension if self.every else 2
-        size = mpmath.sqrt((self.slope * self.norm / self.sigma) ** 2 + self.shift**2)
-        whole = max(map(abs, determinant)) + size * (size / 2 + chi(freedom, terms / 2))
-        return lower, upper, min(apart, whole)
+        tail = self.failure - self.below_share - self.eigenvalue_share
+        square = (self.slope * self.norm / self.sigma) ** 2 + self.shift**2
+        if self.every:
+            noise = chi(self.dimension + self.statistics_dimension, tail) * mpmath.sqrt(square)
+        else:
+            bent = self.parts["sigma_hessian"] ** 2 + self.parts["sigma_eigenvalue"] ** 2
+            longer = self.stretch
+            noise = ellipse(longer, tail) * mpmath.sqrt(square - bent + longer**2 * bent)
+        return lower, upper, max(map(abs, determinant)) + square / 2 + noise
 
 
 def encoded(publication, answers):

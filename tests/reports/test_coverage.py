@@ -34,6 +34,7 @@ def breast_cancer(report, **scales):
 def synthetic(report):
     rng = np.random.default_rng(12)
     X = rows_in_ball(rng, 40, 4)
+    X[::2] /= np.linalg.norm(X[::2], axis=1, keepdims=True)  # on the boundary of the ball
     y = X @ np.array([2.0, -1.0, 0.5, 0.0]) + rng.standard_t(2, size=40)
     regularizer = expost.SmoothedL1(weight=0.2)
     return Problem(

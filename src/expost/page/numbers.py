@@ -16,7 +16,7 @@ from expost.reports.determinant import Pencil
 from expost.reports.drift import Drift
 from expost.reports.gradient import Factors, gradient_factors, reach_factors
 from expost.reports.tight import SLACK, TightReader
-from expost.reports.total import cost_quantile, whole_quantile
+from expost.reports.total import WholeNoise, cost_quantile, whole_noise
 
 # The menu of confidence levels, as it is shown and as a number.
 CONFIDENCES = {
@@ -45,13 +45,9 @@ class Quantiles:
     """From the law of the noise, per unit of a row's Euclidean norm and of its entries' sum."""
     gradient: Factors | None
     """From the noisy gradient."""
-    quarter_noise: Factors
-    """The same two at the smaller share that they have in the total."""
-    quarter_gradient: Factors | None
     cost: float | None
     """For the cost of the statistics."""
-    quarter_cost: float | None
-    whole: float | None
+    whole: WholeNoise | None
     """For the publication as one Gaussian experiment."""
 
     @classmethod
@@ -59,23 +55,14 @@ class Quantiles:
         """The quantiles that :class:`expost.reports.tight.TightReader` uses."""
         report, dimension = TightReader(release, failure, scope), len(release.coefficients)
         beside = release.plan.scales.releases_statistics
-
-        def reaching(share: float) -> Factors:
-            return reach_factors(scope, share, dimension, report.drift)
-
-        def measured_reach(share: float) -> Factors | None:
-            if release.gradient is None:
-                return None
-            return gradient_factors(scope, share, dimension, report.drift, release.plan)
-
+        measured = None
+        if release.gradient is not None:
+            measured = gradient_factors(scope, report.shares.gradient, dimension, report.drift, release.plan)
         return cls(
-            noise=reaching(report.shares.tilt),
-            gradient=measured_reach(report.shares.gradient),
-            quarter_noise=reaching(report.quarter.tilt),
-            quarter_gradient=measured_reach(report.quarter.gradient),
+            noise=reach_factors(scope, report.shares.tilt, dimension, report.drift),
+            gradient=measured,
             cost=cost_quantile(release, scope, failure) if beside else None,
-            quarter_cost=cost_quantile(release, scope, report.cost_share) if beside else None,
-            whole=whole_quantile(release, scope, report.whole_share) if beside else None,
+            whole=whole_noise(release, scope, report.shares.whole) if beside else None,
         )
 
 
@@ -142,16 +129,18 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
 
 
 def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
-    """The numbers of one confidence level; new bases are added to ``bases``."""
-    determinant = TightReader(release, failure, Scope(None)).determinant
+    """The numbers of one confidence level, by scope; new bases are added to ``bases``."""
     simple = release.hessian is None and release.regularizer is None
-    return {
-        "fixed": asdict(Quantiles.of(release, failure, Scope(None))),
-        "every": asdict(Quantiles.of(release, failure, Scope("all"))),
-        "public": None if simple else _mixtures(determinant.public, bases),
-        "adaptive": _mixtures(determinant.adaptive, bases),
-        "upper": _mixtures(determinant.upper, bases),
-    }
+
+    def scoped(scope: Scope) -> dict[str, Any]:
+        determinant = TightReader(release, failure, scope).determinant
+        return asdict(Quantiles.of(release, failure, scope)) | {
+            "public": None if simple else _mixtures(determinant.public, bases),
+            "adaptive": _mixtures(determinant.adaptive, bases),
+            "upper": _mixtures(determinant.upper, bases),
+        }
+
+    return {"fixed": scoped(Scope(None)), "every": scoped(Scope("all"))}
 
 
 def _mixtures(pencil: Pencil | None, bases: list[FloatArray]) -> dict[str, Any] | None:
@@ -163,5 +152,6 @@ def _mixtures(pencil: Pencil | None, bases: list[FloatArray]) -> dict[str, Any] 
     return {
         "basis": place,
         "weights": pencil.weights.tolist(),
-        "reciprocals": pencil.reciprocals.T.tolist(),
+        "values": pencil.values.tolist(),
+        "floor": pencil.floor,
     }

@@ -1,7 +1,7 @@
 """What a report reads of a record, and how its confidence is shared among the parts in use."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Self
 
@@ -22,19 +22,27 @@ CONFIDENCE = 0.95
 class Shares:
     """The failure probability of each event that a bound relies on; together at most one minus confidence."""
 
-    hessian: float
+    hessian_below: float
+    """That the noise makes the Hessian look larger than it is, and with it a leverage smaller."""
+    hessian_above: float
+    """That it makes the Hessian look smaller than it is."""
     eigenvalue: float
     gradient: float
     tilt: float
 
     @classmethod
-    def of(cls, report: str, failure: float, *, of_terms: float = 1.0) -> "Shares":
-        """Share ``failure``, with the inner product's parts shrunk by ``of_terms``."""
+    def of(cls, report: str, failure: float) -> "Shares":
+        """Share ``failure`` among the events of a kind of report."""
         shares = REPORT_KINDS[report].failure_shares
-        hessian, eigenvalue, gradient, tilt = (
-            failure * shares.get(event, 0.0) for event in ("hessian", "eigenvalue", "gradient", "tilt")
-        )
-        return cls(hessian, eigenvalue, of_terms * gradient, of_terms * tilt)
+        return cls(**{event.name: failure * shares.get(event.name, 0.0) for event in fields(cls)})
+
+    @property
+    def whole(self) -> float:
+        """What the total leaves to all the noise together: it relies on no other event but two.
+
+        These are that the leverage is no larger than read, and that the smallest eigenvalue is no smaller.
+        """
+        return self.hessian_above + self.gradient + self.tilt
 
 
 @dataclass(frozen=True)
@@ -136,8 +144,19 @@ class Interval:
 
 @cache
 def goe_quantile(dimension: int, failure: float) -> float:
-    """What the largest eigenvalue of the GOE exceeds in size, at either end, with probability ``failure``."""
-    return float(LargestEigenvalue(dimension).isf(0.5 * failure))
+    """What the largest eigenvalue of the GOE exceeds with probability ``failure``."""
+    return float(LargestEigenvalue(dimension).isf(failure))
+
+
+def form_quantile(dimension: int, failure: float, scope: Scope) -> float:
+    r"""What the GOE's quadratic form at a unit vector exceeds with probability ``failure``, for the scope.
+
+    For a vector that is independent of the matrix the form is normal with variance 2, so it is
+    :math:`\sqrt2\,\Phi^{-1}(1 - \rho)`, with :math:`\rho/n` for :math:`n` of them; for all vectors at once
+    it is the largest eigenvalue's quantile, which never is the smaller one of the two for one vector.
+    """
+    every = goe_quantile(dimension, failure)
+    return every if scope.every else min(every, -math.sqrt(2.0) * float(ndtri(scope.each(failure))))
 
 
 def check_confidence(confidence: Any) -> float:

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.reports.base import Interval, Records, Shares, goe_quantile
+from expost.reports.base import Interval, Records, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.drift import NO_DRIFT, Drift
 
 # Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is
@@ -23,11 +23,24 @@ _DEFINITE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """Matrices that share one basis, each given by the reciprocals of its eigenvalues there."""
+    """Mixtures of two matrices, diagonal in one basis: ``values`` with the weights and ``floor``."""
 
     basis: FloatArray
     weights: FloatArray
-    reciprocals: FloatArray
+    values: FloatArray
+    floor: float
+
+    @classmethod
+    def single(cls, basis: FloatArray, values: FloatArray) -> "Pencil":
+        """One matrix, by its eigenvalues in the basis."""
+        return cls(basis, np.ones(1), values, 0.0)
+
+    @cached_property
+    def reciprocals(self) -> FloatArray:
+        """The reciprocals of each mixture's eigenvalues, eigenvalues by mixtures."""
+        mixed = np.outer(self.values, self.weights) + self.floor * (1.0 - self.weights)
+        reciprocals: FloatArray = 1.0 / mixed
+        return reciprocals
 
     def squares(self, rows: FloatArray) -> FloatArray:
         """The squared coordinates of each row in the basis; pencils with one basis share them."""
@@ -41,16 +54,20 @@ class Pencil:
 
 @dataclass(frozen=True)
 class Determinant:
-    r"""Bounds on :math:`t_1` that hold for all records at once with probability one minus the shares.
+    r"""Bounds on :math:`t_1` that hold for the records in scope with probability one minus the shares.
 
-    With :math:`\tau` the quantile of the GOE's largest eigenvalue at half the Hessian's share,
-    :math:`\hat H - \tau\sigma_3 I \preceq H \preceq \hat H + \tau\sigma_3 I`. Lower bounds of :math:`H` are
-    :math:`\hat H - \tau\sigma_3 I`, the public :math:`B = \lambda I + \nabla^2 r`, for a member even
-    :math:`B + \kappa xx^\top`, and every mixture :math:`M_w` of the first two with weight :math:`w`, so with
-    :math:`\mu_w = x^\top M_w^{-1}x`
+    Let :math:`M_w = w(\hat H - \tau\sigma_3 I) + (1 - w)B` with the public
+    :math:`B = \lambda I + \nabla^2 r`, and :math:`\mu_w = x^\top M_w^{-1}x` where that is positive definite.
+    Except with the probability ``hessian_below``, for every :math:`w` in [0, 1] at once
 
     .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
               0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)}.
+
+    For all records :math:`\tau` is the quantile of the GOE's largest eigenvalue, so that
+    :math:`M_w \preceq H`. For a record that was fixed before the Hessian's noise was drawn
+    :math:`\sqrt2\,\Phi^{-1}(1 - \rho)` is enough: what counts is the noise along :math:`H^{-1}x`
+    (docs/mathematics.md, section 7). The other ends use :math:`H \preceq \hat H + \tau\sigma_3 I` with the
+    GOE's quantile in every scope, for there the direction that counts depends on the noise.
 
     At :math:`w = 0` this is :math:`\log(1 + \kappa\|x\|^2/\lambda)`, which needs no statistics, holds for
     every :math:`\lambda > 0` and is smaller than the :math:`-\log(1 - \kappa\|x\|^2/\lambda)` of [RW21]_. At
@@ -64,6 +81,7 @@ class Determinant:
 
     release: Release
     shares: Shares
+    scope: Scope
     drift: Drift = NO_DRIFT
 
     def bound(self, records: Records, *, member: bool) -> Interval:
@@ -102,10 +120,14 @@ class Determinant:
 
     @cached_property
     def _margin(self) -> float:
-        """How far the noise can have moved an eigenvalue of the Hessian."""
-        assert self.release.plan.sigma_hessian is not None
-        quantile = goe_quantile(len(self.release.coefficients), self.shares.hessian)
-        return quantile * self.release.plan.sigma_hessian
+        """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
+        dimension = len(self.release.coefficients)
+        return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope))
+
+    def _moved(self, quantile: float) -> float:
+        plan = self.release.plan
+        assert plan.sigma_hessian is not None
+        return (quantile + plan.rounding.error("hessian", plan.sigma_hessian)) * plan.sigma_hessian
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
@@ -128,7 +150,7 @@ class Determinant:
         identity = np.eye(len(self._floor))
         whiten = solve_triangular(cholesky(self._floor, lower=True), identity, lower=True)
         if self.release.hessian is None:
-            return Pencil(whiten.T, np.zeros(1), np.ones((len(identity), 1)))
+            return Pencil.single(whiten.T, np.ones(len(identity)))
         values, vectors = eigh(whiten @ (self.release.hessian - self._margin * identity) @ whiten.T)
         return _mixtures(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
 
@@ -138,7 +160,9 @@ class Determinant:
         plan = self.release.plan
         if self.release.eigenvalue is None or plan.sigma_eigenvalue is None:
             return None
-        floor = self.release.eigenvalue + plan.sigma_eigenvalue * float(ndtri(self.shares.eigenvalue))
+        quantile = float(ndtri(self.shares.eigenvalue))
+        error = plan.rounding.error("eigenvalue", plan.sigma_eigenvalue)
+        floor = self.release.eigenvalue + (quantile - error) * plan.sigma_eigenvalue
         values, vectors = self._spectrum
         floor *= 1.0 - self.drift.curvature
         return _mixtures(vectors, self._lowered(values), max(plan.l2, floor), self._margin)
@@ -149,10 +173,11 @@ class Determinant:
         if self.release.hessian is None:
             return None
         values, vectors = self._spectrum
-        raised = (values + self._margin) + self.drift.curvature * np.abs(values + self._margin)
+        margin = self._moved(goe_quantile(len(values), self.shares.hessian_above))
+        raised = (values + margin) + self.drift.curvature * np.abs(values + margin)
         if raised[0] <= _DEFINITE * raised[-1]:
             return None
-        return Pencil(vectors, np.ones(1), 1.0 / raised[:, None])
+        return Pencil.single(vectors, raised)
 
 
 def _mixtures(basis: FloatArray, lower: FloatArray, floor: float, margin: float) -> Pencil:
@@ -163,7 +188,7 @@ def _mixtures(basis: FloatArray, lower: FloatArray, floor: float, margin: float)
     weights = np.append(largest * _WEIGHTS, floor / (floor + margin))
     values = np.outer(lower, weights) + floor * (1.0 - weights)
     definite = values.min(axis=0) > _DEFINITE * values.max(axis=0)
-    return Pencil(basis, weights[definite], 1.0 / values[:, definite])
+    return Pencil(basis, weights[definite], lower, floor)
 
 
 def _smallest(leverages: FloatArray, weights: FloatArray | float) -> FloatArray:

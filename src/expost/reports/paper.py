@@ -101,16 +101,16 @@ class PaperReader:
         floor = plan.l2
         if plan.sigma_hessian is None or release.hessian is None:
             return floor, None
-        margin = goe_quantile(len(release.coefficients), share) * plan.sigma_hessian
+        margin = goe_quantile(len(release.coefficients), 0.5 * share) * plan.sigma_hessian
         adaptive = plan.sigma_eigenvalue is not None and release.eigenvalue is not None
         if plan.sigma_eigenvalue is not None and release.eigenvalue is not None:
             floor = max(floor, release.eigenvalue + plan.sigma_eigenvalue * float(ndtri(share)))
         values, vectors = eigh(release.hessian)
         if floor >= 2.0 * margin and values[0] > 0.0:
-            return floor, Pencil(vectors, np.ones(1), (floor + margin) / (floor * values[:, None]))
+            return floor, Pencil.single(vectors, floor * values / (floor + margin))
         if adaptive and values[0] + margin > 0.0:
-            raised = floor * (values[:, None] + margin)
-            return floor, Pencil(vectors, np.ones(1), (floor + 2.0 * margin) / raised)
+            raised = floor * (values + margin)
+            return floor, Pencil.single(vectors, raised / (floor + 2.0 * margin))
         return floor, None
 
     def _cost(self, records: Records, failure: float) -> FloatArray:

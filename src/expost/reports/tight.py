@@ -10,7 +10,7 @@ from expost.reports.base import Interval, Records, Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.drift import Drift
 from expost.reports.gradient import inner_product
-from expost.reports.total import cost_quantile, statistics_shift, whole_cost
+from expost.reports.total import whole_cost
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
 SLACK = 1e-12
@@ -35,9 +35,9 @@ class TightReader:
     is one for :math:`|L|`. Keeping the signs is what lets terms cancel and what gives a lower end at all;
     Algorithm 2 of [RW21]_ adds up absolute values.
 
-    The total is the smaller of two bounds: the whole publication as one Gaussian experiment, and the model's
-    upper end plus the report's own cost. Each takes half of what the shared events leave of the failure
-    probability. Where only the model is published the total is the upper end.
+    The total takes the whole publication as one Gaussian experiment. It relies on fewer events than the
+    interval, and the noise has what the others leave of the failure probability. Where only the model is
+    published the total is the upper end.
 
     Privacy
     -------
@@ -53,30 +53,22 @@ class TightReader:
         self._release = release
         self._scope = scope
         self.shares = Shares.of(release.plan.report, failure)
-        # For the total: a quarter of the terms' part each to the interval and to the report's cost, and
-        # half of it to the bound for the whole.
-        terms = self.shares.gradient + self.shares.tilt
-        self.quarter = Shares.of(release.plan.report, failure, of_terms=0.25)
-        self.cost_share, self.whole_share = 0.25 * terms, 0.5 * terms
         self.drift = Drift.of(release)
-        self.determinant = Determinant(release, self.shares, self.drift)
+        self.determinant = Determinant(release, self.shares, scope, self.drift)
 
     def read(self, records: Records, *, member: bool) -> Reading:
         """The interval and the total of each record."""
         determinant = self.determinant.bound(records, member=member)
-        interval = self._interval(records, determinant, self.shares, member=member)
+        interval = self._interval(records, determinant, member=member)
         if not self._release.plan.scales.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
-        model = self._interval(records, determinant, self.quarter, member=member).high
-        shift = statistics_shift(self._release, records, self.drift, solver=True)
-        apart = model + shift * (0.5 * shift + cost_quantile(self._release, self._scope, self.cost_share))
         size = np.maximum(np.abs(determinant.low), np.abs(determinant.high))
         size *= 1.0 + 2.0 * self.drift.curvature
-        whole = whole_cost(self._release, records, size, self._scope, self.whole_share, self.drift)
-        return Reading(interval.low, interval.high, np.minimum(apart, whole))
+        whole = whole_cost(self._release, records, size, self._scope, self.shares.whole, self.drift)
+        return Reading(interval.low, interval.high, whole)
 
-    def _interval(self, records: Records, determinant: Interval, shares: Shares, *, member: bool) -> Interval:
-        product = inner_product(self._release, records, shares, self._scope, self.drift, member=member)
+    def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
+        product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
         quadratic = 0.5 * (records.slope * records.norm / self._release.plan.sigma) ** 2
         sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
         slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))

@@ -1,13 +1,22 @@
 """What the report itself cost a record, and what the whole publication cost it."""
 
+import math
 from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.privacy.plan import Plan
 from expost.reports.base import Records, Scope, chi_quantile, two_sided
 from expost.reports.drift import Drift
+
+# A normal variable is larger in size with a probability below 1e-15.
+_BEYOND = 8.1
 
 
 def statistics_shift(release: Release, records: Records, drift: Drift, *, solver: bool = False) -> FloatArray:
@@ -52,22 +61,99 @@ def whole_cost(
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
-    .. math:: |L| \le |t_1| + S^2/2 + S\,\chi_k(1 - \rho), \qquad
-              S^2 = \|\nabla\ell\|^2/\sigma^2 + \Delta(z)^2
+    .. math:: |L| \le |t_1| + \frac{A^2 + C^2}2 + q\sqrt{A^2 + (cC)^2}, \qquad
+              A^2 = \|\nabla\ell\|^2\Bigl(\frac1{\sigma^2} + \frac1{\sigma_2^2}\Bigr), \quad
+              C^2 = \Delta^2 - \frac{\|\nabla\ell\|^2}{\sigma_2^2}
 
-    ``determinant`` bounds :math:`|t_1|`. :math:`k = 2` for a record fixed in advance: the noise along the row
-    and the statistics' noise along the record's shift are two independent normals, whatever the slope and the
-    curvature make of the first. For every record at once :math:`k` counts all the noise there is.
+    ``determinant`` bounds :math:`|t_1|`. For a record fixed in advance the noise of the objective and of the
+    gradient along its row are one normal variable, and the other statistics' noise along the record's shift
+    is a second one, independent of the first; slope and curvature may depend on the first in any way.
+    With probability :math:`1 - \rho` the two lie in an ellipse with the half axes :math:`q` and :math:`cq`,
+    and the last term is its support function (docs/mathematics.md, section 7). For every record at once
+    :math:`c = 1`, and :math:`q` is the radius of a ball that holds all the noise there is.
     """
-    model = np.abs(records.slope) * records.norm / release.plan.sigma + drift.slope
-    size = np.hypot(model, statistics_shift(release, records, drift, solver=True))
-    return determinant + size * (0.5 * size + whole_quantile(release, scope, failure))
+    plan = release.plan
+    gradient = np.abs(records.slope) * records.norm + drift.slope * plan.sigma
+    steep = gradient / plan.sigma
+    if plan.sigma_gradient is not None:
+        error = plan.rounding.error("gradient", plan.sigma_gradient)
+        steep = np.hypot(steep, gradient / plan.sigma_gradient + 2.0 * error)
+    others = replace(plan.scales, sigma_gradient=None)
+    curved = others.shift(gradient, records.hessian_norm * (1.0 + drift.curvature), rounding=plan.rounding)
+    noise = whole_noise(release, scope, failure)
+    reached = noise.quantile * np.hypot(steep, noise.stretch * curved) + noise.rest
+    total: FloatArray = determinant + 0.5 * (steep**2 + curved**2) + reached
+    return total
 
 
-def whole_quantile(release: Release, scope: Scope, failure: float) -> float:
-    """What :func:`whole_cost` allows for all the noise along any record's shift, in its units."""
-    freedom = len(release.coefficients) + _statistics_dimension(release) if scope.every else 2
-    return chi_quantile(freedom, scope.each(failure))
+class WholeNoise(NamedTuple):
+    """What :func:`whole_cost` allows for all the noise along a record's shift, in units of the noise."""
+
+    quantile: float
+    """:math:`q`."""
+    stretch: float
+    """:math:`c`."""
+    rest: float
+    """For the error of a computed gradient, which need not lie along the row."""
+
+
+def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
+    """The same for every record; public."""
+    plan = release.plan
+    if scope.every:
+        freedom = len(release.coefficients) + _statistics_dimension(release)
+        return WholeNoise(chi_quantile(freedom, failure), 1.0, 0.0)
+    rest = 0.0
+    if plan.sigma_gradient is not None:
+        rest = 2.0 * plan.rounding.error("gradient", plan.sigma_gradient) * _BEYOND
+    stretch = ellipse_stretch(plan)
+    return WholeNoise(ellipse_quantile(stretch, scope.each(failure)), stretch, rest)
+
+
+def ellipse_stretch(plan: Plan) -> float:
+    r"""How much longer the second axis of a total's ellipse is, from the plan alone.
+
+    .. math:: c = (3\,C_{\max}/A_{\max})^{-2/5} \text{ between 1 and 4}
+
+    Any :math:`c` is valid. The smaller the second part is beside the first, the longer the axis may be; the
+    power is close to the best one for a record of the largest curvature and a third of the largest slope.
+    With the default noise :math:`c = 2`.
+    """
+    curve = plan.loss.curve
+    if math.isinf(curve.max_slope):
+        return 1.0
+    others = replace(plan.scales, sigma_gradient=None)
+    curved = float(others.shift(0.0, curve.max_curvature * plan.radius**2))
+    precision = 1.0 / plan.sigma**2
+    if plan.sigma_gradient is not None:
+        precision += 1.0 / plan.sigma_gradient**2
+    steep = curve.max_slope * plan.radius * math.sqrt(precision)
+    return float(np.clip((3.0 * curved / steep) ** -0.4, 1.0, 4.0))
+
+
+@cache
+def ellipse_quantile(stretch: float, failure: float) -> float:
+    r"""The first half axis of the ellipse that two independent normals leave with probability ``failure``.
+
+    The second one is ``stretch`` times as long. In polar coordinates
+
+    .. math:: P\bigl(N_1^2 + N_2^2/c^2 > q^2\bigr) =
+              \frac1{2\pi}\int_0^{2\pi} \exp\frac{-q^2}{2(\cos^2\varphi + \sin^2\varphi/c^2)}\,d\varphi,
+
+    and for this periodic integrand the mean over equally spaced angles converges exponentially.
+    """
+    if stretch == 1.0:
+        return chi_quantile(2, failure)
+    angles = np.linspace(0.0, 0.5 * math.pi, 1025)
+    weights = np.full(len(angles), 1.0 / 1024.0)
+    weights[[0, -1]] *= 0.5
+    length = np.cos(angles) ** 2 + (np.sin(angles) / stretch) ** 2
+
+    def excess(quantile: float) -> float:
+        return float(logsumexp(-0.5 * quantile**2 / length, b=weights)) - math.log(failure)
+
+    # Between the quantile of one normal and that of the disc.
+    return float(brentq(excess, two_sided(failure), chi_quantile(2, failure), xtol=1e-14, rtol=1e-14))
 
 
 def _statistics_dimension(release: Release) -> int:

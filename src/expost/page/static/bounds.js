@@ -20,9 +20,13 @@ export function factsOf(numbers, publication, answers) {
   };
 }
 
-function bends(facts, mixtures) {
-  const squares = facts.squares[mixtures.basis];
-  return mixtures.reciprocals.map((reciprocals) => facts.curvature * dot(squares, reciprocals));
+// The curvature times the quadratic form of each mixture's inverse at the row.
+function bends(facts, { basis, weights, values, floor }) {
+  const squares = facts.squares[basis];
+  return weights.map((weight) => {
+    const reciprocals = values.map((value) => 1 / (value * weight + floor * (1 - weight)));
+    return facts.curvature * dot(squares, reciprocals);
+  });
 }
 
 // The smallest a / (1 - wa), over the weights with wa < 1.
@@ -34,17 +38,17 @@ function smallest(values, weights) {
 }
 
 // Bounds on the determinant term, from what is known about the record's leverage.
-function determinant(publication, level, facts, member) {
+function determinant(publication, quantiles, facts, member) {
   const sided = (small, large) => (member ? [small, large] : [-large, -small]);
-  if (level.public === null) {
+  if (quantiles.public === null) {
     return sided(0, Math.log1p((facts.curvature * facts.norm ** 2) / publication.plan.l2));
   }
   const weigh = (mixtures, weight) => smallest(bends(facts, mixtures), mixtures.weights.map(weight));
-  let excess = weigh(level.public, (weight) => (member ? weight : 0));
-  if (level.adaptive !== null) excess = Math.min(excess, weigh(level.adaptive, () => (member ? 1 : 0)));
+  let excess = weigh(quantiles.public, (weight) => (member ? weight : 0));
+  if (quantiles.adaptive !== null) excess = Math.min(excess, weigh(quantiles.adaptive, () => (member ? 1 : 0)));
   const large = Math.log1p(excess);
-  if (level.upper === null) return sided(0, large);
-  const [bend] = bends(facts, level.upper);
+  if (quantiles.upper === null) return sided(0, large);
+  const [bend] = bends(facts, quantiles.upper);
   const small = member ? -Math.log1p(-(bend < 1 ? bend : 0)) : Math.log1p(bend);
   return sided(Math.min(small, large), large);
 }
@@ -78,35 +82,36 @@ function interval({ plan }, facts, wider, [t1Low, t1High], [t3Low, t3High]) {
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
 }
 
-// How far the record moves the statistics, in units of their noise; with the solver's part, the printed
-// coefficients as well.
-function shiftOf({ plan, rounding }, facts, solver) {
+// How far the record moves the noise of the objective, the gradient, and the statistics of its curvature, each
+// in units of their noise; the last with the solver's part, which the printed coefficients may tell.
+function shiftsOf({ plan, rounding }, facts, solver) {
   const gradient = Math.abs(facts.slope) * facts.norm + rounding.slope * plan.sigma;
   const curvature = facts.curvature * facts.norm ** 2 * (1 + rounding.curvature);
   const part = (sensitivity, sigma, error) => (sigma === null ? 0 : sensitivity / sigma + 2 * error);
   const { errors } = rounding;
-  return Math.hypot(
-    solver,
-    part(gradient, plan.sigma_gradient, errors.gradient),
-    part(Math.SQRT1_2 * curvature, plan.sigma_hessian, errors.hessian),
-    part(curvature, plan.sigma_eigenvalue, errors.eigenvalue),
-  );
+  return {
+    model: gradient / plan.sigma,
+    gradient: part(gradient, plan.sigma_gradient, errors.gradient),
+    curved: Math.hypot(
+      solver,
+      part(Math.SQRT1_2 * curvature, plan.sigma_hessian, errors.hessian),
+      part(curvature, plan.sigma_eigenvalue, errors.eigenvalue),
+    ),
+  };
 }
 
-function oneSide({ slack }, publication, level, quantiles, facts, member) {
-  const t1 = determinant(publication, level, facts, member);
+function oneSide({ slack }, publication, quantiles, facts, member) {
+  const t1 = determinant(publication, quantiles, facts, member);
   const t3 = innerProduct(publication, facts, quantiles.noise, quantiles.gradient, member);
   const { lower, upper } = interval(publication, facts, slack, t1, t3);
   if (quantiles.whole === null) return { lower, upper, total: upper };
-  const { quarter_noise: noise, quarter_gradient: gradient } = quantiles;
-  const model = interval(publication, facts, slack, t1, innerProduct(publication, facts, noise, gradient, member));
-  const { plan, rounding } = publication;
-  const shift = shiftOf(publication, facts, rounding.solver);
-  const size = Math.hypot((Math.abs(facts.slope) * facts.norm) / plan.sigma + rounding.slope, shift);
-  const apart = model.upper + shift * (0.5 * shift + quantiles.quarter_cost);
-  const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * rounding.curvature);
-  const whole = largest + size * (0.5 * size + quantiles.whole);
-  return { lower, upper, total: Math.min(apart, whole) };
+  // The whole publication as one Gaussian experiment.
+  const [quantile, stretch, rest] = quantiles.whole;
+  const { model, gradient, curved } = shiftsOf(publication, facts, publication.rounding.solver);
+  const steep = Math.hypot(model, gradient);
+  const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * publication.rounding.curvature);
+  const reached = quantile * Math.hypot(steep, stretch * curved) + rest;
+  return { lower, upper, total: largest + 0.5 * (steep ** 2 + curved ** 2) + reached };
 }
 
 // The interval for the model, the report's cost and the total. `member` is null where it is not known;
@@ -116,9 +121,10 @@ export function read(numbers, publication, answers, { confidence, member, every 
   const level = publication.levels[confidence];
   const quantiles = every ? level.every : level.fixed;
   const sides = (member === null ? [true, false] : [member]).map((side) =>
-    oneSide(numbers.constants, publication, level, quantiles, facts, side),
+    oneSide(numbers.constants, publication, quantiles, facts, side),
   );
-  const shift = shiftOf(publication, facts, 0);
+  const { gradient, curved } = shiftsOf(publication, facts, 0);
+  const shift = Math.hypot(gradient, curved);
   return {
     lower: Math.min(...sides.map((side) => side.lower)),
     upper: Math.max(...sides.map((side) => side.upper)),
