@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
+from expost.privacy.recipes import HESSIAN_NOISE
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]
@@ -189,3 +191,44 @@ def test_bad_parameters_are_refused_in_one_line(arguments, message):
         expost.calibrate(**arguments)
     assert "\n" not in str(refusal.value)
     assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize("report", REPORTS[1:])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_by_default_the_hessian_costs_the_model_little(loss, report):
+    """Its noise is a fixed multiple of the model's, in units of what a record moves each."""
+    alone = expost.calibrate(loss=loss)
+    plan = expost.calibrate(loss=loss, report=report)
+    curve = plan.loss.curve
+    model = curve.max_slope / plan.sigma
+    if plan.sigma_gradient is not None:
+        assert plan.sigma_gradient == pytest.approx(plan.sigma, rel=1e-12)
+        model *= math.sqrt(2.0)
+    curved = replace(plan.scales, sigma_gradient=None).shift(0.0, curve.max_curvature)
+    assert curved == pytest.approx(model / (math.sqrt(2.0) * HESSIAN_NOISE), rel=1e-12)
+    assert plan.l2 == alone.l2
+    assert curve.max_slope / model <= 1.01 * alone.sigma
+
+
+@pytest.mark.parametrize(
+    ("report", "split", "expected"),
+    [
+        ("leverage", 0.98, (4.267596, None, 1.266861, None)),
+        ("dependent", 0.5, (5.974635, 6.097836, 1.134846, None)),
+        ("adaptive", 0.5, (5.974635, 6.097836, 1.604923, 2.269704)),
+    ],
+)
+def test_a_split_gives_the_hessian_all_that_is_left(report, split, expected):
+    """The scales that these splits have always meant."""
+    plan = expost.calibrate(report=report, split=split)
+    found = (plan.sigma, plan.sigma_gradient, plan.sigma_hessian, plan.sigma_eigenvalue)
+    for scale, reference in zip(found, expected, strict=True):
+        assert scale == (reference and pytest.approx(reference, rel=1e-3))
+
+
+@pytest.mark.parametrize("report", REPORTS[1:])
+def test_the_default_works_just_above_the_floor_of_the_regularisation(report):
+    """All scales grow together, so some noise always suffices."""
+    floor = 0.25 / math.expm1(1.0)
+    plan = expost.calibrate(report=report, l2=1.01 * floor)
+    assert plan.delta_at(1.0) <= plan.delta

@@ -85,7 +85,8 @@ Split = Annotated[
     typer.Option(
         parser=number,
         metavar="<number>",
-        help="The model's share of the budget's precision, between 0 and 1.",
+        help="The model's share of the budget's precision, between 0 and 1; "
+        "by default all but what cheap statistics cost.",
     ),
 ]
 LossOption = Annotated[

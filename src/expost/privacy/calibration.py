@@ -62,8 +62,10 @@ def calibrate(
         What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
         ``"dependent"`` a noisy gradient too, ``"adaptive"`` the Hessian's smallest eigenvalue too.
     split
-        The model's share of the precision :math:`1/\sigma^2` that the budget would buy it alone, between 0
-        and 1; the rest pays for the statistics. With ``"kifer2012"``: one ε for each part, adding up to
+        By default the Hessian and its eigenvalue get so much noise that they cost little, and the model all
+        but a little of the budget, half of which it gives to a gradient (docs/calibration.md). Otherwise the
+        model's share of the precision :math:`1/\sigma^2` that the budget would buy it alone, between 0 and
+        1; the rest pays for the statistics. With ``"kifer2012"``: one ε for each part, adding up to
         ``epsilon``.
     fit_intercept
         Whether a constant 1 is appended to every row.

@@ -12,7 +12,10 @@ from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import STATISTICS
 from expost.privacy.target import Target
 
-# What the Hessian and its eigenvalue get of the report's part where the gradient is released too.
+# How little a record moves the Hessian compared with the model, by default; docs/calibration.md.
+HESSIAN_NOISE = 12.0
+# What the Hessian and its eigenvalue get of the report's part where the split is given and the gradient is
+# released too.
 HESSIAN_SHARE = 0.04
 # The default regularisation per unit of the noise in the objective; docs/calibration.md.
 L2_PER_SIGMA = 0.5
@@ -24,7 +27,7 @@ EIGENVALUE_PER_HESSIAN = math.sqrt(2.0)
 
 def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
     """The regularisation and the least noise whose certified profile meets the target."""
-    share = _model_share(target, split)
+    _check_split(target, split)
     _check_floor(target, l2)
     start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
     flat = start
@@ -32,23 +35,57 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
         flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)
     chosen = default_l2(target, flat) if l2 is None else l2
     alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
+    if not target.kind.releases:
+        return chosen, NoiseScales(alone)
+    if split is None:
+        return chosen, _by_rule(target, chosen, alone)
+    return chosen, _by_split(target, chosen, alone, split)
+
+
+def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
+    r"""The statistics of the curvature in proportion to the model, so that they cost little.
+
+    .. math:: \sqrt{\frac{(\kappa_{\max}R^2)^2}{2\sigma_3^2} + \frac{(\kappa_{\max}R^2)^2}{\sigma_4^2}}
+              = \frac1{\sqrt2\,k}\sqrt{\frac{(m_{\max}R)^2}{\sigma^2} + \frac{(m_{\max}R)^2}{\sigma_2^2}}
+
+    with :math:`k =` :data:`HESSIAN_NOISE` and terms for what is released. The model and the gradient share
+    their precision by the kind's ``model_share``. One number is left, and it is as small as the budget
+    allows; above the floor of the regularisation there always is one.
+    """
+    kind = target.kind
+    share, ratio = kind.model_share, HESSIAN_NOISE * target.curvature / target.slope
+    if "eigenvalue" in kind.releases:
+        ratio *= math.sqrt(2.0)
+
+    def scales(joint: float) -> NoiseScales:
+        return NoiseScales(
+            joint / math.sqrt(share),
+            joint / math.sqrt(1.0 - share) if "gradient" in kind.releases else None,
+            ratio * joint,
+            EIGENVALUE_PER_HESSIAN * ratio * joint if "eigenvalue" in kind.releases else None,
+        )
+
+    return scales(target.smallest(lambda joint: target.profile(l2, scales(joint)), alone))
+
+
+def _by_split(target: Target, l2: float, alone: float, share: float) -> NoiseScales:
+    """The model's share of the precision as asked; the statistics of the curvature take all that is left."""
     released = target.kind.releases
-    sigma = alone / math.sqrt(share)
-    sigma_gradient = None
+    sigma, sigma_gradient = alone / math.sqrt(share), None
     if "gradient" in released:
         rest = 1.0 - share - HESSIAN_SHARE * (1.0 - share)
         sigma_gradient = alone / math.sqrt(rest)
-    if "hessian" not in released:
-        return chosen, NoiseScales(sigma, sigma_gradient)
 
-    def with_hessian(scale: float) -> NoiseScales:
-        eigenvalue = EIGENVALUE_PER_HESSIAN * scale if "eigenvalue" in released else None
-        return NoiseScales(sigma, sigma_gradient, scale, eigenvalue)
+    def scales(hessian: float) -> NoiseScales:
+        eigenvalue = EIGENVALUE_PER_HESSIAN * hessian if "eigenvalue" in released else None
+        return NoiseScales(sigma, sigma_gradient, hessian, eigenvalue)
 
-    sigma_hessian = target.smallest(
-        lambda scale: target.profile(chosen, with_hessian(scale)), target.curvature * start / target.slope
+    start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
+    return scales(
+        target.smallest(
+            lambda hessian: target.profile(l2, scales(hessian)), target.curvature * start / target.slope
+        )
     )
-    return chosen, with_hessian(sigma_hessian)
 
 
 def default_l2(target: Target, flat: float) -> float:
@@ -98,13 +135,13 @@ def kifer(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     return floor if l2 is None else l2, NoiseScales(sigma, **scales)
 
 
-def _model_share(target: Target, split: Any) -> float:
-    """The model's share of the precision that the budget buys, 1/σ²."""
-    if target.kind.releases:
-        return check_positive("split", target.kind.model_share if split is None else split, below=1.0)
-    if split is not None:
+def _check_split(target: Target, split: Any) -> None:
+    """Refuse what is no share of the precision that the budget buys, 1/σ²."""
+    if split is None:
+        return
+    if not target.kind.releases:
         raise parameter_error("split", "None where nothing but the model is published", split)
-    return target.kind.model_share
+    check_positive("split", split, below=1.0)
 
 
 def _check_floor(target: Target, l2: float | None) -> None:

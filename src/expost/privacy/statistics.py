@@ -57,8 +57,8 @@ STATISTICS = {
 class ReportKind:
     r"""What one kind of report releases, its part of the budget, and how a reader's confidence is shared.
 
-    ``model_share`` is the default share of the precision :math:`1/\sigma^2` that the model keeps
-    (docs/calibration.md has the experiment). ``failure_shares`` shares a reader's failure
+    ``model_share`` is the model's default share of the precision :math:`1/\sigma^2 + 1/\sigma_2^2` that it
+    has together with the gradient (docs/calibration.md). ``failure_shares`` shares a reader's failure
     probability among the events that a bound relies on: that noise makes the Hessian look larger
     (``"hessian_below"``) or smaller (``"hessian_above"``) than it is, that the eigenvalue's or the gradient's
     noise is large, and under ``"tilt"`` the law of the objective's own noise. ``paper_events`` is how many
@@ -82,7 +82,7 @@ REPORT_KINDS = {
         ReportKind(
             "leverage",
             ("hessian",),
-            0.98,
+            1.0,
             {"hessian_below": 0.04, "hessian_above": 0.01, "tilt": 0.95},
             paper_events=2,
         ),
