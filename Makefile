@@ -36,7 +36,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.fit
 	$(BIN)/python -m bench.calibration
-	$(BIN)/python -m bench.reports --table synthetic
+	$(BIN)/python -m bench.reports --synthetic
 	$(BIN)/python -m bench.peers
 
 screenshots: $(VENV)/.installed-dev browser

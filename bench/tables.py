@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from expost.cli.demonstration import scale_by_bounds
 from papers import datasets
@@ -38,6 +38,29 @@ def credit():
 def adult():
     """Census income, with the published parts for training and testing."""
     return _encoded(datasets.adult("train"), datasets.adult("test"))
+
+
+def kidney():
+    """Chronic kidney disease, with four fifths of the patients for fitting."""
+    return _encoded(*datasets.kidney().split(0.8, seed=0))
+
+
+def good_wine(part):
+    """Whether wines of one colour have a grade of 6 or better, with four fifths of them for fitting."""
+    fit, judge = datasets.wine(part).split(0.8, seed=0)
+    good = [np.asarray(one.outcome, dtype=float) >= 6.0 for one in (fit, judge)]
+    rows = [one.rows(intercept=True) for one in (fit, judge)]
+    return Split(f"good wine, {part}", rows[0], good[0].astype(int), rows[1], good[1].astype(int))
+
+
+def digits():
+    """Handwritten digits that scikit-learn ships, 3 against 8, with 70% for fitting; pixels from 0 to 16."""
+    data = load_digits()
+    chosen = np.isin(data.target, (3, 8))
+    X, y = _with_constant(data.data[chosen] / 8.0 - 1.0, 64.0), (data.target[chosen] == 8).astype(int)
+    order = np.random.default_rng(0).permutation(len(y))
+    fit, judge = np.split(order, [int(0.7 * len(y))])
+    return Split("digits 3/8", X[fit], y[fit], X[judge], y[judge])
 
 
 def breast_cancer():
