@@ -391,12 +391,18 @@ class Reader:
         }
         return {key: part / self.scales[key] if self.scales[key] else 0 for key, part in parts.items()}
 
+    def of_logistic(self):
+        """The largest slope, and the largest curvature: at one half, or at a corner before it."""
+        cap, corner = (mpf(self.publication["loss"].get(key) or 1) for key in ("cap", "corner"))
+        at = min(mpf(1) / 2, cap * corner)
+        return cap, at * (1 - at)
+
     @property
     def stretch(self):
         """The ratio of the axes of the total's ellipse, from the largest slope and curvature of the loss."""
         loss = self.publication["loss"]
         steepest, most_curved = {
-            "logistic": lambda: (1, mpf("0.25")),
+            "logistic": self.of_logistic,
             "smoothed_hinge": lambda: (1, mpf("0.25") / mpf(loss["scale"])),
             "pseudo_huber": lambda: (mpf(loss["threshold"]), 1),
             "squared": lambda: (mpmath.inf, 1),
