@@ -5,9 +5,9 @@
 For every table, epsilon and kind of report: the default, and the split that was the default before, in which
 the Hessian takes all of the budget that the split leaves. Both are read by the same reader. The rule behind
 the default was chosen on the first three tables, with and without a cap on the slope; ``--cap 1`` is plain
-logistic regression, and its numbers go only where ``--json`` says. The last part compares the time for a million records with
-one product with a square matrix. Experiment 09 in ``papers/redberg_wang_2021`` compares the kinds of report
-with each other and with the paper's.
+logistic regression, and its numbers go only where ``--json`` says. The last part compares the time for a
+million records with one product with a square matrix. Experiment 09 in ``papers/redberg_wang_2021``
+compares the kinds of report with each other and with the paper's.
 """
 
 import argparse

@@ -91,7 +91,9 @@ def test_the_rule_is_the_estimators_default():
     X, y = np.array([[0.6, 0.3], [-0.2, 0.5]] * 10), np.array([0, 1] * 10)
 
     def plan(**parameters):
-        return expost.LogisticRegression(classes=[0, 1], random_state=0, **parameters).fit(X, y).plan_
+        return (
+            expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0, **parameters).fit(X, y).plan_
+        )
 
     for parameters in ({}, {"l2": 99.0}, {"report": "dependent", "split": 0.4}, {"calibration": "kifer2012"}):
         assert plan(epsilon=2.0, **parameters).loss == capped_logistic(2.0, DELTA)

@@ -158,6 +158,10 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     return table
 
 
+class _NotNumbersError(DomainError, TypeError):
+    """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
+
+
 def _as_matrix(X: Any) -> NDArray[Any]:
     from scipy.sparse import issparse
     from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
@@ -169,7 +173,7 @@ def _as_matrix(X: Any) -> NDArray[Any]:
     if issparse(X):
         raise DomainError("`X` must be dense; got a sparse matrix. Convert it with X.toarray().")
     matrix: NDArray[Any] | None = None
-    reason = ""
+    refusal = DomainError("`X` must be a matrix of numbers.")
     try:
         matrix = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
@@ -178,20 +182,27 @@ def _as_matrix(X: Any) -> NDArray[Any]:
         raise
     except Exception as error:
         # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
-        reason = _public_reason(error)
+        refusal = _public_error(error)
     if matrix is None:  # raised here, so that scikit-learn's error is not attached to ours
-        raise DomainError(reason)
+        raise refusal
     if matrix.dtype.kind not in "fiub":
         raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
     return matrix
 
 
-def _public_reason(error: Exception) -> str:
+def _public_error(error: Exception) -> DomainError:
+    """The error to raise for one of scikit-learn's, without what that one quotes."""
+    if isinstance(error, TypeError):
+        return _NotNumbersError(
+            "`X` must be a matrix of numbers: the argument must be no string and no object, only numbers."
+        )
     message = str(error) if isinstance(error, ValueError) else ""  # a cell's own error can be anything
     if message.startswith("Expected 2D array"):
-        return (
+        return DomainError(
             "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one row."
         )
     if message.startswith("Complex data"):
-        return "`X` must hold real numbers: Complex data not supported."
-    return "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."
+        return DomainError("`X` must hold real numbers: Complex data not supported.")
+    return DomainError(
+        "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."
+    )

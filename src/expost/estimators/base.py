@@ -58,8 +58,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     verbose: bool
 
     @abstractmethod
-    def _make_loss(self) -> Loss:
-        """The loss that the parameters describe."""
+    def _make_loss(self, norm: float) -> Loss:
+        """The loss that the parameters describe, for rows of this norm."""
 
     @abstractmethod
     def _set_classes(self, y: Any) -> None:
@@ -198,9 +198,10 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         return linear_predictor(self._encode_rows(X), theta)
 
     def _make_plan(self) -> Plan:
+        norm = self._declared_norm()
         return calibrate(
-            loss=self._make_loss(),
-            norm=self._declared_norm(),
+            loss=self._make_loss(norm),
+            norm=norm,
             epsilon=self.epsilon,
             delta=self.delta,
             l2=self.l2,

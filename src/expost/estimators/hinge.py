@@ -84,5 +84,5 @@ class SmoothedHingeClassifier(BinaryClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_loss(self) -> Loss:
+    def _make_loss(self, norm: float) -> Loss:
         return SmoothedHinge(self.scale)

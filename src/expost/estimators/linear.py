@@ -102,7 +102,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         predictor = self._linear_predictor(X)
         return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
 
-    def _make_loss(self) -> Loss:
+    def _make_loss(self, norm: float) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
         if self.loss == "pseudo_huber":
             chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold

@@ -154,10 +154,9 @@ class LogisticRegression(BinaryClassifier):
         """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
 
-    def _make_loss(self) -> Loss:
+    def _make_loss(self, norm: float) -> Loss:
         scales = (self.sigma, self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
         if any(scale is not None for scale in scales):  # there is no budget that the cap could follow
             return LogisticLoss(cap=1.0 if self.cap is None else self.cap)
-        norm = check_positive("norm", self.norm if self.domain is None else self.domain.row_norm)
-        radius = row_radius(norm, fit_intercept=bool(self.fit_intercept))
+        radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
         return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=self.l2, radius=radius)

@@ -115,7 +115,8 @@ class Plan:
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest ε that is certified at ``delta``, to about 1e-6; infinite where none is. Public."""
-        return math.inf if self.profile is None else self.profile.epsilon(delta)
+        found = math.inf if self.profile is None else self.profile.epsilon(delta)
+        return min(found, self.epsilon) if delta >= self.delta else found
 
     @property
     def profile(self) -> PrivacyProfile | None:
