@@ -13,6 +13,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SOURCES = {
     "peers": ("bench/results/peers.json", "python -m bench.peers"),
     "reports": ("bench/results/reports.json", "python -m bench.reports"),
+    "reports, plain": ("bench/results/reports_plain.json", "python -m bench.reports --plain"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "regularization": (
