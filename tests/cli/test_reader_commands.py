@@ -111,3 +111,10 @@ def test_the_page_holds_every_publication(files, tmp_path):
     publications = [expost.Publication.load(place) for place in files[:2]]
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(publications)
     assert str(tmp_path / "report.html") in result.stdout
+
+
+def test_one_publication_is_not_counted_twice(files, tmp_path):
+    publication, _, records = files
+    assert refused(run("bounds", publication, publication, records), "a publication is given twice")
+    page = run("page", publication, publication, "-o", tmp_path / "page.html")
+    assert refused(page, "a publication is given twice")

@@ -115,9 +115,7 @@ def check_regular(path: Path, *, overwrite: bool) -> None:
     if not stat.S_ISREG(mode):
         raise FileError(f"{path} is a device or a pipe, not a file. Name a file.")
     if not overwrite:
-        raise FileError(
-            f"{path} exists. Name another file; `--force` (in Python `overwrite=True`) replaces it."
-        )
+        raise FileError(f"{path} exists. Name another file, or replace it with `--force`.")
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -68,11 +68,14 @@ def bounds(
     from expost.cli.display import show_bounds
     from expost.data.files import read_columns
     from expost.data.records import select_columns
+    from expost.exceptions import FileError
     from expost.publication import Publication
 
     failure = 1.0 - check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)
     read = [Publication.load(path) for path in publications]
+    if len({publication.sha256 for publication in read}) < len(read):
+        raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     columns = read_columns(records)
     every: list[Bounds] = []
     with error_console.status("Reading the publications for each record"):

@@ -31,7 +31,7 @@ def render(publications: Sequence[Published]) -> str:
     Raises
     ------
     PublicationError
-        If there is none, or if two of them declare a feature of one name differently.
+        If there is none, if one is there twice, or if two declare a feature of one name differently.
 
     Privacy
     -------
@@ -48,6 +48,8 @@ def render(publications: Sequence[Published]) -> str:
     """
     if not publications:
         raise PublicationError("a page needs at least one publication; got none.")
+    if len({publication.sha256 for publication in publications}) < len(publications):
+        raise PublicationError("a publication is given twice, and would be counted twice; name each once.")
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
