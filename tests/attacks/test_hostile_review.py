@@ -193,7 +193,7 @@ def test_03_of_three_fits_to_one_name_one_has_it_and_no_publication_is_lost(tmp_
     codes = [fit.returncode for fit in started]
     assert codes.count(0) == 1
     written = sorted(tmp_path.glob("p*.json"))
-    spent = [text for text in said if "What this one made is complete" in text]
+    spent = [text for text in said if "What was made is complete" in text]
     assert len(written) == 1 + len(spent)  # every budget that was spent left its file
     assert len({expost.Publication.load(path).sha256 for path in written}) == len(written)
     refusals = [text for text, code in zip(said, codes, strict=True) if code]

@@ -3,6 +3,7 @@
 import os
 import stat
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -127,3 +128,36 @@ def test_one_file_is_one_file_however_it_is_spelt(tmp_path):
         assert same_file(one, tmp_path / other)
     (tmp_path / "two.txt").write_text("")
     assert not same_file(one, tmp_path / "two.txt")
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_what_the_system_refuses_at_the_end_is_kept_beside(folder, overwrite, monkeypatch):
+    """A name that cannot be given, such as a mounted or immutable file, must not cost the content."""
+    path = folder / "file.txt"
+    link, replace = os.link, os.replace
+
+    def refusing(real):
+        def call(source, target, **options):
+            if Path(target) == path:
+                raise OSError(16, "Device or resource busy")
+            real(source, target, **options)
+
+        return call
+
+    monkeypatch.setattr(os, "link", refusing(link))
+    monkeypatch.setattr(os, "replace", refusing(replace))
+    if overwrite:
+        folder.mkdir(parents=True)
+        path.write_text("old")
+    writing = atomic_write(path, overwrite=overwrite)
+    writing.__enter__().write("dear")
+    with pytest.raises(FileError, match=r"busy\)\. What was made is complete, in .*file-2\.txt"):
+        writing.__exit__(None, None, None)
+    assert (folder / "file-2.txt").read_text() == "dear"
+    assert not list(folder.glob(".expost*"))
+
+
+def test_a_name_too_long_in_a_new_folder_is_refused_at_once(folder):
+    with pytest.raises(OSError, match="too long"), atomic_write(folder / ("x" * 300)):
+        pytest.fail("it was opened")
+    assert not folder.parent.exists()

@@ -311,3 +311,14 @@ def test_every_error_is_one_of_ours(monkeypatch):
     monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
     monkeypatch.setattr(calibration, "has_certified_slopes", lambda loss: False)
     assert raised(fitted) is SolverError
+
+
+def test_a_refused_fit_leaves_the_model_that_was_there():
+    rows, labels = np.array([[0.1, 0.9], [0.8, -0.2]] * 50), np.array(["a", "b"] * 50)
+    model = expost.LogisticRegression(norm=1.0, classes=["a", "b"]).fit(rows, labels)
+    before, told = model.predict(rows), model.publication_
+    model.set_params(classes=["x", "y" * 10_001])
+    with pytest.raises(expost.exceptions.PublicationError, match="at most 10000 bytes"):
+        model.fit(rows, np.where(labels == "a", "x", "y" * 10_001))
+    assert model.publication_ is told
+    assert np.array_equal(model.predict(rows), before)

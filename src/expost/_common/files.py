@@ -46,8 +46,8 @@ def atomic_write_bytes(
     private
         Whether only the file's owner may read it.
     overwrite
-        Whether an existing file is replaced. If not, and another process takes the name meanwhile, the
-        content goes to a free name beside it, and the error says which.
+        Whether an existing file is replaced. If not, and another process takes the name meanwhile, or if the
+        system refuses the name at the end, the content goes to a free name beside it. The error says which.
     room
         How many bytes to reserve on the disk at once, so that a full disk is noticed before any work is done.
     """
@@ -57,6 +57,7 @@ def atomic_write_bytes(
     name = target.parent / f".expost-{secrets.token_hex(8)}"
     try:
         made.extend(_make_folders(target.parent))
+        check_regular(target, overwrite=overwrite)  # its folder is there now: is the name one that can be?
         mode = 0o600 if private else 0o666
         nameless = _nameless(target.parent, mode)
         handle = os.open(name, _NEW, mode) if nameless is None else nameless
@@ -70,11 +71,11 @@ def atomic_write_bytes(
             if nameless is not None and overwrite:
                 _give_name(handle, name)
             elif nameless is not None:
-                _give_free_name(partial(_give_name, handle), path, target)
+                _appear(partial(_give_name, handle), partial(_give_name, handle), path, target)
         if overwrite:
-            os.replace(name, target)
+            _appear(partial(os.replace, name), partial(_move, name), path, target)
         elif nameless is None:
-            _give_free_name(partial(_move, name), path, target)
+            _appear(partial(_move, name), partial(_move, name), path, target)
     except BaseException:
         name.unlink(missing_ok=True)
         _remove(made)
@@ -176,19 +177,23 @@ def _give_name(handle: int, name: Path) -> None:
         os.close(folder)
 
 
-def _give_free_name(give: Callable[[Path], None], path: Path, target: Path) -> None:
-    """Let a complete file appear at ``target``, or beside it where another process was faster."""
-    with suppress(FileExistsError):
+def _appear(
+    give: Callable[[Path], object], give_free: Callable[[Path], object], path: Path, target: Path
+) -> None:
+    """Let a complete file appear at ``target``, or beside it if that fails: it may have cost a budget."""
+    try:
         give(target)
         return
+    except FileExistsError:
+        reason = "was written by another process meanwhile"
+    except OSError as error:
+        reason = f"cannot be written ({error.strerror})"
     for number in count(2):
-        beside = target.with_stem(f"{target.stem}-{number}")
+        beside = target.with_stem(f"{target.stem[:80]}-{number}")
         with suppress(FileExistsError):
-            give(beside)
+            give_free(beside)
             break
-    raise FileError(
-        f"{path} was written by another process meanwhile. What this one made is complete, in {beside}."
-    )
+    raise FileError(f"{path} {reason}. What was made is complete, in {beside}.")
 
 
 def _move(name: Path, target: Path) -> None:

@@ -74,21 +74,26 @@ class Summary:
         """The table for a notebook: every text is escaped, and nothing is loaded."""
         figure = ' class="figure"' if self.figures else ""
         head = "".join(
-            f'<th scope="col"{figure if place else ""}>{escape(heading)}</th>'
+            f'<th scope="col"{figure if place else ""}>{_shown(heading)}</th>'
             for place, heading in enumerate(self.columns)
         )
         body = "".join(
-            f'<tr><th scope="row">{escape(first)}</th>'
-            + "".join(f"<td{figure}>{escape(cell)}</td>" for cell in others)
+            f'<tr><th scope="row">{_shown(first)}</th>'
+            + "".join(f"<td{figure}>{_shown(cell)}</td>" for cell in others)
             + "</tr>"
             for first, *others in self.rows
         )
         return (
             f'<div class="expost-summary"><style>{_STYLE}</style>'
-            + (f'<p class="alarm">{escape(self.alarm)}</p>' if self.alarm is not None else "")
-            + f"<table><caption>{escape(self.title)}</caption>"
+            + (f'<p class="alarm">{_shown(self.alarm)}</p>' if self.alarm is not None else "")
+            + f"<table><caption>{_shown(self.title)}</caption>"
             + (f"<thead><tr>{head}</tr></thead>" if head else "")
             + f"<tbody>{body}</tbody></table>"
-            + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+            + "".join(f"<p>{_shown(note)}</p>" for note in self.notes)
             + "</div>"
         )
+
+
+def _shown(text: str) -> str:
+    """A text as a notebook may show it: no markup, and nothing that changes the direction of writing."""
+    return escape(printable(text))

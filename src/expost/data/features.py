@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from expost._common.models import FrozenModel
 from expost._common.typing import FloatArray
 from expost.data.values import as_numbers, default_of, filled_texts
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, printable
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
@@ -23,7 +23,7 @@ Bounded = TypeVar("Bounded", "Number", "NumberLabel")
 
 def _check_bounds(part: Bounded) -> Bounded:
     if not part.low < part.high or not math.isfinite(part.high - part.low):
-        raise ValueError(f"`{part.name}` must have low < high")
+        raise ValueError(f"`{printable(part.name)}` must have low < high")
     return part
 
 
@@ -92,9 +92,9 @@ class Category(FrozenModel):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError(f"`{self.name}` must have different categories")
+            raise ValueError(f"`{printable(self.name)}` must have different categories")
         if self.missing is not None and self.missing not in self.categories:
-            raise ValueError(f"`{self.name}` must count missing values as one of its categories")
+            raise ValueError(f"`{printable(self.name)}` must count missing values as one of its categories")
         return self
 
     @property
@@ -154,7 +154,7 @@ class ClassLabel(FrozenModel):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if self.classes[0] == self.classes[1]:
-            raise ValueError(f"`{self.name}` must have two different classes")
+            raise ValueError(f"`{printable(self.name)}` must have two different classes")
         return self
 
     @property

@@ -3,7 +3,8 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -85,7 +86,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
         for the private part, which never leaves memory.
         """
-        with shown_steps(bool(self.verbose)) as step:
+        with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
             plan = self._make_plan()
@@ -118,6 +119,16 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 # The budget is spent, so keep the model. Store only the message: errors refer to the rows.
                 self._publication = str(error)
         return self
+
+    @contextmanager
+    def _kept_on_failure(self) -> Iterator[None]:
+        """If a fit is refused, keep the model that was there as it was, with its own classes and names."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     @property
     def publication_(self) -> Publication:

@@ -56,7 +56,8 @@ class Drift:
             change = max(change, 1.5 * distance / release.regularizer.scale)
         return cls(
             tilt=noise * largest / plan.sigma,
-            curvature=2.0 * change,
+            # Twice a small change covers its exponential, and a lowered eigenvalue needs that much.
+            curvature=max(2.0 * change, math.expm1(min(change, 700.0))),
             slope=curvature * distance / plan.sigma,
         )
 
