@@ -99,5 +99,5 @@ $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
-	  --only-binary :all: --no-binary expost --editable ".[dev,figures,parquet,paper,bench]"
+	  --only-binary :all: --no-binary expost --editable ".[dev,figures,parquet,paper]"
 	@touch $@
