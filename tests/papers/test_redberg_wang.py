@@ -44,6 +44,8 @@ OTHERWISE = {
         False,
     ),
 }
+# Verdicts that only the full run reaches: a quick one has fewer sizes of tables.
+IN_FULL = {"08_adaptive": {"wins-in-the-window": False}}
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 
 
@@ -82,7 +84,7 @@ def test_the_committed_verdicts_follow_from_the_committed_numbers(experiment):
     assert document["effort"] == "full"
     claims = experiment.claims(document["numbers"])
     assert document["claims"] == [asdict(claim) for claim in claims]
-    assert otherwise(claims) == OTHERWISE.get(experiment.name, {})
+    assert otherwise(claims) == OTHERWISE.get(experiment.name, {}) | IN_FULL.get(experiment.name, {})
     assert len({claim.name for claim in claims}) == len(claims)
 
 

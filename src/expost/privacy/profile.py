@@ -51,7 +51,7 @@ from expost.privacy.slopes import Slopes
 
 # Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
 _RTOL_MODEL = 2e-4
-_RTOL = 1e-3
+_RTOL = 9e-4
 _FINEST = 1e-6
 # The largest value at one slope is one number, so it is resolved this much further.
 _FIXED = 1e-2
@@ -118,7 +118,7 @@ class PrivacyProfile:
             A finite number, at least 0.
         rtol
             The width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at least
-            1e-6, by default 2e-4 for a model alone and 1e-3 with statistics. A closed form gets a hundredth
+            1e-6, by default 2e-4 for a model alone and 9e-4 with statistics. A closed form gets a hundredth
             of it; what cannot be resolved that far gets a wider bracket, still certified.
 
         Privacy
