@@ -1,10 +1,14 @@
 """Ctrl-C ends the command line with one sentence, from its first moment on."""
 
+import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 STOPPED = "stopped before the end; no partial file was left behind."
+
+_caught: list[int] = []
 
 
 def stop_quietly() -> None:
@@ -19,15 +23,27 @@ def stop_quietly() -> None:
 def catch_interrupts() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, so that a command can clean up behind itself."""
     if signal.getsignal(signal.SIGINT) is _stop:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C came: a module in C that is being imported turns it into an error of its own."""
+    return bool(_caught)
 
 
 def ignore_interrupts() -> None:
     """Ignore Ctrl-C once everything is done: only the interpreter is still to close."""
-    if signal.getsignal(signal.SIGINT) in (_stop, signal.default_int_handler):
+    if signal.getsignal(signal.SIGINT) in (_stop, _interrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    # Nothing has been opened yet, and an exception could be swallowed by a module that is being imported.
     sys.stderr.write(f"expost: {STOPPED}\n")
-    raise SystemExit(1)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _caught.append(number)
+    raise KeyboardInterrupt

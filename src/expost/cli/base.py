@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from expost._common.interrupts import STOPPED, catch_interrupts
+from expost._common.interrupts import STOPPED, catch_interrupts, was_interrupted
 from expost.exceptions import ExpostError, printable
 
 # Commands import what they compute with when they run: `expost --help` should not load SciPy.
@@ -44,6 +44,10 @@ def report_errors(command: Command) -> Command:
         except MemoryError:
             sentence = "there is not enough memory for this table; no partial file was left behind."
         except (KeyboardInterrupt, typer.Abort):
+            sentence = STOPPED
+        except Exception:
+            if not was_interrupted():
+                raise
             sentence = STOPPED
         else:
             return
