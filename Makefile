@@ -93,11 +93,12 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 # Made anew whenever a bound changes: what is installed already would count as good enough. Only wheels are
-# taken, so where a Python is newer than a bound, the lowest version that was built for it is.
+# taken, so where a Python is newer than a bound, the lowest version that was built for it is. Certificates are
+# the system's, as pip's are.
 $(OLDEST)/.installed: pyproject.toml
 	$(new_enough)
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet uv
-	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
+	UV_SYSTEM_CERTS=1 $(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
 	  --only-binary :all: --no-binary expost --editable ".[dev,figures,parquet,paper]"
 	@touch $@
