@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from bench import declared
 from expost.cli.demonstration import scale_by_bounds
 from papers import datasets
 
@@ -32,12 +33,12 @@ def _encoded(fit, judge):
 
 def credit():
     """Default of credit card clients, with four fifths of them for fitting."""
-    return _encoded(*datasets.credit().split(0.8, seed=0))
+    return _encoded(*declared.credit())
 
 
 def adult():
     """Census income, with the published parts for training and testing."""
-    return _encoded(datasets.adult("train"), datasets.adult("test"))
+    return _encoded(*declared.adult())
 
 
 def kidney():
