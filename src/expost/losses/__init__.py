@@ -7,4 +7,8 @@ from expost.losses.pseudo_huber import PseudoHuber as PseudoHuber
 from expost.losses.registry import LOSSES as LOSSES, as_loss as as_loss, describe as describe
 from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 from expost.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
+from expost.losses.softmax import SoftmaxLoss as SoftmaxLoss
+from expost.losses.softmax_curve import SoftmaxCurve as SoftmaxCurve
 from expost.losses.squared import SquaredLoss as SquaredLoss
+from expost.losses.vector import VectorLoss as VectorLoss
+from expost.losses.vector_check import check_vector_loss as check_vector_loss

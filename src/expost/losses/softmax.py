@@ -1,0 +1,198 @@
+"""The softmax loss of several classes, in centred coordinates, with a cap on its slope if wanted."""
+
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import helmert
+
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
+from expost.losses.base import LabelSet
+from expost.losses.logistic import LogisticLoss
+from expost.losses.softmax_curve import SoftmaxCurve
+from expost.losses.vector import VectorLoss
+
+
+@cache
+def centring(classes: int) -> FloatArray:
+    r"""The Helmert matrix :math:`Q`: one row per class, orthonormal columns that each sum to zero.
+
+    Class scores are :math:`Q` times the linear predictors, and :math:`Qw` are the coefficients of the
+    classes, which sum to zero over the classes.
+
+    Examples
+    --------
+    >>> centring(3).round(3)
+    array([[ 0.707,  0.408],
+           [-0.707,  0.408],
+           [ 0.   , -0.816]])
+    """
+    matrix: FloatArray = np.ascontiguousarray(helmert(classes).T)
+    matrix.flags.writeable = False
+    return matrix
+
+
+@dataclass(frozen=True)
+class SoftmaxLoss(VectorLoss):
+    r"""The negative log-likelihood of one of :math:`K` classes, its slope capped if wanted.
+
+    With scores :math:`s = Qu` of the linear predictors :math:`u \in R^{K-1}` (:func:`centring`), the true
+    class :math:`y`, :math:`\pi` the softmax of the scores of the other classes, :math:`h = \pi - e_y` and
+    :math:`g = \log\sum_{j\ne y}e^{s_j} - s_y`, how far the prediction is on the wrong side,
+
+    .. math:: f(u; y) = F(g), \quad \nabla f = Q^\top v, \quad v = qh, \quad
+              \nabla^2 f = Q^\top AQ, \quad A = qA(\pi) + \kappa hh^\top, \quad
+              A(\pi) = \mathrm{diag}(\pi) - \pi\pi^\top
+
+    where :math:`F(g) = \log(1 + e^g)` is the logistic loss, :math:`q = F'(g) = 1 - p_y` and
+    :math:`\kappa = F''(g) = q(1 - q)`. With a cap :math:`F` is the capped logistic loss
+    (:class:`expost.LogisticLoss`) with the same cap and corner. It stays convex: :math:`F` is convex and
+    increasing, :math:`g` is convex. Two classes are the logistic loss at :math:`\sqrt2u`.
+
+    Centred coordinates lose nothing against :math:`K` free score vectors: every gradient sums to zero over
+    the classes, so that the mean score is noise alone.
+
+    Parameters
+    ----------
+    classes
+        The number :math:`K` of classes, at least 2; labels are 0, ..., K - 1.
+    cap
+        The largest :math:`q`, between 1e-6 and 1; 1 for none. The gradient is then no longer than
+        :math:`\sqrt2` times the cap.
+    corner
+        As in :class:`expost.LogisticLoss`.
+
+    Examples
+    --------
+    >>> loss = SoftmaxLoss(3)
+    >>> gradient, factor = loss.derivatives(np.zeros((1, 2)), np.array([2.0]))
+    >>> (gradient @ centring(3).T).round(3)  # p - e_y
+    array([[ 0.333,  0.333, -0.667]])
+    """
+
+    classes: int
+    cap: float = 1.0
+    corner: float | None = None
+    name: ClassVar[str] = "softmax"
+
+    def __post_init__(self) -> None:
+        classes: Any = self.classes
+        if isinstance(classes, bool) or not isinstance(classes, Integral) or classes < 2:
+            raise parameter_error("classes", "a whole number of at least 2", classes)
+        link = LogisticLoss(cap=self.cap, corner=self.corner)  # refuses what is no cap, sets the corner
+        object.__setattr__(self, "classes", int(classes))
+        object.__setattr__(self, "cap", link.cap)
+        object.__setattr__(self, "corner", link.corner)
+
+    def __str__(self) -> str:
+        capped = "" if self.corner is None else f", cap={self.cap:.6g}, corner={self.corner:.6g}"
+        return f"SoftmaxLoss(classes={self.classes}{capped})"
+
+    @property
+    def link(self) -> LogisticLoss:
+        """The scalar loss :math:`F`, at the label 0."""
+        return LogisticLoss(cap=self.cap, corner=self.corner)
+
+    @property
+    def outputs(self) -> int:
+        """One fewer than there are classes."""
+        return self.classes - 1
+
+    @property
+    def labels(self) -> LabelSet:
+        """The whole numbers from zero to one below the number of classes."""
+        top = self.classes - 1
+        return LabelSet(0.0, float(top), values=tuple(float(label) for label in range(top + 1)))
+
+    @property
+    def curve(self) -> SoftmaxCurve:
+        """The classes, the cap and its corner."""
+        return SoftmaxCurve(self.classes, self.cap, self.corner)
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """``F(g)``."""
+        wrong, _ = self._others(eta, y)
+        return self.link.value(wrong, np.zeros_like(wrong))
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r"""Return :math:`Q^\top v` and a factor with one column per class.
+
+        .. math:: A = \sum_{j\ne y}q\pi_j(e_j - \pi)(e_j - \pi)^\top + \kappa(e_y - \pi)(e_y - \pi)^\top
+
+        Sums and products of positive weights: what is tiny keeps its digits.
+        """
+        wrong, others = self._others(eta, y)
+        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        basis, true = centring(self.classes), y.astype(np.intp)
+        mean = others @ basis
+        gradient = slope[:, None] * (mean - basis[true])
+        weights = slope[:, None] * others
+        np.put_along_axis(weights, true[:, None], curvature[:, None], axis=1)
+        factor = (basis.T - mean[:, :, None]) * np.sqrt(weights)[:, None, :]
+        return gradient, factor
+
+    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
+        r""":math:`\log\det(I + sA)` in closed form.
+
+        With :math:`t = sq`, :math:`b = \sum\pi_j^2/(1 + t\pi_j)` and :math:`e = 1 - tb`,
+
+        .. math:: \log\det(I + tA(\pi)) + \log\bigl(1 + s\kappa(1 + b/e)\bigr), \qquad
+                  \log\det(I + tA(\pi)) = \sum_j\log(1 + t\pi_j) + \log e
+
+        The largest :math:`\pi_j` is taken out of both sums, so that only positive numbers are added.
+        """
+        wrong, others = self._others(eta, y)
+        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        top, rest = _largest_apart(others)
+        t = (scale * slope)[:, None]
+        spread = t * rest * (top[:, None] - rest) / (1.0 + t * rest)
+        lifted = np.sum(spread, axis=1)
+        within: FloatArray = np.sum(np.log1p(t * rest), axis=1) + np.log1p(lifted)
+        squares = np.sum(others**2 / (1.0 + t * others), axis=1)
+        # e (1 + t top) = 1 + lifted, by the same reordering.
+        ratio = squares * (1.0 + t[:, 0] * top) / (1.0 + lifted)
+        total: FloatArray = within + np.log1p(scale * curvature * (1.0 + ratio))
+        return total
+
+    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        r""":math:`\|A\|_F` in closed form.
+
+        .. math:: \|A\|_F^2 = q^2\|A(\pi)\|_F^2 + 2q\kappa\,\pi^\top A(\pi)\pi + \kappa^2(1 + \|\pi\|^2)^2
+        """
+        wrong, others = self._others(eta, y)
+        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        top, rest = _largest_apart(others)
+        gap, rest_squares = np.sum(rest, axis=1), np.sum(rest**2, axis=1)
+        diagonal = (top * gap) ** 2 + np.sum((rest * (1.0 - rest)) ** 2, axis=1)
+        between = np.maximum(rest_squares**2 - np.sum(rest**4, axis=1), 0.0)
+        within = diagonal + 2.0 * top**2 * rest_squares + between
+        squares = top**2 + rest_squares
+        # The variance of π under π itself; the largest one's distance from the mean without a difference of
+        # nearly equal numbers.
+        along = top * (top * gap - rest_squares) ** 2 + np.sum(rest * (rest - squares[:, None]) ** 2, axis=1)
+        # Squares of tiny slopes would underflow; a curvature is never larger than its slope.
+        share = curvature / np.maximum(slope, np.finfo(np.float64).tiny)
+        norms: FloatArray = slope * np.hypot(np.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
+        return norms
+
+    def _others(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How far the prediction is on the wrong side, and the softmax of the other classes."""
+        scores = eta @ centring(self.classes).T
+        true = y.astype(np.intp)[:, None]
+        scores -= np.take_along_axis(scores, true, axis=1)
+        np.put_along_axis(scores, true, -np.inf, axis=1)
+        top = np.max(scores, axis=1)
+        powers = np.exp(scores - top[:, None])
+        total = np.sum(powers, axis=1)
+        return top + np.log(total), powers / total[:, None]
+
+
+def _largest_apart(others: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The largest entry of each row, and the row with a zero in its place."""
+    place = np.argmax(others, axis=1)[:, None]
+    rest = others.copy()
+    np.put_along_axis(rest, place, 0.0, axis=1)
+    return np.take_along_axis(others, place, axis=1)[:, 0], rest
