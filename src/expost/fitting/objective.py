@@ -37,7 +37,7 @@ class Evaluation:
 
 
 @dataclass
-class _Sums:
+class Sums:
     """What a pass adds up over its rows."""
 
     gradient: FloatArray
@@ -89,7 +89,7 @@ class Objective:
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
     ) -> None:
-        self.dimension = design.dimension
+        self.dimension = self.columns = design.dimension
         self.n_rows = design.n_rows
         self._design = design
         self._y = y
@@ -106,7 +106,7 @@ class Objective:
         weighted up, for warm starts.
         """
 
-        def work(slices: list[slice]) -> _Sums:
+        def work(slices: list[slice]) -> Sums:
             # What leaves the range of a precision is found by the solver, which then takes another.
             with np.errstate(over="ignore", invalid="ignore"):
                 return self._pass(theta, slices[::every], hessian)
@@ -160,15 +160,15 @@ class Objective:
 
         return product
 
-    def _rounding_floor(self, theta: FloatArray, sums: _Sums) -> float:
+    def _rounding_floor(self, theta: FloatArray, sums: Sums) -> float:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
         radius, length = self._design.radius, float(np.linalg.norm(theta))
         size = radius * (sums.slopes + sums.curvatures * radius * length) + self._l2 * length
         return 4.0 * float(_EPS) * (size + float(np.linalg.norm(self._tilt)))
 
-    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> _Sums:
+    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
         square = None if precision is None else np.zeros((self.dimension, self.dimension))
-        sums = _Sums(np.zeros(self.dimension), square)
+        sums = Sums(np.zeros(self.dimension), square)
         scaled: NDArray[Any] | None = None
         for block, rows in self._design.blocks(slices):
             slope, curvature = self._loss.derivatives(rows @ theta, self._y[block])

@@ -11,7 +11,7 @@ from expost.fitting.solvers.newton_cg import newton_cg
 LARGEST_DENSE_DIMENSION = 2_000
 # A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
 _THINNINGS = (64, 8)
-_ROWS_PER_COEFFICIENT = 40
+_ROWS_PER_COLUMN = 40
 
 
 def minimize(objective: Objective, *, tolerance: float) -> Solution:
@@ -24,6 +24,6 @@ def minimize(objective: Objective, *, tolerance: float) -> Solution:
     if objective.dimension > LARGEST_DENSE_DIMENSION:
         return newton_cg(objective, theta, tolerance=tolerance)
     for every in _THINNINGS:
-        if objective.n_rows >= every * _ROWS_PER_COEFFICIENT * objective.dimension:
+        if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
             theta = newton(objective, theta, tolerance=tolerance, relative=0.01, every=every).theta
     return newton(objective, theta, tolerance=tolerance)

@@ -1,0 +1,122 @@
+"""The perturbed objective of a loss of several linear predictors, and which objective a loss has."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from expost._common.parallel import map_spans
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.fitting.objective import Objective, Sums
+from expost.losses import Loss, VectorLoss
+from expost.losses.regularizers import Regularizer
+
+
+class VectorObjective(Objective):
+    r"""The objective of objective perturbation for :math:`k` linear predictors.
+
+    .. math:: J(w; D) = \sum_i f(w\tilde x_i; y_i) + r(w) + \frac{\lambda}{2}\|w\|^2, \qquad
+              \nabla^2 J = \sum_i F_iF_i^\top \otimes \tilde x_i\tilde x_i^\top + \nabla^2 r + \lambda I
+
+    The coefficients are one vector of :math:`kd` numbers, predictor by predictor. A block of rows needs
+    memory for its rows times :math:`kd` numbers, and a Hessian :math:`nd^2k(k+1)/2` products.
+
+    Privacy
+    -------
+    Everything computed here is private, the number of passes included.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: FloatArray,
+        loss: VectorLoss,
+        *,
+        l2: float,
+        regularizer: Regularizer | None = None,
+        tilt: FloatArray | None = None,
+    ) -> None:
+        self.dimension, self.columns = coefficient_count(design, loss), design.dimension
+        self.n_rows = design.n_rows
+        self._shape = (loss.outputs, design.dimension)
+        self._design = design
+        self._y = y
+        self._vector_loss = loss
+        self._l2 = l2
+        self._regularizer = regularizer
+        self._tilt = np.zeros(self.dimension) if tilt is None else tilt
+
+    def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
+        coefficients = theta.reshape(self._shape)
+
+        def product(direction: FloatArray) -> FloatArray:
+            along = direction.reshape(self._shape)
+
+            def work(slices: list[slice]) -> FloatArray:
+                total = np.zeros(self._shape)
+                for block, rows in self._design.blocks(slices):
+                    _, factor = self._vector_loss.derivatives(rows @ coefficients.T, self._y[block])
+                    moved = rows @ along.T
+                    bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
+                    total += bent[:, :, 0].T @ rows
+                return total
+
+            result = self._l2 * direction
+            for part in map_spans(self.n_rows, self.dimension, work):
+                result += part.ravel()
+            if self._regularizer is not None:
+                result += self._regularizer.hessian_product(theta, direction)
+            return result
+
+        return product
+
+    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
+        outputs, columns = self._shape
+        square = None if precision is None else np.zeros((self.dimension, self.dimension))
+        sums = Sums(np.zeros(self.dimension), square)
+        coefficients, total = theta.reshape(self._shape), np.zeros(self._shape)
+        longest = max((block.stop - block.start for block in slices), default=0)
+        buffer = np.empty(0 if square is None else longest * self.dimension, dtype=precision or np.float64)
+        for block, rows in self._design.blocks(slices):
+            gradient, factor = self._vector_loss.derivatives(rows @ coefficients.T, self._y[block])
+            total += gradient.T @ rows
+            sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
+            sums.curvatures += float(np.sum(factor**2))  # the traces
+            sums.rows += len(rows)
+            if sums.hessian is not None:
+                bend = (factor @ np.swapaxes(factor, 1, 2)).astype(precision)
+                narrow = rows.astype(precision, copy=False)
+                for a in range(outputs):
+                    # The blocks to the right of the diagonal in one product; those below it are their mirror.
+                    part = buffer[: len(rows) * (outputs - a) * columns]
+                    part = part.reshape(len(rows), outputs - a, columns)
+                    np.multiply(bend[:, a, a:, None], narrow[:, None, :], out=part)
+                    here = slice(a * columns, (a + 1) * columns)
+                    sums.hessian[here, a * columns :] += narrow.T @ part.reshape(len(rows), -1)
+        sums.gradient += total.ravel()
+        if sums.hessian is not None:
+            upper = np.triu(sums.hessian)
+            sums.hessian[:] = upper + np.triu(upper, 1).T
+        return sums
+
+
+def coefficient_count(design: Design, loss: Loss | VectorLoss) -> int:
+    """How many coefficients a model has: one per feature, intercept included, and per linear predictor."""
+    return design.dimension * (loss.outputs if isinstance(loss, VectorLoss) else 1)
+
+
+def objective_of(
+    design: Design,
+    y: FloatArray,
+    loss: Loss | VectorLoss,
+    *,
+    l2: float,
+    regularizer: Regularizer | None = None,
+    tilt: FloatArray | None = None,
+) -> Objective:
+    """The objective of a loss of one linear predictor or of several."""
+    if isinstance(loss, VectorLoss):
+        return VectorObjective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt)
+    return Objective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt)
