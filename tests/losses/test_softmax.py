@@ -172,7 +172,7 @@ def test_nothing_overflows_up_to_ten_thousand(loss):
 
 @pytest.mark.parametrize("classes", [1, 0, -3, 2.5, "3", True])
 def test_classes_are_counted(classes):
-    with pytest.raises(ParameterError, match="`classes` must be a whole number of at least 2"):
+    with pytest.raises(ParameterError, match="`classes` must be"):
         SoftmaxLoss(classes)
 
 

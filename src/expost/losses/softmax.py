@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cache
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import helmert
 
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
 from expost.losses.base import LabelSet
 from expost.losses.logistic import LogisticLoss
 from expost.losses.softmax_curve import SoftmaxCurve
@@ -79,13 +77,9 @@ class SoftmaxLoss(VectorLoss):
     name: ClassVar[str] = "softmax"
 
     def __post_init__(self) -> None:
-        classes: Any = self.classes
-        if isinstance(classes, bool) or not isinstance(classes, Integral) or classes < 2:
-            raise parameter_error("classes", "a whole number of at least 2", classes)
-        link = LogisticLoss(cap=self.cap, corner=self.corner)  # refuses what is no cap, sets the corner
-        object.__setattr__(self, "classes", int(classes))
-        object.__setattr__(self, "cap", link.cap)
-        object.__setattr__(self, "corner", link.corner)
+        curve = SoftmaxCurve(self.classes, self.cap, self.corner)  # refuses what is out of range
+        object.__setattr__(self, "cap", curve.cap)
+        object.__setattr__(self, "corner", curve.corner)
 
     def __str__(self) -> str:
         capped = "" if self.corner is None else f", cap={self.cap:.6g}, corner={self.corner:.6g}"
@@ -94,7 +88,7 @@ class SoftmaxLoss(VectorLoss):
     @property
     def link(self) -> LogisticLoss:
         """The scalar loss :math:`F`, at the label 0."""
-        return LogisticLoss(cap=self.cap, corner=self.corner)
+        return self.curve.link
 
     @property
     def outputs(self) -> int:

@@ -1,43 +1,113 @@
-"""What accounting needs to know of the softmax loss."""
+"""What accounting needs to know of the softmax loss of several classes, capped or not."""
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost._common.validation import check_count, parameter_error
+from expost.losses.logistic import LogisticLoss
+
+# Accounting with more classes would take tables of powers that nobody has checked.
+_MOST_CLASSES = 10_000
+
 
 @dataclass(frozen=True)
 class SoftmaxCurve:
-    r"""The attainable gradients and Hessians of the softmax loss, with or without a cap.
+    r"""The gradients and Hessians that a record can have under the softmax loss, capped or not.
 
-    .. math:: v = q(\pi - e_y), \qquad A = qA(\pi) + \kappa(q)(\pi - e_y)(\pi - e_y)^\top, \qquad
-              0 \le q \le c
+    A record of the class :math:`y` has the gradient :math:`v \otimes x` and the Hessian :math:`A \otimes
+    xx^\top` in the scores of the :math:`K` classes, with
 
-    with :math:`\pi` a distribution over the classes other than :math:`y` and :math:`\kappa` the curvature of
-    the logistic loss with the same cap and corner.
+    .. math:: v = q(\pi - e_y), \quad A = qA(\pi) + \kappa(q)(\pi - e_y)(\pi - e_y)^\top, \quad
+              A(\pi) = \mathrm{diag}(\pi) - \pi\pi^\top,
+
+    where :math:`\pi` is the law of the class given that it is not :math:`y`, and :math:`q` and
+    :math:`\kappa(q)` are slope and curvature of the logistic loss with the same cap and corner
+    (:class:`expost.LogisticLoss`). Without a cap :math:`q = 1 - p_y`, :math:`\kappa = q(1 - q)` and
+    :math:`A = \mathrm{diag}(p) - pp^\top`.
+
+    Parameters
+    ----------
+    classes
+        The number :math:`K` of classes, at least 2.
+    cap
+        The largest :math:`q`; 1 for plain softmax.
+    corner
+        The share of the cap up to which nothing is changed; by default 0.8, and None without a cap.
+
+    Examples
+    --------
+    >>> curve = SoftmaxCurve(3, cap=0.5)
+    >>> curve.corner, round(curve.max_slope, 4), curve.rank
+    (0.8, 0.7071, 2)
     """
 
     classes: int
     cap: float = 1.0
     corner: float | None = None
 
+    def __post_init__(self) -> None:
+        if not 2 <= check_count("classes", self.classes) <= _MOST_CLASSES:
+            raise parameter_error("classes", f"between 2 and {_MOST_CLASSES}", self.classes)
+        link = self.link  # refuses a cap or a corner out of range, and fills in the usual corner
+        object.__setattr__(self, "cap", link.cap)
+        object.__setattr__(self, "corner", link.corner)
+
+    @property
+    def link(self) -> LogisticLoss:
+        """The logistic loss of which this is the form for several classes."""
+        return LogisticLoss(cap=self.cap, corner=self.corner)
+
     @property
     def max_slope(self) -> float:
-        r"""The largest length of a gradient: :math:`\|v\| \le \sqrt2 c`."""
+        r"""The largest norm of a gradient, :math:`\|v\| \le \sqrt2\,q`."""
         return math.sqrt(2.0) * self.cap
 
     @property
     def max_curvature(self) -> float:
-        r"""The largest eigenvalue of a Hessian, attained at two classes with probability one half.
-
-        A cap only lowers it: :math:`\kappa(q) \le q(1 - q)`.
-        """
+        r"""The largest eigenvalue of :math:`A`; one half, since a cap only lowers :math:`A`."""
         return 0.5
 
     @property
     def outputs(self) -> int:
-        """The number of linear predictors, in centred coordinates."""
+        """The linear predictors in centred coordinates."""
         return self.classes - 1
 
     @property
     def rank(self) -> int:
         """The largest rank of a Hessian."""
         return self.classes - 1
+
+    @property
+    def sign_fixed(self) -> bool:
+        """Never: the direction of the gradient depends on the model."""
+        return False
+
+    @property
+    def predictor_unit(self) -> float:
+        r"""The size of a linear predictor that counts as large, :math:`1/\sqrt2`.
+
+        Scores one apart are :math:`\sqrt2` linear predictors in centred coordinates, so that two classes
+        have the default regularisation of the logistic loss.
+        """
+        return math.sqrt(0.5)
+
+    def curvature(self, slope: FloatArray) -> FloatArray:
+        r""":math:`\kappa(q)`, the curvature along :math:`\pi - e_y`; concave, at most :math:`q(1 - q)`."""
+        return self.link.curve.curvature(slope)
+
+    def mass(self, slope: FloatArray) -> FloatArray:
+        r""":math:`M(q) = q^2/(q - \kappa(q))`, with which the Hessian is that of unnormalised masses.
+
+        .. math:: A = \mathrm{diag}(P) - PP^\top/M, \quad P_j = q\pi_j \; (j \ne y), \quad P_y = M - q,
+                  \quad \textstyle\sum_j P_j = M
+
+        It is 1 up to the corner, where :math:`P = p`; from there to the cap, where it is the cap itself, it
+        is convex.
+        """
+        steep = self.link.corner_slope
+        beyond = np.maximum(slope, steep)
+        bent = beyond**2 / (beyond - self.curvature(beyond))
+        return np.where(slope <= steep, 1.0, bent)
