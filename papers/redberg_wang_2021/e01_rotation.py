@@ -11,7 +11,8 @@ import expost
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.tables import open_table
-from expost.fitting.ex_post import LossTerms, ex_post_terms
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.loss_terms import LossTerms
 from expost.fitting.private_fit import recover
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan

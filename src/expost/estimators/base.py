@@ -18,8 +18,9 @@ from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
 from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWarning
-from expost.fitting.ex_post import LossTerms, ex_post_terms
+from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
+from expost.fitting.loss_terms import LossTerms
 from expost.fitting.prediction import linear_predictor
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import Loss, Regularizer
@@ -180,7 +181,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
         return_terms
-            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`) instead of their size.
+            Return the three signed terms (:class:`~expost.fitting.loss_terms.LossTerms`), not their size.
 
         Privacy
         -------

@@ -1,46 +1,20 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
-from contextlib import suppress
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from expost._common.parallel import limit_blas_threads, map_spans
+from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
-from expost.exceptions import SolverError
+from expost.fitting.loss_terms import LossTerms, inverse_root
 from expost.fitting.private_fit import PrivateFit
-from expost.losses import Loss
+from expost.fitting.vector_ex_post import vector_terms
+from expost.losses import Loss, VectorLoss
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class LossTerms:
-    """The three signed terms of each record's log-odds; private."""
-
-    determinant: FloatArray
-    """The record's leverage. Not negative for members, not positive for outsiders."""
-    quadratic: FloatArray
-    """The squared norm of the record's gradient, over twice the noise variance; never negative."""
-    inner_product: FloatArray
-    """The inner product of the record's gradient with the noise that was drawn, over its variance."""
-
-    @property
-    def signed(self) -> FloatArray:
-        """Log density ratio, actual table over its neighbour."""
-        return self.determinant + self.quadratic + self.inner_product
-
-    @property
-    def loss(self) -> FloatArray:
-        """The privacy loss: the size of the log-odds."""
-        return np.abs(self.signed)
-
-    def __repr__(self) -> str:
-        return "LossTerms(withheld)"
-
-
-def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *, member: bool) -> LossTerms:
+def ex_post_terms(
+    fit: PrivateFit, design: Design, y: FloatArray, loss: Loss | VectorLoss, *, member: bool
+) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 
     .. math:: \epsilon_1(z) = \left|\log\frac{p(\hat\theta \mid D)}{p(\hat\theta \mid D_{\pm z})}\right|
@@ -56,7 +30,8 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     with the minus sign of :math:`t_3` for members (compared with the table without the record) and the plus
     sign for outsiders (compared with the table that has it as well). This is the Corollary "ex-post pDP loss
     of objective perturbation for GLMs" of [RW21]_ with the signs of its Theorem, and it is exact: no
-    inequality, no failure probability.
+    inequality, no failure probability. A loss of several linear predictors has the determinant of a small
+    matrix in place of :math:`\kappa\mu` (:func:`expost.fitting.vector_ex_post.vector_terms`).
 
     Assumes records inside the declared ball (the design sees to it), add-or-remove neighbours and a minimiser
     that is exact to rounding. ``member=True`` for a record that was not in the table is the caller's mistake
@@ -73,16 +48,10 @@ def ex_post_terms(fit: PrivateFit, design: Design, y: FloatArray, loss: Loss, *,
     """
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
+    if isinstance(loss, VectorLoss):
+        return vector_terms(fit, design, y, loss, member=member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
-    whiten: FloatArray | None = None
-    with suppress(LinAlgError), limit_blas_threads(design.dimension):
-        factor = cholesky(fit.hessian, lower=True)
-        whiten = solve_triangular(factor, np.eye(design.dimension), lower=True).T
-    if whiten is None:
-        raise SolverError(
-            "the Hessian at the released coefficients is not positive definite in double precision; "
-            "raise `l2`."
-        )
+    whiten = inverse_root(fit.hessian).T
     half = design.dimension // 2  # the triangle's empty quarter is not multiplied
     upper_left, right = np.ascontiguousarray(whiten[:half, :half]), np.ascontiguousarray(whiten[:, half:])
     directions = np.column_stack([fit.coefficients, fit.gradient])

@@ -1,0 +1,102 @@
+"""The exact privacy loss of every record under a loss of several linear predictors; private."""
+
+import numpy as np
+
+from expost._common.parallel import map_spans
+from expost._common.typing import FloatArray
+from expost.data.design import Design
+from expost.fitting.loss_terms import LossTerms, inverse_root
+from expost.fitting.private_fit import PrivateFit
+from expost.losses import VectorLoss
+
+
+def vector_terms(
+    fit: PrivateFit, design: Design, y: FloatArray, loss: VectorLoss, *, member: bool
+) -> LossTerms:
+    r"""Exact privacy losses, term by term, where the Hessian of a record has several directions.
+
+    With :math:`v` the gradient and :math:`FF^\top` the Hessian of the loss in its :math:`k` predictors,
+    :math:`M = \nabla J` as a :math:`k\times d` matrix, and :math:`G_{ab} = x^\top(H^{-1})_{ab}x`,
+
+    .. math:: t_1 = -\log\det(I \mp F^\top GF), \quad
+              t_2 = \frac{\|v\|^2\|x\|^2}{2\sigma^2}, \quad t_3 = \mp\frac{v^\top Mx}{\sigma^2}
+
+    with the upper signs for members. This is the Theorem "ex-post pDP of objective perturbation" of [RW21]_
+    for a loss of several linear predictors: exact, as in :func:`expost.fitting.ex_post.ex_post_terms`.
+
+    Notes
+    -----
+    :math:`H = LL^\top` is factored once. :math:`U = L^{-1}` is lower triangular, so that block :math:`a` of
+    :math:`H^{-1}(\cdot\otimes x)` needs the rows from :math:`a` on alone: :math:`Z_a = U_{a:,a}x`,
+    :math:`G_{ab} = Z_a\cdot Z_b` over their common rows. That is :math:`nd^2k(k+1)/2` products, half of what
+    blocks of :math:`H^{-1}` would cost, positive semi-definite by construction, and
+    :math:`dk(k+1)/2` numbers of memory per row of a block.
+
+    Privacy
+    -------
+    The result is private: it is computed from the table, and publishing it can give the table away.
+
+    References
+    ----------
+    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    """
+    outputs, columns = loss.outputs, design.dimension
+    inverse = inverse_root(fit.hessian)
+    whiten = [
+        np.ascontiguousarray(inverse[a * columns :, a * columns : (a + 1) * columns].T)
+        for a in range(outputs)
+    ]
+    directions = np.concatenate([fit.coefficients, fit.gradient]).reshape(2 * outputs, columns).T
+    sign = -1.0 if member else 1.0
+    variance = fit.sigma**2
+    determinant, quadratic, inner_product = (np.empty(design.n_rows) for _ in range(3))
+
+    def work(slices: list[slice]) -> None:
+        # Buffers for all blocks: fresh arrays of this size would come from the system each time.
+        longest = max((block.stop - block.start for block in slices), default=0)
+        buffers = [np.empty((longest, matrix.shape[1])) for matrix in whiten]
+        for block, rows in design.blocks(slices):
+            products = rows @ directions
+            gradient, factor = loss.derivatives(products[:, :outputs], y[block])
+            parts = [
+                np.matmul(rows, matrix, out=buffer[: len(rows)])
+                for matrix, buffer in zip(whiten, buffers, strict=True)
+            ]
+            leverage = np.swapaxes(factor, 1, 2) @ _grams(parts, columns) @ factor
+            determinant[block] = -_log_determinants(leverage, sign)
+            quadratic[block] = np.vecdot(gradient, gradient) * np.vecdot(rows, rows) / (2.0 * variance)
+            inner_product[block] = sign * np.vecdot(gradient, products[:, outputs:]) / variance
+
+    map_spans(design.n_rows, outputs * columns, work)
+    return LossTerms(determinant, quadratic, inner_product)
+
+
+def _grams(parts: list[FloatArray], columns: int) -> FloatArray:
+    """The matrices ``G`` of a block of rows, from the whitened parts of each predictor."""
+    outputs = len(parts)
+    grams = np.empty((len(parts[0]), outputs, outputs))
+    for a in range(outputs):
+        for b in range(a, outputs):
+            grams[:, a, b] = grams[:, b, a] = np.vecdot(parts[a][:, (b - a) * columns :], parts[b])
+    return grams
+
+
+def _log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
+    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
+
+    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
+    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
+    :math:`I - N` is not positive definite: the record cannot have been in the table.
+    """
+    rest = sign * matrices
+    total = np.zeros(len(rest))
+    for j in range(rest.shape[1]):
+        # What rounding has left on the wrong side of zero is zero.
+        pivot = np.maximum(sign * rest[:, j, j], 0.0) * sign
+        pivot = np.maximum(pivot, -1.0)
+        with np.errstate(divide="ignore"):
+            total += np.log1p(pivot)
+        column = rest[:, j + 1 :, j]
+        scaled = column / np.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
+        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
+    return total
