@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from rich.text import Text
 
-from expost._common.validation import check_positive
+from expost._common.validation import check_positive, parameter_error
 from expost.audit.search import Pair, worst_pair
+from expost.losses import Loss
 from expost.privacy.plan import Plan
 
 
@@ -96,6 +97,8 @@ def audit_plan(
         plan.epsilon if epsilon is None else epsilon,
         way_out="Give an `epsilon` if the plan has none." if epsilon is None else "",
     )
+    if not isinstance(plan.loss, Loss):
+        raise parameter_error("plan", "one for a loss of one linear predictor", str(plan.loss))
     audit, pair = worst_pair(
         plan.loss,
         norm=plan.radius,

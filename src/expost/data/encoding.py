@@ -15,7 +15,7 @@ from expost.data.domain import Domain
 from expost.data.tables import open_table
 from expost.data.values import as_numbers, as_texts, untold
 from expost.exceptions import DomainError
-from expost.losses import Loss
+from expost.losses import AnyLoss
 from expost.privacy.plan import Plan
 
 
@@ -115,15 +115,15 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
 def encode_labels(
     y: Any,
     *,
-    loss: Loss,
+    loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
     rows: int,
     domain: Domain | None = None,
 ) -> FloatArray:
     """Turn the labels of ``rows`` records into the numbers that the loss accepts.
 
-    With ``classes``, the first becomes the loss's first label and the second its second. A numeric outcome
-    that a domain declares is clipped and scaled by the domain.
+    With ``classes``, the first becomes the loss's first label, the second its second, and so on. A numeric
+    outcome that a domain declares is clipped and scaled by the domain.
 
     Privacy
     -------
@@ -138,22 +138,24 @@ def encode_labels(
         return _encode_numbers(labels, loss, domain)
     if domain is not None:
         labels = as_texts(labels, "y")
-    second: NDArray[Any] | None = None
+    values = loss.labels.values
+    assert values is not None
+    encoded: FloatArray | None = None
     with untold():
-        first, second = (np.asarray(labels == label, dtype=bool) for label in classes)
-        second = second if np.all(first | second) else None
-    if second is None:
+        numbers = np.full(len(labels), np.nan)
+        for label, value in zip(classes, values, strict=True):
+            numbers[np.asarray(labels == label, dtype=bool)] = value
+        encoded = None if np.any(np.isnan(numbers)) else numbers
+    if encoded is None:
         names = ", ".join(repr(getattr(label, "item", lambda label=label: label)()) for label in classes)
         raise DomainError(
             f"`y` has labels outside the declared classes {{{names}}}. Recode them, or declare others with "
             "`classes`."
         )
-    values = loss.labels.values
-    assert values is not None
-    return np.where(second, values[1], values[0])
+    return encoded
 
 
-def _encode_numbers(labels: NDArray[Any], loss: Loss, domain: Domain | None) -> FloatArray:
+def _encode_numbers(labels: NDArray[Any], loss: AnyLoss, domain: Domain | None) -> FloatArray:
     numbers = as_numbers(labels, "y")
     finite = np.all(np.isfinite(numbers))  # a missing label is none; no clipping may make it one
     if domain is not None:

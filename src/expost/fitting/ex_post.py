@@ -9,11 +9,11 @@ from expost.data.design import Design
 from expost.fitting.loss_terms import LossTerms, inverse_root
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.vector_ex_post import vector_terms
-from expost.losses import Loss, VectorLoss
+from expost.losses import AnyLoss, VectorLoss
 
 
 def ex_post_terms(
-    fit: PrivateFit, design: Design, y: FloatArray, loss: Loss | VectorLoss, *, member: bool
+    fit: PrivateFit, design: Design, y: FloatArray, loss: AnyLoss, *, member: bool
 ) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 

@@ -25,7 +25,8 @@ from expost.fitting.private_fit import PrivateFit, steepness
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
-from expost.losses import Regularizer, SmoothedL1
+from expost.fitting.vector_objective import coefficient_count, objective_of
+from expost.losses import Loss, Regularizer, SmoothedL1, VectorLoss
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
 
@@ -76,15 +77,17 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    if regularizer is not None and type(regularizer) is not SmoothedL1:
-        plan = replace(plan, precision=None)  # its gradient has no proved error: real arithmetic
+    unproved = regularizer is not None and type(regularizer) is not SmoothedL1
+    if unproved or isinstance(plan.loss, VectorLoss):
+        plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     _check(plan, design, y, regularizer)
     step("Checking the table")
     design.scan()  # refuses NaN and infinity before anything is drawn
     step("Drawing the noise and fitting")
-    tilt = noise.tilt(plan.sigma, design.dimension, rounding=_tilt_rounding(plan))
-    objective = Objective(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
-    tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(design.dimension))
+    dimension = coefficient_count(design, plan.loss)
+    tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))
+    objective = objective_of(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
+    tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance)
     step("Certifying the minimiser")
     if plan.precision is None:
@@ -93,7 +96,7 @@ def perturb(
         point = _certified(plan, plan.precision, design, y, tilt, solution, regularizer)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
-    draws = draw(plan, design.dimension, noise)
+    draws = draw(plan, dimension, noise)
     coefficients = point.published(noise)
     measured = measure(
         plan,
@@ -102,7 +105,7 @@ def perturb(
         coefficients=coefficients,
         regularizer=regularizer,
     )
-    statistics = published(plan, design.dimension, measured, draws)
+    statistics = published(plan, dimension, measured, draws)
     release = Release(
         plan=plan,
         coefficients=_frozen(coefficients),
@@ -166,6 +169,7 @@ def _certified(
     regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
+    assert isinstance(plan.loss, Loss)
     problem = Problem(
         rows=_Rows(design, y),
         loss=plan.loss,
@@ -176,7 +180,7 @@ def _certified(
         tilt_rounding=tilt.rounding,
     )
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
-    with limit_blas_threads(design.dimension):
+    with limit_blas_threads(problem.dimension):
         minimum = certify(problem, start, target=precision.solver_radius, grid=precision.grid)
     hessian = rows = None
     if minimum.curvature is not None:
@@ -240,11 +244,12 @@ def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer |
             raise parameter_error(
                 "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
             )
-    numbers = design.dimension + plan.scales.entries(design.dimension)
-    if design.dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
+    dimension = coefficient_count(design, plan.loss)
+    numbers = dimension + plan.scales.entries(dimension)
+    if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
         raise DomainError(
             f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
-            f"would have {design.dimension} and {numbers}. Use fewer features, or report='independent'."
+            f"would have {dimension} and {numbers}. Use fewer features, or report='independent'."
         )
 
 

@@ -9,7 +9,7 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.fitting.objective import Objective, Sums
-from expost.losses import Loss, VectorLoss
+from expost.losses import AnyLoss, VectorLoss
 from expost.losses.regularizers import Regularizer
 
 
@@ -102,7 +102,7 @@ class VectorObjective(Objective):
         return sums
 
 
-def coefficient_count(design: Design, loss: Loss | VectorLoss) -> int:
+def coefficient_count(design: Design, loss: AnyLoss) -> int:
     """How many coefficients a model has: one per feature, intercept included, and per linear predictor."""
     return design.dimension * (loss.outputs if isinstance(loss, VectorLoss) else 1)
 
@@ -110,7 +110,7 @@ def coefficient_count(design: Design, loss: Loss | VectorLoss) -> int:
 def objective_of(
     design: Design,
     y: FloatArray,
-    loss: Loss | VectorLoss,
+    loss: AnyLoss,
     *,
     l2: float,
     regularizer: Regularizer | None = None,

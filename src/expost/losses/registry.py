@@ -13,6 +13,7 @@ from expost.losses.pseudo_huber import PseudoHuber
 from expost.losses.regularizers import Regularizer, SmoothedL1
 from expost.losses.smoothed_hinge import SmoothedHinge
 from expost.losses.squared import SquaredLoss
+from expost.losses.vector import AnyLoss
 
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
@@ -31,18 +32,18 @@ def as_loss(loss: Any) -> Loss:
     raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss)
 
 
-def has_certified_slopes(loss: Loss) -> bool:
+def has_certified_slopes(loss: AnyLoss) -> bool:
     """Whether the library can compute this loss's slopes with a proved error: its own losses only."""
     return type(loss) in LOSSES.values()
 
 
-def can_be_published(loss: Loss, regularizer: Regularizer | None) -> bool:
+def can_be_published(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
     """Whether a publication can name this loss and this regulariser, by formulas that a reader knows."""
     known = type(loss) in LOSSES.values()
     return known and (regularizer is None or type(regularizer) in REGULARIZERS.values())
 
 
-def describe(thing: Loss | Regularizer) -> dict[str, Any]:
+def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
     """The name and the parameters of a loss or a regulariser that the library knows.
 
     Examples
@@ -62,7 +63,7 @@ def describe(thing: Loss | Regularizer) -> dict[str, Any]:
     )
 
 
-def _parameters(thing: Loss | Regularizer) -> Iterator[tuple[str, bool | float]]:
+def _parameters(thing: AnyLoss | Regularizer) -> Iterator[tuple[str, bool | float]]:
     for parameter in fields(thing):  # type: ignore[arg-type]
         value = getattr(thing, parameter.name)
         if "added" not in parameter.metadata or value != parameter.default:

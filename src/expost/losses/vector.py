@@ -1,12 +1,12 @@
 """The interface of a loss of several linear predictors."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.losses.base import DerivativeCurve, LabelSet
+from expost.losses.base import DerivativeCurve, LabelSet, Loss
 from expost.losses.softmax_curve import SoftmaxCurve
 
 
@@ -67,3 +67,7 @@ class VectorLoss(ABC):
         factor = self.derivatives(eta, y)[1]
         norms: FloatArray = np.linalg.norm(np.swapaxes(factor, 1, 2) @ factor, axis=(1, 2))
         return norms
+
+
+AnyLoss: TypeAlias = Loss | VectorLoss
+"""A loss of one linear predictor or of several."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
-from expost.losses import Loss
+from expost.losses import AnyLoss, DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.precision import REAL, Precision, Rounding
 from expost.privacy.profile import PrivacyProfile
@@ -48,7 +48,7 @@ class Plan:
         What the plan was made for.
     """
 
-    loss: Loss
+    loss: AnyLoss
     norm: float
     fit_intercept: bool
     report: str
@@ -121,10 +121,13 @@ class Plan:
     @property
     def profile(self) -> PrivacyProfile | None:
         """The privacy profile of the whole publication, where one exists."""
+        return self._profile(self.scales)
+
+    def _profile(self, scales: NoiseScales) -> PrivacyProfile | None:
         curve = self.loss.curve
-        if math.isinf(curve.max_slope):
+        if not isinstance(curve, DerivativeCurve) or math.isinf(curve.max_slope):
             return None
-        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=self.scales, rounding=self.rounding)
+        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=scales, rounding=self.rounding)
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.
@@ -133,13 +136,8 @@ class Plan:
         """
         curve = self.loss.curve
         slope, curvature = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
-        alone = math.inf
-        if not math.isinf(slope):
-            model = NoiseScales(self.sigma)
-            profile = PrivacyProfile(
-                curve, norm=self.radius, l2=self.l2, scales=model, rounding=self.rounding
-            )
-            alone = profile.epsilon(self.delta)
+        profile = self._profile(NoiseScales(self.sigma))
+        alone = math.inf if profile is None else profile.epsilon(self.delta)
         yield "coefficients", self.sigma, alone
         for statistic, scale in self.scales.released:
             sensitivity = statistic.sensitivity(slope, curvature, curve.rank)

@@ -25,7 +25,7 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.losses import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.losses.regularizers import Regularizer, SmoothedL1
 
 _ASSUMED = 16.0 * UNIT  # eight units in the last place
@@ -49,7 +49,7 @@ class Slopes(NamedTuple):
 SlopeRule: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], Slopes]
 
 
-def third_order(loss: Loss) -> float | None:
+def third_order(loss: AnyLoss) -> float | None:
     r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, or None for a loss that states none.
 
     A loss of the user's may state it as an attribute ``third_order``.

@@ -1,0 +1,79 @@
+"""Objective perturbation with several classes, from plan to exact losses."""
+
+import math
+
+import numpy as np
+import pytest
+from problems import design_of, rows_in_ball
+from test_vector_objective import classes_of, written_out
+
+from expost import Plan
+from expost.exceptions import DomainError
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import SeededNoise
+from expost.fitting.private_fit import plausible, recover
+from expost.losses import SoftmaxLoss
+from expost.privacy.scales import NoiseScales
+
+
+def plan_of(loss, *, sigma=2.0, l2=1.0, fit_intercept=True, report="independent", **scales):
+    return Plan(
+        loss=loss,
+        norm=1.0,
+        fit_intercept=fit_intercept,
+        report=report,
+        calibration="tight",
+        epsilon=math.inf,
+        delta=1e-6,
+        l2=l2,
+        scales=NoiseScales(sigma, **scales),
+    )
+
+
+@pytest.mark.parametrize("loss", [SoftmaxLoss(3), SoftmaxLoss(4, cap=0.6)], ids=str)
+def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss):
+    rng = np.random.default_rng(1)
+    X = rows_in_ball(rng, 300, 4)
+    y, design = classes_of(rng, X, loss.classes), design_of(X, fit_intercept=True)
+    plan = plan_of(loss)
+    release, private = perturb(plan, design, y, noise=SeededNoise(3))
+    assert release.coefficients.shape == (loss.outputs * 5,)
+    tilt = SeededNoise(3).tilt(plan.sigma, loss.outputs * 5, rounding=math.inf).rounded
+    A = np.column_stack([X, np.ones(300)])
+    gradient, hessian = written_out(loss, A, y, release.coefficients, plan.l2)
+    np.testing.assert_allclose(gradient, -tilt, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(private.hessian, hessian, rtol=1e-9, atol=1e-9)
+    again = recover(release, design, y)
+    assert plausible(again)
+    for member in (True, False):
+        kept = ex_post_terms(private, design, y, loss, member=member).loss
+        np.testing.assert_allclose(
+            ex_post_terms(again, design, y, loss, member=member).loss, kept, rtol=1e-8, atol=1e-11
+        )
+
+
+def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients():
+    rng = np.random.default_rng(2)
+    loss, X = SoftmaxLoss(3), rows_in_ball(rng, 200, 3)
+    y, design = rng.integers(0, 3, 200).astype(float), design_of(X)
+    plan = plan_of(loss, fit_intercept=False, report="dependent", sigma_gradient=1e-6, sigma_hessian=1e-6)
+    release, private = perturb(plan, design, y, noise=SeededNoise(4))
+    assert release.gradient.shape == (6,)
+    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("label", [-1.0, 3.0, 0.5, np.nan])
+def test_labels_that_are_no_classes_are_refused(label):
+    X, y = np.full((4, 2), 0.1), np.array([0.0, 1.0, 2.0, label])
+    with pytest.raises(DomainError, match="labels outside"):
+        perturb(plan_of(SoftmaxLoss(3), fit_intercept=False), design_of(X), y, noise=SeededNoise(0))
+
+
+def test_a_table_with_other_columns_is_refused():
+    rng = np.random.default_rng(2)
+    X, y = rows_in_ball(rng, 50, 3), rng.integers(0, 3, 50).astype(float)
+    release, _ = perturb(plan_of(SoftmaxLoss(3)), design_of(X, fit_intercept=True), y, noise=SeededNoise(1))
+    with pytest.raises(DomainError, match="features of the publication"):
+        recover(release, design_of(X[:, :2], fit_intercept=True), y)
