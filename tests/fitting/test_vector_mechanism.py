@@ -7,17 +7,29 @@ import pytest
 from problems import design_of, rows_in_ball
 from test_vector_objective import classes_of, written_out
 
-from expost import Plan
+from expost import Plan, SmoothedL1
 from expost.exceptions import DomainError
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.private_fit import plausible, recover
 from expost.losses import SoftmaxLoss
+from expost.privacy.plan import row_radius
+from expost.privacy.precision import Precision, Rounding
 from expost.privacy.scales import NoiseScales
 
 
-def plan_of(loss, *, sigma=2.0, l2=1.0, fit_intercept=True, report="independent", **scales):
+def plan_of(loss, *, sigma=2.0, l2=1.0, fit_intercept=True, report="independent", printed=True, **scales):
+    radius = row_radius(1.0, fit_intercept=fit_intercept)
+    curvature = loss.curve.max_curvature * radius**2
+    precision = Precision.choose(
+        Rounding.planned(1.0, curvature=curvature),
+        sigma=sigma,
+        l2=l2,
+        curvature=curvature,
+        radius=radius,
+        rows_at_most=10**7,
+    )
     return Plan(
         loss=loss,
         norm=1.0,
@@ -28,21 +40,28 @@ def plan_of(loss, *, sigma=2.0, l2=1.0, fit_intercept=True, report="independent"
         delta=1e-6,
         l2=l2,
         scales=NoiseScales(sigma, **scales),
+        precision=precision if printed else None,
     )
 
 
 @pytest.mark.parametrize("loss", [SoftmaxLoss(3), SoftmaxLoss(4, cap=0.6)], ids=str)
-def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss):
+@pytest.mark.parametrize("printed", [True, False], ids=["printed", "real"])
+def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss, printed):
     rng = np.random.default_rng(1)
     X = rows_in_ball(rng, 300, 4)
     y, design = classes_of(rng, X, loss.classes), design_of(X, fit_intercept=True)
-    plan = plan_of(loss)
+    plan = plan_of(loss, printed=printed)
     release, private = perturb(plan, design, y, noise=SeededNoise(3))
+    assert release.plan.precision == plan.precision
     assert release.coefficients.shape == (loss.outputs * 5,)
-    tilt = SeededNoise(3).tilt(plan.sigma, loss.outputs * 5, rounding=math.inf).rounded
+    if printed:
+        steps = release.coefficients / plan.grid
+        np.testing.assert_array_equal(steps, np.rint(steps))
+    rounding = 0.125 * plan.solver_radius * plan.l2 if printed else math.inf
+    tilt = SeededNoise(3).tilt(plan.sigma, loss.outputs * 5, rounding=rounding).rounded
     A = np.column_stack([X, np.ones(300)])
     gradient, hessian = written_out(loss, A, y, release.coefficients, plan.l2)
-    np.testing.assert_allclose(gradient, -tilt, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(gradient, -tilt, rtol=0, atol=1e-6)
     np.testing.assert_allclose(private.hessian, hessian, rtol=1e-9, atol=1e-9)
     again = recover(release, design, y)
     assert plausible(again)
@@ -53,15 +72,28 @@ def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss)
         )
 
 
-def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients():
+@pytest.mark.parametrize("printed", [True, False], ids=["printed", "real"])
+def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients(printed):
     rng = np.random.default_rng(2)
     loss, X = SoftmaxLoss(3), rows_in_ball(rng, 200, 3)
     y, design = rng.integers(0, 3, 200).astype(float), design_of(X)
-    plan = plan_of(loss, fit_intercept=False, report="dependent", sigma_gradient=1e-6, sigma_hessian=1e-6)
+    scales = {"sigma_gradient": 1e-6, "sigma_hessian": 1e-6}
+    plan = plan_of(loss, fit_intercept=False, report="dependent", printed=printed, **scales)
     release, private = perturb(plan, design, y, noise=SeededNoise(4))
     assert release.gradient.shape == (6,)
     np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
     np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-4)
+
+
+def test_a_regulariser_applies_to_the_centred_coefficients():
+    rng = np.random.default_rng(5)
+    loss, X = SoftmaxLoss(3), rows_in_ball(rng, 100, 2)
+    y, r = rng.integers(0, 3, 100).astype(float), SmoothedL1(weight=0.5, scale=0.2)
+    plan = plan_of(loss, fit_intercept=False)
+    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(2), regularizer=r)
+    gradient, _ = written_out(loss, X, y, release.coefficients, plan.l2, r)
+    np.testing.assert_allclose(private.gradient, gradient, rtol=0, atol=1e-9)
+    assert plausible(private)
 
 
 @pytest.mark.parametrize("label", [-1.0, 3.0, 0.5, np.nan])

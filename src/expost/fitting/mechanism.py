@@ -18,7 +18,7 @@ from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
 from expost.fitting.certified.problem import Blocks, Problem
-from expost.fitting.certified.slopes import third_order
+from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, steepness
@@ -26,7 +26,7 @@ from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
 from expost.fitting.vector_objective import coefficient_count, objective_of
-from expost.losses import Loss, Regularizer, SmoothedL1, VectorLoss
+from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
 
@@ -77,8 +77,7 @@ def perturb(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    unproved = regularizer is not None and type(regularizer) is not SmoothedL1
-    if unproved or isinstance(plan.loss, VectorLoss):
+    if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     _check(plan, design, y, regularizer)
     step("Checking the table")
@@ -169,7 +168,6 @@ def _certified(
     regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
-    assert isinstance(plan.loss, Loss)
     problem = Problem(
         rows=_Rows(design, y),
         loss=plan.loss,

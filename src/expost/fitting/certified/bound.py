@@ -18,13 +18,13 @@ hence on the sphere of radius :math:`\rho` about :math:`w + \Delta` the gradient
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import UNIT, FloatArray, length
-from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, third_order
@@ -32,6 +32,15 @@ from expost.losses.regularizers import SmoothedL1
 
 UP = 1.0 + 2.0**-30
 """Above all roundings in the evaluation of a bound."""
+
+
+class Evaluated(Protocol):
+    """A point at which a pass was taken."""
+
+    @property
+    def exact(self) -> Dyadic:
+        """The point itself."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class Curvature:
             pass  # the penalty is a lower bound in any case
         return cls(matrix, rows, at, error, rows_error, smallest)
 
-    def change(self, point: Point, steepening: float) -> float:
+    def change(self, point: Evaluated, steepening: float) -> float:
         """How much a curvature may differ at the point, relative to itself; infinite if by more than e."""
         exponent = steepening * length((point.exact - Dyadic.of(self.at)).doubles())
         return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
@@ -92,7 +101,7 @@ class Curvature:
 class Visit:
     """What one pass found at a point, and the Newton step from there."""
 
-    point: Point
+    point: Evaluated
     gradient: FloatArray
     step: FloatArray
     certified: Dyadic
@@ -104,7 +113,7 @@ class Visit:
 
 
 def bound(
-    problem: Problem, curvature: Curvature, point: Point, sums: Partial, predictor_error: float
+    problem: Problem, curvature: Curvature, point: Evaluated, sums: Partial, predictor_error: float
 ) -> Visit:
     """Take the Newton step and evaluate the bound of the module's docstring."""
     data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point.exact)

@@ -20,6 +20,8 @@ from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import LONGEST_CHUNK, Partial, ResidualPass, slices_are_exact
 from expost.fitting.certified.slopes import proved, third_order
+from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.losses import Loss, SoftmaxLoss
 
 _ROUNDS = 200
 _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature) is kept
@@ -131,9 +133,20 @@ class _Search:
     def _visit(self, where: Dyadic, *, fresh: bool) -> Visit | None:
         """One pass at a point, or None where doubles do not reach."""
         problem = self._problem
-        point = Point.near(where, self._slices)
-        work = ResidualPass(problem.loss, point, problem.radius, hessian=fresh)
-        sums: Partial = reduce(add, problem.rows.sweep(work))
+        point: Point | ClassPoints
+        sums: Partial
+        roundings = 0
+        if isinstance(problem.loss, SoftmaxLoss):
+            point = ClassPoints.near(where, self._slices, problem.loss.classes)
+            several = SoftmaxPass(problem.loss, point, problem.radius, hessian=fresh)
+            sums = several.centred(reduce(add, problem.rows.sweep(several)))
+            error, roundings, at = several.predictor_error(), several.roundings(), point.doubles()
+        else:
+            assert isinstance(problem.loss, Loss)
+            point = Point.near(where, self._slices)
+            work = ResidualPass(problem.loss, point, problem.radius, hessian=fresh)
+            sums = reduce(add, problem.rows.sweep(work))
+            error, at = work.predictor_error(), point.tails()[0]
         if not (
             np.all(np.isfinite(sums.total)) and math.isfinite(sums.error + sums.curvature + sums.absolute)
         ):
@@ -141,8 +154,7 @@ class _Search:
         if sums.hessian is not None:
             if not np.all(np.isfinite(sums.hessian)):
                 return None
-            at = point.tails()[0]
-            chain = min(sums.rows, LONGEST_CHUNK + sums.additions)
+            chain = min(sums.rows, LONGEST_CHUNK + sums.additions) + roundings
             self.curvature = Curvature.of(sums.hessian, at, problem, chain)
         assert self.curvature is not None
-        return bound(problem, self.curvature, point, sums, work.predictor_error())
+        return bound(problem, self.curvature, point, sums, error)

@@ -23,7 +23,8 @@ from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.problem import Blocks, Problem
-from expost.losses import LogisticLoss, Loss, PseudoHuber, SmoothedHinge
+from expost.fitting.certified.softmax_decimals import softmax_derivatives
+from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, VectorLoss
 from expost.losses.regularizers import SmoothedL1
 
 _ONE = Decimal(1)
@@ -154,8 +155,10 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
             if square is not None:
                 square = square + np.diag(weight * (scale / roots) ** 2 / roots)
         curvature, slope = Decimal(problem.loss.curve.max_curvature), _slope_unit(problem.loss)
-        predictors = radius * sums.rows * curvature * (len(point) + 1) * radius * size
-        slopes = 16 * radius * (sums.rows * slope + sums.steepness)
+        # Several predictors are turned into scores by as many products each, and so are their slopes.
+        several = 4 * (problem.loss.outputs + 1) ** 2 if isinstance(problem.loss, VectorLoss) else 1
+        predictors = several * radius * sums.rows * curvature * (len(point) + 1) * radius * size
+        slopes = 16 * several * radius * (sums.rows * slope + sums.steepness)
         error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
         return _Found(point, gradient, norm(gradient), error, square)
 
@@ -170,13 +173,27 @@ def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, b
         for rows, labels in blocks:
             for row, label in zip(rows, labels, strict=True):
                 x = _exactly(row)
+                sums.rows += 1
+                if isinstance(problem.loss, VectorLoss):
+                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), digits)
+                    continue
                 slope, curvature = _derivatives(problem.loss, x @ point, Decimal(float(label)), digits)
                 sums.gradient = sums.gradient + slope * x
                 sums.steepness += abs(slope)
-                sums.rows += 1
                 if sums.hessian is not None:
                     sums.hessian = sums.hessian + np.outer(curvature * x, x)
     return sums
+
+
+def _add_vector(
+    sums: _Sums, loss: VectorLoss, point: DecimalArray, x: DecimalArray, label: Decimal, digits: int
+) -> None:
+    assert isinstance(loss, SoftmaxLoss)
+    slopes, curvature = softmax_derivatives(loss, point, x, label, digits)
+    sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
+    sums.steepness += norm(slopes)
+    if sums.hessian is not None:
+        sums.hessian = sums.hessian + np.kron(curvature, np.outer(x, x))
 
 
 def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
@@ -206,7 +223,7 @@ def _small(t: Decimal, digits: int) -> Decimal:
     return power / (1 + power)
 
 
-def _slope_unit(loss: Loss) -> Decimal:
+def _slope_unit(loss: AnyLoss) -> Decimal:
     return Decimal(loss.threshold) if isinstance(loss, PseudoHuber) else _ONE
 
 

@@ -38,6 +38,7 @@ from expost.fitting.certified.residual import (
     slices_are_exact,
 )
 from expost.fitting.certified.slopes import slope_pair, third_order
+from expost.losses import Loss
 
 
 def rows_hessian(problem: Problem, minimum: Minimum, *, grid: float, allowed: float) -> FloatArray:
@@ -55,7 +56,8 @@ def rows_hessian(problem: Problem, minimum: Minimum, *, grid: float, allowed: fl
     known = minimum.curvature
     if known is not None and _error(problem, minimum, point, known) <= allowed:
         return known.rows
-    for slices in (2, 3) if slices_are_exact() else ():
+    sliced = isinstance(problem.loss, Loss) and slices_are_exact()  # other losses go to decimals at once
+    for slices in (2, 3) if sliced else ():
         matrix, error = _summed(problem, point, slices)
         wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
         if radius > wanted:
@@ -122,8 +124,9 @@ class HessianPass:
     """
 
     def __init__(self, problem: Problem, point: Point) -> None:
+        assert isinstance(problem.loss, Loss)
         self.residual = ResidualPass(problem.loss, point, problem.radius)
-        self._loss = problem.loss
+        self._loss: Loss = problem.loss
         self._dimension = problem.dimension
         self._unit = math.ldexp(power_above(problem.radius), -BITS)
         self.rows = 0

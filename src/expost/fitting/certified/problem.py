@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import FloatArray
-from expost.losses import Loss
+from expost.losses import AnyLoss
 from expost.losses.regularizers import Regularizer
 
 Blocks: TypeAlias = Iterable[tuple[FloatArray, FloatArray]]
@@ -49,7 +49,7 @@ class Problem:
     """
 
     rows: Rows
-    loss: Loss
+    loss: AnyLoss
     l2: float
     radius: float
     """No row is longer than this."""

@@ -148,42 +148,45 @@ class ResidualPass:
                 yield chunk, labels[start : start + length], [b[: len(chunk)] for b in buffers]
 
     def _add(self, sums: Partial, rows: FloatArray, labels: FloatArray, parts: list[FloatArray]) -> None:
-        grid = self._grid
         slopes = slope_pair(self._loss, *self.predictors(rows, parts), labels)
-        sizes = np.abs(slopes.high)
+        sums.total, error = self.weigh(sums.total, (slopes.high, slopes.low), parts)
+        sums.error += error
+        sums.steepness += float(np.abs(slopes.high).sum())
+        sums.curvature += float(slopes.curvature.sum())
+        sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
+        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, labels.shape)))
+        sums.rows += len(rows)
+        sums.additions += self._count**2
+        if sums.hessian is not None:
+            scaled = np.multiply(rows, np.sqrt(slopes.curvature)[:, None], out=parts[0])
+            sums.hessian += scaled.T @ scaled
+
+    def weigh(self, total: Pair, slopes: Pair, parts: list[FloatArray]) -> tuple[Pair, float]:
+        """Add the sum of slope times row, for rows that are cut into ``parts``; and bound what is lost."""
+        grid, high = self._grid, slopes[0]
+        sizes = np.abs(high)
         top = max(power_above(float(sizes.max())), 2.0**-600)
         steps = [math.ldexp(top, -BITS - NEXT_BITS * i) for i in range(self._count - 1)]
-        whole, tails, exact_left = [], [slopes.high], slopes.high
+        whole, tails, exact_left = [], [high], high
         for step in steps:
             whole.append(round_to(exact_left, step))
             exact_left = exact_left - whole[-1]
-            tails.append(exact_left + slopes.low)
+            tails.append(exact_left + slopes[1])
         plain = np.zeros(self._dimension)
         for i, part in enumerate(parts):
             sliced = self._count - 1 - i
             products = _by_sub_blocks([*whole[:sliced], tails[sliced]], part)
             for j in range(sliced):
                 unit = math.ldexp(grid * steps[0], -NEXT_BITS * (i + j))
-                sums.total = add_accurately(sums.total, exact_sum(products[:, j], unit))
+                total = add_accurately(total, exact_sum(products[:, j], unit))
             plain += products[:, -1].sum(axis=0)
-        sums.total = add_accurately(sums.total, (plain, np.zeros_like(plain)))
-        steepness = float(sizes.sum())
+        total = add_accurately(total, (plain, np.zeros_like(plain)))
         # The largest tail of a slope is half the grid before it; the first tail is the slope itself.
-        lost = [steepness, *(0.5 * step * len(rows) for step in steps)]
+        lost = [float(sizes.sum()), *(0.5 * step * len(high) for step in steps)]
         plainly = sum(rho * size for rho, size in zip(self._lengths, reversed(lost), strict=True))
-        chain = SUB_BLOCK + -(-len(rows) // SUB_BLOCK) + 16
-        sums.error += (
-            1.01 * chain * UNIT * plainly + 16.0 * self._count**2 * len(rows) * self._dimension * TINY
-        )
-        sums.steepness += steepness
-        sums.curvature += float(slopes.curvature.sum())
-        sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
-        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, sizes.shape)))
-        sums.rows += len(rows)
-        sums.additions += self._count**2
-        if sums.hessian is not None:
-            scaled = np.multiply(rows, np.sqrt(slopes.curvature)[:, None], out=parts[0])
-            sums.hessian += scaled.T @ scaled
+        chain = SUB_BLOCK + -(-len(high) // SUB_BLOCK) + 16
+        underflow = 16.0 * self._count**2 * len(high) * self._dimension * TINY
+        return total, 1.01 * chain * UNIT * plainly + underflow
 
     def predictors(self, rows: FloatArray, parts: list[FloatArray]) -> Pair:
         """Cut the rows into ``parts``, and multiply them by the coefficients while they are in the cache."""
@@ -192,20 +195,25 @@ class ResidualPass:
         for start in range(0, len(rows), tile):
             here = slice(start, start + tile)
             pieces = [part[here] for part in parts]
-            self._cut(rows[here], pieces)
-            products = [part @ columns for part, columns in zip(pieces, self._columns, strict=True)]
-            total, rest = products[0][:, 0], products[0][:, -1]
-            for i, product in enumerate(products):
-                for j in range(self._count - 1 - i):
-                    if i or j:
-                        total, lost = two_sum(total, product[:, j])
-                        rest = rest + lost
-                if i:
-                    rest = rest + product[:, -1]
-            high[here], low[here] = two_sum(total, rest)
+            self.cut(rows[here], pieces)
+            high[here], low[here] = self.multiply(pieces)
         return high, low
 
-    def _cut(self, rows: FloatArray, parts: list[FloatArray]) -> None:
+    def multiply(self, pieces: list[FloatArray]) -> Pair:
+        """The linear predictors of rows that are cut into ``pieces``."""
+        products = [part @ columns for part, columns in zip(pieces, self._columns, strict=True)]
+        total, rest = products[0][:, 0], products[0][:, -1]
+        for i, product in enumerate(products):
+            for j in range(self._count - 1 - i):
+                if i or j:
+                    total, lost = two_sum(total, product[:, j])
+                    rest = rest + lost
+            if i:
+                rest = rest + product[:, -1]
+        return two_sum(total, rest)
+
+    def cut(self, rows: FloatArray, parts: list[FloatArray]) -> None:
+        """Write the slices of the rows into ``parts``."""
         round_to(rows, self._grid, out=parts[0])
         np.subtract(rows, parts[0], out=parts[1])
         for i in range(1, self._count - 1):

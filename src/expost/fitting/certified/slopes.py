@@ -25,7 +25,7 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
 from expost.losses.regularizers import Regularizer, SmoothedL1
 
 _ASSUMED = 16.0 * UNIT  # eight units in the last place
@@ -63,13 +63,32 @@ def third_order(loss: AnyLoss) -> float | None:
         return float(np.nextafter(1.5 / loss.threshold, np.inf))
     if type(loss) is SquaredLoss:
         return 0.0
+    if type(loss) is SoftmaxLoss:
+        return _softmax_third_order(loss)
     stated = getattr(loss, "third_order", None)
     return None if stated is None else float(stated)
 
 
-def proved(loss: Loss, regularizer: Regularizer | None) -> bool:
+def _softmax_third_order(loss: SoftmaxLoss) -> float:
+    r""":math:`\zeta = \sqrt2\max\{1, (r + (1-m_0)^2)/m_0\}`: :math:`|D^3f[h,u,u]| \le \zeta\|h\|D^2f[u,u]`.
+
+    With :math:`a_u = E_\pi u - u_y`, :math:`s = F''/F' \le 1 - q`, :math:`\rho = F'''/F''` and
+    :math:`w = u - E_\pi u + sa_u`, division by :math:`F'` gives :math:`D^2 = E_\pi w^2 + s(1-s)a_u^2` and
+    :math:`D^3 = E_\pi[(h - E_\pi h + sa_h)w^2] + s(1-s)a_u^2\,a_h(\rho - s^2)/(1-s)`. The first factor and
+    :math:`a_h` are at most the range of the scores' change, which is at most :math:`\sqrt2\|h\|`. Without a
+    cap :math:`\rho - s^2 = -q^2` and :math:`1 - s = q`. Beyond a corner :math:`\rho = -r`, and :math:`s`
+    falls from :math:`1 - m_0`.
+    """
+    if loss.corner is None:
+        return float(np.nextafter(np.sqrt(2.0), 2.0))
+    steep = loss.link.corner_slope
+    bend = (loss.link.corner_rate + (1.0 - steep) ** 2) / steep
+    return float(np.sqrt(2.0)) * max(1.0, bend) * (1.0 + 2.0**-40)
+
+
+def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
     """Whether the errors stated for the loss and the regulariser are theorems, not assumptions."""
-    exactly = (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
+    exactly = (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss, SoftmaxLoss)
     return type(loss) in exactly and (regularizer is None or type(regularizer) is SmoothedL1)
 
 

@@ -1,0 +1,128 @@
+r"""Gradients of the softmax loss as pairs, with a bound on their error.
+
+With :math:`e_j = e^{s_j - t}`, :math:`t` the largest score of a class other than :math:`y`, :math:`S =
+\sum_{j\ne y}e_j` and :math:`G = t - s_y`, the gradient in the scores is :math:`v_j = qe_j/S`, :math:`v_y =
+-q`, with :math:`q = Se^G/(1 + Se^G)` up to the corner of a cap and :math:`q = F'(G + \log S)` beyond it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from expost._common.typing import BoolArray
+from expost.fitting.certified.corner import Corner
+from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
+from expost.fitting.certified.pairs import UNIT, FloatArray, Pair, add, add_accurately, divide, times, two_sum
+from expost.losses import SoftmaxLoss
+
+
+class SoftmaxSlopes(NamedTuple):
+    """Gradients and Hessians of one block of rows, in the scores of the classes."""
+
+    gradient: list[Pair]
+    """One pair of vectors per class."""
+    weights: FloatArray
+    r"""Rows by pairs of classes: the Hessian is :math:`\sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top`."""
+    per_curvature: float
+    """The error is at most this in the norm of the Hessian, times the root of its trace ..."""
+    absolute: float
+    """... plus this (Euclidean), for each row."""
+
+
+def softmax_slopes(loss: SoftmaxLoss, scores: list[Pair], y: FloatArray) -> SoftmaxSlopes:
+    r"""Gradients at the scores, one pair of vectors per class.
+
+    Notes
+    -----
+    *Exponentials.* A relative error :math:`\epsilon = 2^{-74}` of each :math:`e_j` and of :math:`e^{-|G|}`
+    is a change of the scores by as much: the gradient is then that at scores off by :math:`\delta`,
+    :math:`|\delta_j| \le \epsilon`. For scores off by :math:`\delta` the error is :math:`A\delta` up to the
+    change of :math:`A`, and :math:`\delta^\top A\delta = q\mathrm{Var}_\pi\delta + \kappa(h^\top\delta)^2
+    \le 4\epsilon^2\,\mathrm{tr}A`, because :math:`\mathrm{Var}_\pi\delta \le 2\epsilon^2(1 - \|\pi\|^2)`.
+
+    *Beyond the corner* :math:`\log S` is off by another :math:`\epsilon`: one Newton step from a double
+    logarithm, whose own error :math:`\tau` leaves :math:`\tau^3`. That moves :math:`q` by
+    :math:`2\epsilon\kappa`, and the corner's exponential by :math:`\epsilon\kappa/r`
+    (:meth:`~expost.fitting.certified.corner.Corner.slopes`); :math:`A \succeq \kappa hh^\top`, so an error
+    of :math:`c\kappa h` is :math:`c\sqrt\kappa` in the norm of :math:`A^{-1}`.
+
+    *Pairs.* Differences of scores beyond 640 do not count, so the others are off by less than
+    :math:`4 \cdot 640u^2 < 2^{-94}`; sums of :math:`K` positive pairs by :math:`3Ku^2`, products and
+    quotients by :math:`16u^2` each, the corner's slope by :math:`27u^2`: together less than
+    :math:`(8K + 256)u^2` of a vector no longer than :math:`\sqrt2`.
+    """
+    true = y.astype(np.intp)
+    rows = np.arange(len(y))
+    high, low = np.stack([pair[0] for pair in scores], axis=1), np.stack([pair[1] for pair in scores], axis=1)
+    own = high[rows, true], low[rows, true]
+    high[rows, true] = -np.inf
+    largest = high.max(axis=1)
+    # Pairs are compared by their high parts, then by their low ones.
+    place = np.where(high == largest[:, None], low, -np.inf).argmax(axis=1)
+    top = largest, low[rows, place]
+    powers: list[Pair] = []
+    total: Pair = (np.zeros(len(y)), np.zeros(len(y)))
+    for j, score in enumerate(scores):
+        here = true == j
+        distance = add_accurately(top, (-score[0], -score[1]))
+        power = decay(np.where(here, 0.0, distance[0]), np.where(here, 0.0, distance[1]))
+        power = np.where(here, 0.0, power[0]), np.where(here, 0.0, power[1])
+        powers.append(power)
+        total = add(total, power)
+    ahead = add_accurately(top, (-own[0], -own[1]))
+    wrong = ahead[0] > 0.0
+    sign = np.where(wrong, 1.0, -1.0)
+    less = decay(sign * ahead[0], sign * ahead[1])
+    scaled = times(total, less)
+    one: Pair = (np.ones(len(y)), np.zeros(len(y)))
+    over = _where(wrong, total, scaled)
+    under = add(over, _where(wrong, less, one))
+    steep = divide(over, under)
+    curvature = steep[0] * (np.where(wrong, less[0], 1.0) / under[0])
+    mixed = steep[0] * steep[0]
+    per_curvature = 6.0 * RELATIVE_ERROR
+    if loss.corner is not None:
+        corner = Corner.of(loss.link)
+        outside = steep[0] > loss.link.corner_slope
+        beyond = corner.beyond(add_accurately(ahead, _logarithm(total)))
+        bent, flat = corner.slopes(decay(*corner.turn(beyond)))
+        steep = _where(outside, bent, steep)
+        curvature = np.where(outside, flat, curvature)
+        mixed = np.where(outside, steep[0] - curvature, mixed)
+        per_curvature += 1.1 * RELATIVE_ERROR / float(corner.rate[0][0])
+    share = divide(steep, total)
+    gradient = []
+    others = np.empty((len(y), loss.classes))
+    for j, power in enumerate(powers):
+        others[:, j] = power[0] / total[0]
+        slope = times(power, share)
+        gradient.append(_where(true == j, (-steep[0], -steep[1]), slope))
+    first, second = np.triu_indices(loss.classes, 1)
+    weights = mixed[:, None] * others[:, first] * others[:, second]
+    with_true = np.where(true[:, None] == first, others[:, second], 0.0)
+    with_true += np.where(true[:, None] == second, others[:, first], 0.0)
+    weights += curvature[:, None] * with_true
+    absolute = (8.0 * loss.classes + 256.0) * UNIT**2
+    return SoftmaxSlopes(gradient, weights, per_curvature, absolute)
+
+
+def weight_roundings(loss: SoftmaxLoss) -> float:
+    """How many roundings, of the weight itself, are in a weight at most.
+
+    Beyond the corner ``q - κ`` is at least ``q**2``, so that the difference loses a factor of ``1/q``.
+    """
+    return 4.0 * loss.classes + 32.0 + (0.0 if loss.corner is None else 8.0 / loss.link.corner_slope)
+
+
+def _where(condition: BoolArray, a: Pair, b: Pair) -> Pair:
+    return np.where(condition, a[0], b[0]), np.where(condition, a[1], b[1])
+
+
+def _logarithm(a: Pair) -> Pair:
+    """The logarithm of pairs of at least one, within ``2**-74`` and what is left of a double's error."""
+    rough = np.maximum(np.log(a[0]), 0.0)
+    left = add_accurately(
+        times(a, decay(rough, np.zeros_like(rough))), (-np.ones_like(rough), np.zeros_like(rough))
+    )
+    step = left[0] + left[1]
+    return two_sum(rough, step - 0.5 * step * step)
