@@ -39,12 +39,11 @@ degrees of freedom as outputs and the logarithm counts once for every dimension 
 import math
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import check_positive
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
-from expost.privacy.expectation import NEGLIGIBLE, Bracket, Noise, expectation
+from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.expectation import Bracket, Noise, expectation
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
 from expost.privacy.slopes import Slopes
@@ -52,13 +51,12 @@ from expost.privacy.slopes import Slopes
 # Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
 _RTOL_MODEL = 2e-4
 _RTOL = 9e-4
-_FINEST = 1e-6
 # The largest value at one slope is one number, so it is resolved this much further.
 _FIXED = 1e-2
 
 
 @dataclass(frozen=True)
-class PrivacyProfile:
+class PrivacyProfile(CertifiedProfile):
     r"""What a publication costs at worst, for every :math:`\epsilon`.
 
     The module's docstring has the formula and its proof. It replaces the classical calibration of
@@ -109,36 +107,7 @@ class PrivacyProfile:
         """The default width of a bracket, as a share of its upper end."""
         return _RTOL if self.scales.releases_statistics else _RTOL_MODEL
 
-    def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
-        r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.
-
-        Parameters
-        ----------
-        epsilon
-            A finite number, at least 0.
-        rtol
-            The width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at least
-            1e-6, by default 2e-4 for a model alone and 9e-4 with statistics. A closed form gets a hundredth
-            of it; what cannot be resolved that far gets a wider bracket, still certified.
-
-        Privacy
-        -------
-        A function of public parameters only.
-        """
-        at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
-        width = self.width if rtol is None else check_positive("rtol", rtol, below=1.0)
-        if width < _FINEST:
-            raise parameter_error("rtol", f"at least {_FINEST:g}", rtol)
-        # Discrete noise: P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
-        law = self.rounding.law(at)
-        if law > 1.0:
-            return Bracket(0.0, 1.0)  # beyond any use: an epsilon of 1e14
-        lower, upper = self._continuous(max(at - 2.0 * law, 0.0), width)
-        if at < 2.0 * law:
-            upper += 2.0 * law  # δ(−e) ≤ δ(0) + 1 − exp(−e)
-        return Bracket(lower, min(math.exp(law) * upper + self.rounding.tail, 1.0))
-
-    def _continuous(self, at: float, width: float) -> Bracket:
+    def continuous(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise."""
         curve = self.curve
         adding, removing = (
@@ -159,50 +128,3 @@ class PrivacyProfile:
         else:
             second = removing.steepest()
         return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
-
-    def certifies(self, epsilon: float, delta: float) -> bool:
-        """Whether ``self.delta(epsilon).upper <= delta``, with no more work than the answer takes.
-
-        Privacy
-        -------
-        A function of public parameters only.
-        """
-        target = check_positive("delta", delta, below=1.0)
-        for rtol in (0.1, 0.01):
-            lower, upper = self.delta(epsilon, rtol=rtol)
-            if lower > target:
-                return False
-            # The finer upper bound exceeds the true value by less than this margin, so it agrees.
-            if upper <= (1.0 - self.width) * target:
-                return True
-        return self.delta(epsilon).upper <= target
-
-    def epsilon(self, delta: float) -> float:
-        r"""The smallest :math:`\epsilon` that :meth:`delta` certifies for this ``delta``, to about 1e-6.
-
-        It exists, the privacy loss having Gaussian tails, and it is on the private side:
-        ``profile.delta(profile.epsilon(delta)).upper <= delta``. Printed numbers are certified up to 1e14
-        only; beyond that it is infinite.
-
-        Privacy
-        -------
-        A function of public parameters only.
-        """
-        target = check_positive("delta", delta, below=1.0)
-        if target < 10.0 * NEGLIGIBLE:
-            raise parameter_error("delta", f"at least {10.0 * NEGLIGIBLE:g}", delta)
-
-        def excess(epsilon: float) -> float:
-            return math.log(self.delta(epsilon).upper / target)
-
-        low, high = 0.0, 1.0
-        if excess(low) <= 0.0:
-            return low
-        while excess(high) > 0.0:
-            low, high = high, 2.0 * high
-            if self.rounding.law(high) > 1.0:
-                return math.inf
-        root = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-6))
-        while excess(root) > 0.0:
-            root *= 1.0 + 1e-6
-        return root
