@@ -1,0 +1,214 @@
+r"""The privacy loss of a softmax record on cells of its class masses, as finitely many affine pieces.
+
+Of the masses :math:`p_j = q\pi_j` of the wrong classes the accountant keeps two numbers: :math:`q`, their
+sum, and :math:`t`, the share of :math:`q` that is not on the largest one. On a rectangle of :math:`(q, t)`
+the log-determinant lies below a tangent plane, the squares are convex in each variable, and what the noise
+multiplies is affine in each. So the largest privacy loss of a rectangle is at one of its corners, and over
+all rectangles
+
+.. math:: u^* \le \max_{k,l} \bigl(A_{kl} + q_k(M_1 - t_lD)R/\sigma\bigr).
+
+docs/mathematics.md, section 11, has the proof.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from expost._common.typing import FloatArray
+from expost.losses.softmax_curve import SoftmaxCurve
+
+# Cells of q and of t, and into how many each is cut for the bound on its Hessian.
+_CELLS = 64
+_CUTS = 8
+
+
+class Masses(NamedTuple):
+    """The mass of the true class, of the largest wrong one and of each other wrong one; or slopes in them."""
+
+    true: FloatArray
+    first: FloatArray
+    rest: FloatArray
+
+    def log_determinant(self, weight: float, mass: FloatArray, others: int) -> tuple[FloatArray, "Masses"]:
+        r"""The logarithm of the determinant, and its derivatives in the three sums, for a fixed ``mass``.
+
+        .. math:: \log\det(I + w(\mathrm{diag}(P) - PP^\top/M)) =
+                  \sum_j\log(1 + wP_j) + \log\Bigl(\frac1M\sum_j\frac{P_j}{1 + wP_j}\Bigr)
+        """
+        kept = [1.0 / (1.0 + weight * part) for part in self]
+        total = self.true * kept[0] + self.first * kept[1] + others * self.rest * kept[2]
+        value = np.log(total / mass) - np.log(kept[0]) - np.log(kept[1]) - others * np.log(kept[2])
+        return value, Masses(*(weight * part + part**2 / total for part in kept))
+
+
+class Record(NamedTuple):
+    """What is exact for one record on a row of norm 1: norms, smallest mass, log-determinant."""
+
+    gradient: FloatArray
+    hessian: FloatArray
+    reduced: FloatArray
+    log_determinant: FloatArray
+
+
+@dataclass(frozen=True)
+class SoftmaxCells:
+    """Rectangles of the mass of the wrong classes and of the share that is not on the largest of them.
+
+    ``slopes`` are the edges of :math:`q`, ``shares`` those of :math:`t`. The other arrays have one row for
+    each interval of :math:`q` and one column for each interval of :math:`t`: the largest norm of the
+    gradient, of the Hessian (Frobenius) and the largest coefficient of the reduced Hessian, for rows of norm
+    1.
+    """
+
+    curve: SoftmaxCurve
+    slopes: FloatArray
+    shares: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray
+    reduced: FloatArray
+
+    @property
+    def squares(self) -> FloatArray:
+        r"""The largest :math:`\|v\|^2` at every corner: one row for each edge of :math:`q`."""
+        return self.slopes[:, None] ** 2 * _squares(self.shares)
+
+    def planes(self, weight: float) -> FloatArray:
+        r"""Upper bounds on :math:`\log\det(I + wA)`: affine in each variable on each cell, at its corners.
+
+        The last two axes are the lower and upper edge of :math:`q` and of :math:`t`.
+        """
+        low, high = self.slopes[:-1, None], self.slopes[1:, None]
+        slope = 0.5 * (low + high)
+        share = 0.5 * (self.shares[:-1] + self.shares[1:])
+        others = self.curve.classes - 2
+        # The chord lies above a convex function. With it the masses are affine, and the bound is concave.
+        start, end = self.curve.mass(low), self.curve.mass(high)
+        mass, rise = 0.5 * (start + end), (end - start) / (high - low)
+        masses = Masses(mass - slope, slope * (1.0 - share), slope * share / others)
+        value, tilt = masses.log_determinant(weight, mass, others)
+        through = (rise - 1.0) * tilt.true - rise / mass
+        in_first, in_rest = through + tilt.first, through + tilt.rest
+        origin = value - in_first * slope * (1.0 - share) - in_rest * slope * share
+        slopes = np.stack([low, high], axis=2)[..., None]
+        shares = np.stack([self.shares[:-1], self.shares[1:]], axis=1)[None, :, None, :]
+        planes: FloatArray = in_first[..., None, None] * slopes * (1.0 - shares)
+        planes += in_rest[..., None, None] * slopes * shares + origin[..., None, None]
+        # No log-determinant is above that of equal masses without a cap: a plane too, of slope zero.
+        most = self.curve.rank * np.log1p(weight / self.curve.classes)
+        planes[planes.max(axis=(2, 3)) > most] = most
+        return planes
+
+    def largest_log_determinant(self, weight: float) -> float:
+        r"""The largest bound on :math:`\log\det(I + wA)` of any record."""
+        return float(self.planes(weight).max())
+
+    def records(self, weight: float) -> Record:
+        """A record at every corner: the wrong classes but the largest have equal masses."""
+        slope, share, others = self.slopes[:, None], self.shares, self.curve.classes - 2
+        mass, bend = self.curve.mass(slope), self.curve.curvature(slope)
+        masses = Masses(mass - slope, slope * (1.0 - share), slope * share / others)
+        second = (1.0 - share) ** 2 + share**2 / others
+        third = (1.0 - share) ** 3 + share**3 / others**2
+        return Record(
+            gradient=slope * np.sqrt(1.0 + second),
+            hessian=_frobenius(slope, bend, second, third),
+            reduced=np.minimum(masses.true, masses.rest),
+            log_determinant=masses.log_determinant(weight, mass, others)[0],
+        )
+
+
+@lru_cache(maxsize=16)
+def softmax_cells(curve: SoftmaxCurve) -> SoftmaxCells:
+    """The cells of a curve of three classes or more."""
+    slopes, shares = _slope_edges(curve), _share_edges(curve.classes)
+    fine, across = _cut(slopes), _cut(shares)
+    return SoftmaxCells(
+        curve,
+        slopes,
+        shares,
+        gradient=slopes[1:, None] * np.sqrt(_squares(shares[:-1])),
+        hessian=_largest(_hessian(curve, fine, across)),
+        reduced=_largest(_reduced(curve, fine, across)),
+    )
+
+
+def _slope_edges(curve: SoftmaxCurve) -> FloatArray:
+    """Edges with the corner of the cap among them, and the slope at which all masses are equal.
+
+    There the smallest mass has a cusp.
+    """
+    steep = curve.link.corner_slope
+    bent = _CELLS // 4 if steep < curve.cap else 0
+    edges = np.union1d(np.linspace(0.0, steep, _CELLS - bent + 1), np.linspace(steep, curve.cap, bent + 1))
+    cusp = brentq(lambda q: float(curve.mass(np.array(q))) - q - q / (curve.classes - 1), 0.0, curve.cap)
+    return np.union1d(edges, [cusp])
+
+
+def _share_edges(classes: int) -> FloatArray:
+    """Edges with one half among them: up to there the other wrong classes may all be one class."""
+    top = (classes - 2) / (classes - 1)
+    if classes == 3:
+        return np.linspace(0.0, top, _CELLS + 1)
+    return np.union1d(np.linspace(0.0, 0.5, _CELLS // 2 + 1), np.linspace(0.5, top, _CELLS // 2 + 1))
+
+
+def _squares(share: FloatArray) -> FloatArray:
+    r"""The largest :math:`1 + \sum_j\pi_j^2` where the largest :math:`\pi_j` is ``1 - share``."""
+    return 1.0 + (1.0 - share) ** 2 + share * np.minimum(share, 1.0 - share)
+
+
+def _cut(edges: FloatArray) -> FloatArray:
+    """Every interval cut into equal ones."""
+    steps = np.arange(_CUTS) / _CUTS
+    return np.append((edges[:-1, None] + np.diff(edges)[:, None] * steps).ravel(), edges[-1])
+
+
+def _largest(values: FloatArray) -> FloatArray:
+    """The largest value of each cell's parts."""
+    rows, columns = values.shape
+    blocks = values.reshape(rows // _CUTS, _CUTS, columns // _CUTS, _CUTS)
+    return np.asarray(blocks.max(axis=(1, 3)))
+
+
+def _frobenius(slope: FloatArray, bend: FloatArray, second: FloatArray, third: FloatArray) -> FloatArray:
+    r""":math:`\|A\|_F`, from :math:`s_r = \sum_j\pi_j^r`.
+
+    .. math:: \|A\|_F^2 = q^2s_2 + (q - \kappa)^2s_2^2 + \kappa^2(1 + 2s_2) - 2q(q - \kappa)s_3
+    """
+    rest = slope - bend
+    square = slope**2 * second + (rest * second) ** 2 + bend**2 * (1.0 + 2.0 * second)
+    return np.sqrt(np.maximum(square - 2.0 * slope * rest * third, 0.0))
+
+
+def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
+    r"""Upper bounds on :math:`\|A\|_F` on small cells.
+
+    For one :math:`\pi` it rises with :math:`q` and :math:`\kappa`; for these fixed it rises with :math:`s_2`
+    and falls with :math:`s_3`. With :math:`y` the mean of all shares but the largest, weighted by themselves,
+    :math:`s_2 = (1 - t)^2 + ty` and :math:`s_3 \ge (1 - t)^3 + ty^2`. Both fall in :math:`t`, and with their
+    worst ends the square is concave in :math:`y`.
+    """
+    slope = slopes[1:, None]
+    bend = curve.curvature(np.clip(curve.link.curve.peak, slopes[:-1], slopes[1:]))[:, None]
+    rest = slope - bend
+    low, high = shares[:-1], shares[1:]
+    first = (1.0 - low) ** 2
+    linear = low * (slope**2 + 2.0 * first * rest**2 + 2.0 * bend**2)
+    square = (rest * low) ** 2 - 2.0 * slope * rest * high
+    top = -0.5 * linear / np.minimum(square, -np.finfo(float).tiny)
+    mean = np.clip(top, low / (curve.classes - 2), np.where(high <= 0.5, high, 1.0 - low))
+    return _frobenius(slope, bend, first + low * mean, (1.0 - high) ** 3 + high * mean**2)
+
+
+def _reduced(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
+    r"""Upper bounds on :math:`\min_j P_j`, the smallest mass, on small cells.
+
+    The true class has :math:`M(q) - q`, which falls in :math:`q`; the smallest of the others has at most
+    :math:`qt/(K - 2)`.
+    """
+    true = curve.mass(slopes[:-1]) - slopes[:-1]
+    return np.minimum(true[:, None], slopes[1:, None] * shares[1:] / (curve.classes - 2))

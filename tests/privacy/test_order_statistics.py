@@ -1,0 +1,99 @@
+"""The law of the two largest differences, and the bilinear bound on an expectation over it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from expost import gaussian
+from expost.privacy.order_statistics import LargestTwo, flat_delta
+from expost.privacy.softmax_profile import flat_sigma
+
+
+def direct(classes, largest, gap):
+    """The joint density, by its integral over the noise of the true class."""
+
+    def integrand(w):
+        top, second = largest + w, largest - gap + w
+        return norm.pdf(w) * norm.pdf(top) * norm.pdf(second) * ndtr(second) ** (classes - 3)
+
+    centre = -(2.0 * largest - gap) / 3.0
+    value, _ = quad(integrand, centre - 9.0, centre + 9.0 + gap, epsabs=0.0, epsrel=1e-12, limit=200)
+    return (classes - 1) * (classes - 2) * value
+
+
+@pytest.mark.parametrize("classes", [3, 4, 10, 300])
+def test_density_agrees_with_its_integral(classes):
+    for largest, gap in [(0.3, 0.1), (5.0, 0.0), (6.5, 4.0), (9.0, 2.5), (-1.0, 0.7)]:
+        value = LargestTwo(classes).density(np.array(largest), np.array(gap))
+        assert value == pytest.approx(direct(classes, largest, gap), rel=1e-9)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 10, 1000])
+def test_mass_and_margins(classes):
+    """The grid's law has mass one, and its gaps integrate to the density of the largest difference."""
+    law = LargestTwo(classes)
+    grid = law.grid(-9.0, 13.0, 200, 60)
+    assert grid.joint.sum() + grid.beyond.sum() == pytest.approx(1.0, abs=1e-9)
+    assert grid.beyond.sum() < 1e-9
+    coarse, fine = law.grid(4.5, 9.5, 60, 30), law.grid(4.5, 9.5, 500, 200)
+    assert coarse.joint.sum() == pytest.approx(fine.joint.sum(), rel=1e-11)
+
+
+@pytest.mark.parametrize("classes", [3, 30])
+def test_tails_are_bounded(classes):
+    law = LargestTwo(classes)
+    rng = np.random.default_rng(5)
+    noise = rng.standard_normal((100_000, classes))
+    largest = (noise[:, 1:] - noise[:, :1]).max(axis=1)
+    # A binomial share of 100,000 is above its mean by 0.008 with a probability below 1e-6 (Hoeffding).
+    for at in (-1.0, 0.0, 1.0, 2.0, 3.0):
+        assert np.mean(largest > at) <= law.above(at) + 0.0084
+        assert np.mean(largest < at) <= law.below(at) + 0.0084
+    for tail in (0.1, 1e-6, 1e-200):
+        assert law.above(law.reach(math.log(tail))) <= tail * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+@pytest.mark.parametrize("cells", [(12, 8), (60, 30)])
+def test_weights_bound_an_expectation_from_above(classes, cells):
+    """For the maximum of two losses that are affine in the noise, coarse cells or fine."""
+    law = LargestTwo(classes)
+
+    def value(largest, gap):
+        loss = np.maximum(0.03 + 0.16 * largest, 0.2 + 0.16 * largest - 0.08 * gap)
+        return np.maximum(-np.expm1(1.0 - loss), 0.0)
+
+    def upper(cells):
+        grid = law.grid(4.0, 10.0, *cells)
+        weights = grid.weights(0.16, 0.08)
+        assert np.all(weights >= -1e-18)
+        return float(np.sum(weights * value(grid.edges[:, None], grid.gaps)))
+
+    # Finer cells have a smaller bound, of second order in their width.
+    fine, finer = upper((120, 60)), upper((360, 120))
+    assert finer <= fine <= 1.01 * finer
+    assert fine <= upper(cells) <= (2.0 if cells[0] < 20 else 1.04) * finer
+
+
+def test_without_the_determinant_two_classes_are_the_gaussian_mechanism():
+    for epsilon, shift in [(0.1, 0.02), (1.0, 0.17), (8.0, 1.3), (50.0, 5.0), (0.0, 0.3)]:
+        exact = float(gaussian.delta(epsilon, sensitivity=math.sqrt(2.0) * shift, sigma=1.0))
+        assert flat_delta(2, epsilon, shift) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("classes", [3, 10, 100])
+def test_without_the_determinant_at_most_one_mechanism_for_each_wrong_class(classes):
+    for epsilon, shift in [(0.1, 0.02), (1.0, 0.17), (8.0, 1.3)]:
+        one = float(gaussian.delta(epsilon, sensitivity=math.sqrt(2.0) * shift, sigma=1.0))
+        assert one < flat_delta(classes, epsilon, shift) <= min(1.0, (classes - 1) * one)
+
+
+@pytest.mark.parametrize(("classes", "sigma"), [(2, 5.9746), (3, 6.1722), (10, 6.5836)])
+def test_noise_without_the_determinant(classes, sigma):
+    found = flat_sigma(classes, 1.0, 1e-6)
+    assert found == pytest.approx(sigma, rel=2e-5)
+    assert flat_delta(classes, 1.0, 1.0 / found) <= 1e-6

@@ -1,0 +1,104 @@
+"""Cells of class masses: every bound against the matrices of random records."""
+
+import numpy as np
+import pytest
+
+from expost.losses.softmax_curve import SoftmaxCurve
+from expost.privacy.softmax_cells import softmax_cells
+
+CURVES = [
+    SoftmaxCurve(3),
+    SoftmaxCurve(3, cap=0.5),
+    SoftmaxCurve(4, cap=0.7, corner=0.6),
+    SoftmaxCurve(10),
+    SoftmaxCurve(10, cap=0.66, corner=0.95),
+    SoftmaxCurve(30, cap=0.9),
+]
+WEIGHTS = (0.02, 0.2, 1.0, 5.0)
+
+
+def records(curve, count, seed):
+    """Random records: their slope, the law of the wrong classes, and the Hessian in the scores."""
+    rng = np.random.default_rng(seed)
+    spread = 10.0 ** rng.uniform(-1.5, 1.0, count)
+    laws = np.stack([rng.dirichlet(np.full(curve.classes - 1, one)) for one in spread])
+    laws[::7] = 1.0 / (curve.classes - 1)
+    slopes = curve.cap * rng.uniform(size=count) ** np.where(np.arange(count) % 2, 1.0, 0.1)
+    slopes[::11] = curve.cap
+    along = np.concatenate([laws, -np.ones((count, 1))], axis=1)
+    inner = np.zeros((count, curve.classes, curve.classes))
+    inner[:, :-1, :-1] = laws[:, :, None] * (np.eye(curve.classes - 1) - laws[:, None, :])
+    outer = along[:, :, None] * along[:, None, :]
+    hessians = slopes[:, None, None] * inner + curve.curvature(slopes)[:, None, None] * outer
+    return slopes, laws, along, hessians
+
+
+def place(edges, values):
+    """The cell of each value, and where it lies in it."""
+    cell = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    return cell, (values - edges[cell]) / (edges[cell + 1] - edges[cell])
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_every_bound_holds_for_random_records(curve):
+    slopes, laws, along, hessians = records(curve, 1500, seed=3)
+    cells = softmax_cells(curve)
+    row, x = place(cells.slopes, slopes)
+    column, y = place(cells.shares, 1.0 - laws.max(axis=1))
+    for weight in WEIGHTS:
+        corner = cells.planes(weight)[row, column]
+        plane = (1.0 - x) * ((1.0 - y) * corner[:, 0, 0] + y * corner[:, 0, 1])
+        plane += x * ((1.0 - y) * corner[:, 1, 0] + y * corner[:, 1, 1])
+        exact = np.linalg.slogdet(np.eye(curve.classes) + weight * hessians)[1]
+        assert np.all(plane >= exact - 1e-13)
+        # Equal masses on the wrong classes attain the bound, up to the width of the cells.
+        assert np.max((plane - exact)[::7]) <= 1e-3 * max(weight, 1.0) ** 1.2
+    assert np.all(cells.hessian[row, column] >= np.linalg.norm(hessians, axis=(1, 2)) - 1e-13)
+    assert np.all(cells.gradient[row, column] >= slopes * np.linalg.norm(along, axis=1) - 1e-13)
+    smallest = np.minimum(curve.mass(slopes) - slopes, slopes * laws.min(axis=1))
+    assert np.all(cells.reduced[row, column] >= smallest - 1e-13)
+    # What makes the reduced Hessian useful: on centred vectors A is at least its smallest mass.
+    assert np.all(np.linalg.eigvalsh(hessians)[:, 1] >= smallest - 1e-13)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_hessian_is_that_of_unnormalised_masses(curve):
+    slopes, laws, _, hessians = records(curve, 50, seed=4)
+    mass = curve.mass(slopes)
+    masses = np.concatenate([slopes[:, None] * laws, (mass - slopes)[:, None]], axis=1)
+    outer = masses[:, :, None] * masses[:, None, :] / mass[:, None, None]
+    assert np.allclose(masses[:, :, None] * np.eye(curve.classes) - outer, hessians, rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_records_at_the_corners_are_exact(curve):
+    cells = softmax_cells(curve)
+    found = cells.records(2.0)
+    for row, column in [(3, 5), (40, 60), (len(cells.slopes) - 1, 0), (len(cells.slopes) - 1, 64), (50, 31)]:
+        slope, share = cells.slopes[row], cells.shares[column]
+        law = np.full(curve.classes - 1, share / (curve.classes - 2))
+        law[0] = 1.0 - share
+        along = np.append(law, -1.0)
+        inner = np.zeros((curve.classes, curve.classes))
+        inner[:-1, :-1] = np.diag(law) - np.outer(law, law)
+        hessian = slope * inner + curve.curvature(np.array(slope)) * np.outer(along, along)
+        values = [part[row, column] for part in found]
+        assert values[0] == pytest.approx(slope * np.linalg.norm(along), rel=1e-12)
+        assert values[1] == pytest.approx(np.linalg.norm(hessian), abs=1e-8)
+        assert values[2] == pytest.approx(
+            min(curve.mass(np.array(slope)) - slope, slope * law.min()), abs=1e-13
+        )
+        assert values[3] == pytest.approx(
+            np.linalg.slogdet(np.eye(curve.classes) + 2.0 * hessian)[1], abs=1e-12
+        )
+        assert values[0] <= np.sqrt(cells.squares[row, column]) * (1.0 + 1e-12)
+
+
+def test_largest_norms():
+    for classes in (3, 10):
+        cells = softmax_cells(SoftmaxCurve(classes))
+        assert 0.5 <= cells.hessian.max() <= 0.503
+        assert cells.reduced.max() == pytest.approx(1.0 / classes, rel=1e-9)
+        for weight in WEIGHTS:
+            most = (classes - 1) * np.log1p(weight / classes)
+            assert cells.largest_log_determinant(weight) == pytest.approx(most, rel=1e-12)
