@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from expost import gaussian
 from expost.privacy.order_statistics import LargestTwo, flat_delta
-from expost.privacy.softmax_profile import flat_sigma
+from expost.privacy.softmax_rules import flat_sigma
 
 
 def direct(classes, largest, gap):

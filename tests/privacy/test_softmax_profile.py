@@ -11,7 +11,8 @@ from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import SoftmaxProfile, flat_sigma, softmax_floor
+from expost.privacy.softmax_profile import SoftmaxProfile
+from expost.privacy.softmax_rules import flat_sigma, softmax_floor
 
 DELTA = 1e-6
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
-from expost.losses import AnyLoss, DerivativeCurve
+from expost.losses import AnyLoss
+from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Precision, Rounding
-from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
+from expost.privacy.softmax_profile import profile_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -109,7 +111,8 @@ class Plan:
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
 
-        See :class:`expost.privacy.profile.PrivacyProfile`. Public.
+        See :class:`expost.privacy.profile.PrivacyProfile`, and for several classes
+        :class:`expost.privacy.softmax_profile.SoftmaxProfile`. Public.
         """
         return 1.0 if self.profile is None else self.profile.delta(epsilon).upper
 
@@ -119,15 +122,12 @@ class Plan:
         return min(found, self.epsilon) if delta >= self.delta else found
 
     @property
-    def profile(self) -> PrivacyProfile | None:
+    def profile(self) -> CertifiedProfile | None:
         """The privacy profile of the whole publication, where one exists."""
-        return self._profile(self.scales)
-
-    def _profile(self, scales: NoiseScales) -> PrivacyProfile | None:
         curve = self.loss.curve
-        if not isinstance(curve, DerivativeCurve) or math.isinf(curve.max_slope):
+        if math.isinf(curve.max_slope):
             return None
-        return PrivacyProfile(curve, norm=self.radius, l2=self.l2, scales=scales, rounding=self.rounding)
+        return profile_of(curve, norm=self.radius, l2=self.l2, scales=self.scales, rounding=self.rounding)
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.
@@ -136,11 +136,16 @@ class Plan:
         """
         curve = self.loss.curve
         slope, curvature = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
-        profile = self._profile(NoiseScales(self.sigma))
-        alone = math.inf if profile is None else profile.epsilon(self.delta)
+        alone = math.inf
+        if not math.isinf(slope):
+            model = NoiseScales(self.sigma)
+            profile = profile_of(curve, norm=self.radius, l2=self.l2, scales=model, rounding=self.rounding)
+            alone = profile.epsilon(self.delta)
         yield "coefficients", self.sigma, alone
+        # The largest Frobenius norm of a softmax Hessian is its largest eigenvalue, attained at rank one.
+        rank = 1 if isinstance(curve, SoftmaxCurve) else curve.rank
         for statistic, scale in self.scales.released:
-            sensitivity = statistic.sensitivity(slope, curvature, curve.rank)
+            sensitivity = statistic.sensitivity(slope, curvature, rank)
             yield (
                 statistic.title,
                 scale,

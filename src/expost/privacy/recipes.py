@@ -7,9 +7,11 @@ from typing import Any
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import CalibrationError
 from expost.losses import LogisticLoss
+from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
-from expost.privacy.profile import PrivacyProfile
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.scales import NoiseScales
+from expost.privacy.softmax_rules import flat_sigma, largest_log_determinant, softmax_floor
 from expost.privacy.statistics import STATISTICS
 from expost.privacy.target import Target
 
@@ -32,7 +34,10 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     _check_floor(target, l2)
     start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
     flat = start
-    if not target.curve.sign_fixed or target.curve.outputs > 1:
+    if isinstance(target.curve, SoftmaxCurve):
+        steepest = target.curve.cap * target.radius
+        flat = steepest * flat_sigma(target.curve.classes, target.epsilon, target.delta)
+    elif not target.curve.sign_fixed or target.curve.outputs > 1:
         flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)
     chosen = default_l2(target, flat) if l2 is None else l2
     alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
@@ -54,7 +59,7 @@ def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
     allows; above the floor of the regularisation there always is one.
     """
     kind = target.kind
-    share, ratio = kind.model_share, HESSIAN_NOISE * target.curvature / target.slope
+    share, ratio = kind.model_share, HESSIAN_NOISE * target.released_curvature / target.slope
     if "eigenvalue" in kind.releases:
         ratio *= math.sqrt(2.0)
 
@@ -84,7 +89,8 @@ def _by_split(target: Target, l2: float, alone: float, share: float) -> NoiseSca
     start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
     return scales(
         target.smallest(
-            lambda hessian: target.profile(l2, scales(hessian)), target.curvature * start / target.slope
+            lambda hessian: target.profile(l2, scales(hessian)),
+            target.released_curvature * start / target.slope,
         )
     )
 
@@ -99,11 +105,17 @@ def default_l2(target: Target, flat: float) -> float:
     directions in which the table says little shrink instead of following the noise. :math:`e` is a large
     linear predictor (:attr:`~expost.losses.base.DerivativeCurve.predictor_unit`): :math:`m_{\max}`, or 1 for
     the logistic loss, capped or not.
+
+    For several classes :math:`e = 1/\sqrt2`, which makes the second term :math:`R\,\sigma(\infty)/\sqrt2`,
+    and twice the certificate's floor takes the place of the first: a determinant of several classes may cost
+    more than 5%.
     """
     unit = target.curve.predictor_unit or target.curve.max_slope
     strong = L2_PER_SIGMA * target.radius * flat / unit
+    if isinstance(target.curve, SoftmaxCurve):
+        return max(strong, 2.0 * softmax_floor(target.curve, target.radius, target.epsilon))
 
-    def profile(weight: float) -> PrivacyProfile:
+    def profile(weight: float) -> CertifiedProfile:
         return target.profile(weight, NoiseScales(NOISE_INFLATION * flat))
 
     # Nearly always the second term is the larger one, and one look shows it.
@@ -114,6 +126,11 @@ def default_l2(target: Target, flat: float) -> float:
 
 def kifer(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
     """The classical recipe, with one ε per part and equal parts of δ; everything adds up."""
+    if isinstance(target.curve, SoftmaxCurve):
+        raise CalibrationError(
+            "calibration='kifer2012' needs a gradient of fixed direction and a Hessian of rank one, "
+            f"which {target.curve.classes} classes do not have. Use calibration='tight'."
+        )
     parts = 1 + len(target.kind.releases)
     shares = _epsilons(target, split, parts)
     delta = target.delta / parts
@@ -147,8 +164,7 @@ def _check_split(target: Target, split: Any) -> None:
 
 def _check_floor(target: Target, l2: float | None) -> None:
     """Refuse a regularisation at which no noise scale is certified."""
-    rank = target.curve.rank
-    floor = _floor(target.epsilon / rank, target.curvature)
+    floor = _floor(target, target.epsilon)
     # What the solver's radius and the discrete noise cost is not there for the log-determinant.
     spent = 2.0 * target.rounding.law(target.epsilon)
     if target.rounding.solver > 0.0:
@@ -158,10 +174,10 @@ def _check_floor(target: Target, l2: float | None) -> None:
             f"epsilon={target.epsilon:g} at delta={target.delta:g} is less than printed numbers cost. Raise "
             f"`epsilon` above {spent:.2g}."
         )
-    needed = _floor((target.epsilon - spent) / rank, target.curvature)
+    needed = _floor(target, target.epsilon - spent)
     if l2 is not None and l2 <= needed:
         # Six digits, rounded up: what is suggested works as it is printed.
-        enough = (1.0 + 1e-5) * (rank * math.log1p(target.curvature / l2) + spent)
+        enough = (1.0 + 1e-5) * (_log_determinant(target, l2) + spent)
         reason = (
             f"its floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
         )
@@ -174,9 +190,19 @@ def _check_floor(target: Target, l2: float | None) -> None:
         )
 
 
-def _floor(epsilon: float, curvature: float) -> float:
-    """β/(e^ε − 1), at any ε."""
-    return curvature * math.exp(-epsilon) / -math.expm1(-epsilon)
+def _floor(target: Target, epsilon: float) -> float:
+    """The regularisation at which the largest log-determinant is ε: β/(e^{ε/k} − 1), at any ε."""
+    if isinstance(target.curve, SoftmaxCurve):
+        return softmax_floor(target.curve, target.radius, epsilon)
+    share = epsilon / target.curve.rank
+    return target.curvature * math.exp(-share) / -math.expm1(-share)
+
+
+def _log_determinant(target: Target, l2: float) -> float:
+    """The largest log-determinant of a record."""
+    if isinstance(target.curve, SoftmaxCurve):
+        return largest_log_determinant(target.curve, target.radius**2 / l2)
+    return target.curve.rank * math.log1p(target.curvature / l2)
 
 
 def _epsilons(target: Target, split: Any, parts: int) -> Iterator[float]:

@@ -5,6 +5,7 @@ import math
 from expost._common.validation import check_positive
 from expost.losses import LogisticLoss
 from expost.losses.logistic import LARGEST_CORNER
+from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.recipes import L2_PER_SIGMA
 
@@ -103,6 +104,39 @@ def capped_logistic(
         penalty = check_positive("l2", l2) / check_positive("radius", radius) / radius
         rate = min(rate, epsilon * penalty / loss.cap)
     return LogisticLoss(cap=loss.cap, corner=_corner(loss.cap, rate))
+
+
+def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxCurve:
+    r"""The cap and the corner of a softmax loss that suit a budget, or a given cap with its corner.
+
+    .. math:: c = \tfrac12\left(1 + \frac1{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
+
+    with :math:`\sigma_1` as in :func:`capped_logistic`. No corner of several classes makes the determinant
+    free, so that it is a fixed one. Two classes are the logistic loss, and have its corner.
+
+    Parameters
+    ----------
+    classes
+        The number of classes.
+    epsilon, delta
+        The total budget, for the model and everything published beside it.
+    cap
+        The largest mass of the wrong classes that counts; by default chosen by the rule above. 1 is plain
+        softmax.
+
+    Privacy
+    -------
+    A function of public parameters only.
+
+    Examples
+    --------
+    >>> [round(capped_softmax(10, epsilon, 1e-6).cap, 3) for epsilon in (0.1, 1.0, 8.0)]
+    [0.558, 0.663, 0.829]
+    """
+    logistic = capped_logistic(epsilon, delta, cap=cap)
+    if classes == 2 or logistic.corner is None:
+        return SoftmaxCurve(classes, logistic.cap, logistic.corner)
+    return SoftmaxCurve(classes, logistic.cap)
 
 
 def _corner(cap: float, rate: float) -> float:

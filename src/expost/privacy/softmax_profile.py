@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error
+from expost.losses.base import DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -33,6 +33,8 @@ from expost.privacy.softmax_values import SoftmaxValues
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
+# How far the upper end may move with the grid, as a share of itself.
+_WIDTH = 2e-3
 # Cells of the largest difference and of the gap. Statistics smooth the kink, and cost more per value.
 _GRID_MODEL, _GRID = (160, 60), (100, 48)
 # A search begins with fewer.
@@ -90,8 +92,8 @@ class SoftmaxProfile(CertifiedProfile):
 
     @property
     def width(self) -> float:
-        """The default width of a bracket for two classes; with more it is as wide as it comes out."""
-        return self._two.width
+        """The default width of a bracket for two classes; with more, how well its upper end is resolved."""
+        return self._two.width if self.curve.classes == 2 else _WIDTH
 
     @property
     def _two(self) -> PrivacyProfile:
@@ -158,64 +160,16 @@ class SoftmaxProfile(CertifiedProfile):
         return self.delta(epsilon).upper <= check_positive("delta", delta, below=1.0)
 
 
-def flat_sigma(classes: int, epsilon: float, delta: float) -> float:
-    r"""The noise that softmax needs without its log-determinant, where the cap times the norm is 1.
-
-    :math:`\sigma_K(\infty)`, from :func:`~expost.privacy.order_statistics.flat_delta`, on the private side.
-
-    Examples
-    --------
-    >>> [round(flat_sigma(classes, 1.0, 1e-6), 3) for classes in (2, 3, 10)]
-    [5.975, 6.172, 6.584]
-    """
-    target = check_positive("delta", delta, below=1.0)
-    one = math.sqrt(2.0) * gaussian.sigma(epsilon, target, sensitivity=1.0)
-    if classes == 2:
-        return one
-    # At most one Gaussian mechanism for each wrong class.
-    most = math.sqrt(2.0) * gaussian.sigma(epsilon, target / (classes - 1), sensitivity=1.0)
-
-    def excess(sigma: float) -> float:
-        return math.log(flat_delta(classes, epsilon, 1.0 / sigma) / target)
-
-    root = float(brentq(excess, 0.99 * one, 1.01 * most, xtol=1e-12 * one))
-    while excess(root) > 0.0:
-        root *= 1.0 + 1e-12
-    return root
-
-
-def softmax_floor(curve: SoftmaxCurve, norm: float, epsilon: float) -> float:
-    r"""The regularisation at or below which this certificate has no noise scale.
-
-    Where :math:`\lambda` is so small that some record's log-determinant reaches :math:`\epsilon`, no amount
-    of noise helps. Without a cap, and with one that leaves equal masses alone, it is
-
-    .. math:: \lambda = \frac{R^2}{K(e^{\epsilon/(K - 1)} - 1)}.
-
-    A floor of the bound, not proved to be one of the mechanism.
-
-    Privacy
-    -------
-    A function of public parameters only.
-
-    Examples
-    --------
-    >>> [round(softmax_floor(SoftmaxCurve(classes), 1.0, 1.0), 3) for classes in (3, 10)]
-    [0.514, 0.851]
-    """
-    classes = curve.classes
-    at = check_positive("epsilon", epsilon)
-    plain = check_positive("norm", norm) ** 2 / (classes * math.expm1(min(at / (classes - 1), 700.0)))
-    if curve.link.corner_slope >= (classes - 1) / classes or classes == 2:
-        return plain if classes > 2 else 2.0 * norm**2 * curve.link.curve.max_curvature / math.expm1(at)
-    cells = softmax_cells(curve)
-
-    def excess(logarithm: float) -> float:
-        return cells.largest_log_determinant(norm**2 / math.exp(logarithm)) - at
-
-    # A cap lowers every Hessian, so the plain floor is above; with λ a hundredth of it, more than ε is used.
-    high = math.log(plain)
-    low = high - 1.0
-    while excess(low) < 0.0:
-        low -= 1.0
-    return math.exp(brentq(excess, low, high, xtol=1e-12)) if excess(high) < 0.0 else plain
+def profile_of(
+    curve: DerivativeCurve | SoftmaxCurve,
+    *,
+    norm: float,
+    l2: float,
+    scales: NoiseScales,
+    rounding: Rounding = REAL,
+    reduced: bool = False,
+) -> CertifiedProfile:
+    """The certified profile of a loss of one linear predictor or of several classes."""
+    if isinstance(curve, SoftmaxCurve):
+        return SoftmaxProfile(curve, norm, l2, scales, rounding, reduced)
+    return PrivacyProfile(curve, norm, l2, scales, rounding)

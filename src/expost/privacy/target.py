@@ -9,9 +9,11 @@ from scipy.optimize import brentq
 
 from expost.exceptions import CalibrationError
 from expost.losses import DerivativeCurve, Loss
+from expost.losses.softmax_curve import SoftmaxCurve
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
+from expost.privacy.softmax_profile import profile_of
 from expost.privacy.statistics import REPORT_KINDS, ReportKind
 
 # By how much the certified delta stays below the target: the last digits of another machine may differ.
@@ -30,6 +32,8 @@ class Target:
     radius: float
     report: str
     rounding: Rounding = REAL
+    reduced: bool = False
+    """Whether the Hessian of a loss of several classes is the reduced one."""
 
     @property
     def kind(self) -> ReportKind:
@@ -37,7 +41,7 @@ class Target:
         return REPORT_KINDS[self.report]
 
     @property
-    def curve(self) -> DerivativeCurve:
+    def curve(self) -> DerivativeCurve | SoftmaxCurve:
         """The loss's derivative curve."""
         return self.loss.curve
 
@@ -51,11 +55,25 @@ class Target:
         """The largest eigenvalue of one record's Hessian, β."""
         return self.curve.max_curvature * self.radius**2
 
-    def profile(self, l2: float, scales: NoiseScales) -> PrivacyProfile:
-        """The certified profile of a publication with these scales."""
-        return PrivacyProfile(self.curve, norm=self.radius, l2=l2, scales=scales, rounding=self.rounding)
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        if self.reduced and isinstance(self.curve, SoftmaxCurve):
+            return self.radius**2 / self.curve.classes
+        return self.curvature
 
-    def smallest(self, profile: Callable[[float], PrivacyProfile], start: float) -> float:
+    def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
+        """The certified profile of a publication with these scales."""
+        return profile_of(
+            self.curve,
+            norm=self.radius,
+            l2=l2,
+            scales=scales,
+            rounding=self.rounding,
+            reduced=self.reduced,
+        )
+
+    def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:
         """The smallest scale whose profile meets the budget, on the private side and close to it.
 
         A coarse search finds it to about 1e-4; a few steps with the full certificate end below the target.
