@@ -1,6 +1,8 @@
 """The certified profile of softmax models: known noise scales, limits, and what real tables attain."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,6 +73,16 @@ def test_noise_of_a_cap(classes, cap, sigma):
     """The independent certificate bounds the determinant of a capped record by a product; ours is exact."""
     assert upper(classes, 5.0, sigma, cap=cap) <= DELTA
     assert upper(classes, 5.0, 0.995 * sigma, cap=cap) > DELTA
+
+
+def test_noise_in_the_document():
+    text = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    table = text.split("| K | λ | certified σ |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
+    assert len(rows) == 8
+    for classes, l2, sigma in rows:
+        assert upper(int(classes), float(l2), float(sigma)) <= DELTA
+        assert upper(int(classes), float(l2), 0.9995 * float(sigma)) > DELTA
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.6])

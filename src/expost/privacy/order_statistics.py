@@ -102,8 +102,8 @@ class Grid:
     def weights(self, rate: float, gap_rate: float) -> FloatArray:
         r"""Weights on the points of the grid that bound the expectation of a function from above.
 
-        For a function that rises with :math:`M_1`, falls with the gap :math:`D`, and is convex in
-        :math:`e^{-rM_1}` and in :math:`e^{r'D}` separately, the bilinear interpolant in these two from the
+        For a function that rises with :math:`M_1`, falls with the gap :math:`\Gamma`, and is convex in
+        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately, the bilinear interpolant in these two from the
         corners of a rectangle lies above it. Its expectation over all rectangles is the sum of the function
         over the grid with these weights; gaps beyond the last edge count as the last edge. What lies outside
         the first and the last of ``edges`` is left out.

@@ -6,7 +6,7 @@ the log-determinant lies below a tangent plane, the squares are convex in each v
 multiplies is affine in each. So the largest privacy loss of a rectangle is at one of its corners, and over
 all rectangles
 
-.. math:: u^* \le \max_{k,l} \bigl(A_{kl} + q_k(M_1 - t_lD)R/\sigma\bigr).
+.. math:: u^* \le \max_{k,l} \bigl(A_{kl} + q_k(M_1 - t_l\Gamma)R/\sigma\bigr).
 
 docs/mathematics.md, section 11, has the proof.
 """

@@ -70,7 +70,7 @@ class SoftmaxValues:
 
     @property
     def rates(self) -> tuple[float, float]:
-        r"""Rates :math:`r, r'` for which every value is convex in :math:`e^{-rM_1}` and :math:`e^{r'D}`.
+        r"""Rates :math:`r, r'` for which every value is convex in :math:`e^{-rM_1}` and :math:`e^{r'\Gamma}`.
 
         A value at a privacy loss that rises by :math:`a` per unit of a noise is convex in the exponential of
         minus :math:`a` times that noise (:meth:`expost.privacy.slopes.Slopes.rates`).
