@@ -75,8 +75,16 @@ def test_a_large_delta_keeps_away_from_the_floor():
     assert wanted.profile(l2, scales).certifies(0.2, 0.4)
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-@pytest.mark.parametrize("report", ["leverage", "adaptive"])
+@pytest.mark.parametrize(
+    ("report", "reduced"),
+    [
+        ("leverage", True),
+        ("dependent", False),
+        pytest.param("leverage", False, marks=pytest.mark.slow),
+        pytest.param("adaptive", True, marks=pytest.mark.slow),
+        pytest.param("adaptive", False, marks=pytest.mark.slow),
+    ],
+)
 def test_reports(report, reduced):
     curve = capped_softmax(4, 1.0, DELTA)
     rounding = Rounding.planned(1.0, curvature=0.5)

@@ -17,6 +17,7 @@ from expost.privacy.softmax_profile import SoftmaxProfile
 from expost.privacy.softmax_rules import flat_sigma, softmax_floor
 
 DELTA = 1e-6
+EVERYTHING = {"sigma_gradient": 9.0, "sigma_hessian": 3.0, "sigma_eigenvalue": 4.0}
 
 
 def profile(classes, l2, sigma, *, cap=1.0, rounding=REAL, reduced=False, **statistics):
@@ -51,14 +52,14 @@ def test_noise_is_that_of_an_independent_computation(classes, l2, sigma, digits)
 @pytest.mark.parametrize(
     ("classes", "l2", "sigma"),
     [
-        (3, 2.0, 6.722),
         (3, 5.0, 6.205),
-        (3, 50.0, 6.175),
         (10, 5.0, 6.944),
         (10, 10.0, 6.626),
-        (10, 50.0, 6.590),
-        (30, 5.0, 7.538),
-        (100, 5.0, 8.080),
+        pytest.param(3, 2.0, 6.722, marks=pytest.mark.slow),
+        pytest.param(3, 50.0, 6.175, marks=pytest.mark.slow),
+        pytest.param(10, 50.0, 6.590, marks=pytest.mark.slow),
+        pytest.param(30, 5.0, 7.538, marks=pytest.mark.slow),
+        pytest.param(100, 5.0, 8.080, marks=pytest.mark.slow),
     ],
 )
 def test_noise_is_certified_by_an_independent_certificate(classes, l2, sigma):
@@ -104,9 +105,14 @@ def test_two_classes_at_a_known_noise():
     assert upper(2, 1.0, 6.4712 * 1.0001) <= DELTA < upper(2, 1.0, 6.4712 * 0.9999)
 
 
-@pytest.mark.parametrize(("classes", "cap"), [(3, 1.0), (10, 0.7)])
 @pytest.mark.parametrize(
-    "statistics", [{}, {"sigma_gradient": 9.0, "sigma_hessian": 3.0, "sigma_eigenvalue": 4.0}]
+    ("classes", "cap", "statistics"),
+    [
+        (3, 1.0, {}),
+        (10, 0.7, {}),
+        pytest.param(3, 1.0, EVERYTHING, marks=pytest.mark.slow),
+        pytest.param(10, 0.7, EVERYTHING, marks=pytest.mark.slow),
+    ],
 )
 def test_more_noise_and_more_regularisation_never_cost_more(classes, cap, statistics):
     base = flat_sigma(classes, 1.0, DELTA) * cap
@@ -161,7 +167,7 @@ WITH_HESSIAN = [
 
 
 @pytest.mark.parametrize(("classes", "reduced", "alone", "scales", "shares"), WITH_HESSIAN)
-@pytest.mark.parametrize("step", [0, 1, 2])
+@pytest.mark.parametrize("step", [0, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 2))])
 def test_noise_of_the_hessian(classes, reduced, alone, scales, shares, step):
     sigma = (1.05, 1.1, 1.2)[step] * alone
     few, enough = (share * scales[step] for share in shares)

@@ -77,7 +77,7 @@ def sampled(curve, l2, sigma, sigma_hessian, draws, seed):
         (3, 0.6, 3.0, 3.9, None, 1.03),
         (5, 0.7, 5.0, 4.6, None, 1.2),
         (3, 1.0, 5.0, 6.8, 3.2, 1.25),
-        (4, 0.6, 5.0, 4.4, 2.5, 1.4),
+        pytest.param(4, 0.6, 5.0, 4.4, 2.5, 1.4, marks=pytest.mark.slow),
     ],
 )
 def test_certificate_is_above_the_sampled_supremum(classes, cap, l2, sigma, sigma_hessian, closest):

@@ -24,7 +24,7 @@ from expost._common.typing import FloatArray
 # Gauss-Legendre nodes in each direction of a cell.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 # Where the powers are tabulated. Below, they are taken to be those at the end, which are larger.
-_LOWEST, _HIGHEST, _STEP = -15.0, 13.0, 0.02
+_LOWEST, _HIGHEST, _STEP = -15.0, 13.0, 0.04
 # The last edge of the gap, in units of the last edge of the largest difference.
 _GAP_REACH = 1.5
 
@@ -34,7 +34,7 @@ def _log_power(power: int, spread: float) -> BSpline:
     """The logarithm of the mean of ``ndtr(s + spread Z)**power`` as a function of ``s``."""
     at = np.linspace(_LOWEST, _HIGHEST, round((_HIGHEST - _LOWEST) / _STEP) + 1)
     # The trapezoidal rule for an entire function that decays like a normal density is exact to rounding.
-    normal = np.linspace(-11.0, 11.0 - _LOWEST / spread, 1001)
+    normal = np.linspace(-11.0, 11.0 - _LOWEST / spread, 601)
     exponent = power * log_ndtr(at[:, None] + spread * normal) - 0.5 * normal**2
     top = exponent.max(axis=1)
     total = np.exp(exponent - top[:, None]).sum(axis=1) * (normal[1] - normal[0])
@@ -103,10 +103,10 @@ class Grid:
         r"""Weights on the points of the grid that bound the expectation of a function from above.
 
         For a function that rises with :math:`M_1`, falls with the gap :math:`\Gamma`, and is convex in
-        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately, the bilinear interpolant in these two from the
-        corners of a rectangle lies above it. Its expectation over all rectangles is the sum of the function
-        over the grid with these weights; gaps beyond the last edge count as the last edge. What lies outside
-        the first and the last of ``edges`` is left out.
+        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately, the bilinear interpolant in these two from
+        the corners of a rectangle lies above it. Its expectation over all rectangles is the sum of the
+        function over the grid with these weights; gaps beyond the last edge count as the last edge. What lies
+        outside the first and the last of ``edges`` is left out.
 
         ``rate`` and ``gap_rate`` are :math:`r` and :math:`r'`, or any larger numbers.
         """
