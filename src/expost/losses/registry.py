@@ -14,7 +14,8 @@ from expost.losses.regularizers import Regularizer, SmoothedL1
 from expost.losses.smoothed_hinge import SmoothedHinge
 from expost.losses.softmax import SoftmaxLoss
 from expost.losses.squared import SquaredLoss
-from expost.losses.vector import AnyLoss
+from expost.losses.vector import AnyLoss, VectorLoss
+from expost.losses.vector_check import check_vector_loss
 
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
@@ -22,8 +23,12 @@ LOSSES: dict[str, type[Loss]] = {
 REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}
 
 
-def as_loss(loss: Any) -> Loss:
+def as_loss(loss: Any) -> AnyLoss:
     """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
+    if isinstance(loss, VectorLoss):
+        if type(loss) is not SoftmaxLoss:
+            check_vector_loss(loss)
+        return loss
     if isinstance(loss, Loss):
         if type(loss) not in LOSSES.values():
             check_loss(loss)  # the certificate relies on the curve that the loss declares
@@ -58,6 +63,11 @@ def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
     for name, kind in known.items():
         if type(thing) is kind:
             return {"name": name} | dict(_parameters(thing))
+    if isinstance(thing, VectorLoss):
+        raise PublicationError(
+            f"a {type(thing).__name__} cannot be published yet: publications know one linear predictor only. "
+            "Share the coefficients without a publication."
+        )
     raise PublicationError(
         f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
         f"one of {', '.join(known)}, or share the coefficients without a publication."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from expost._common.validation import check_choice, check_count, check_positive, parameter_error
 from expost.exceptions import CalibrationError
-from expost.losses import Loss, as_loss
+from expost.losses import AnyLoss, as_loss
 from expost.losses.registry import has_certified_slopes
 from expost.privacy.plan import Plan, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
@@ -21,7 +21,7 @@ _SMALLEST_L2 = 1e-12
 
 def calibrate(
     *,
-    loss: Loss | str = "logistic",
+    loss: AnyLoss | str = "logistic",
     norm: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-6,
