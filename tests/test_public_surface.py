@@ -14,8 +14,8 @@ import expost
 NAMES = [
     "Category", "ClassLabel", "DerivativeCurve", "Domain", "LabelSet", "LinearRegression", "LogisticLoss",
     "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication",
-    "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1", "SquaredLoss", "YesNo",
-    "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
+    "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1", "SoftmaxLoss", "SquaredLoss",
+    "YesNo", "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
 ]
 # fmt: on
 ESTIMATORS = (expost.LogisticRegression, expost.LinearRegression, expost.SmoothedHingeClassifier)

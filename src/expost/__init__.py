@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Regularizer as Regularizer,
         SmoothedHinge as SmoothedHinge,
         SmoothedL1 as SmoothedL1,
+        SoftmaxLoss as SoftmaxLoss,
         SquaredLoss as SquaredLoss,
         check_loss as check_loss,
     )
@@ -68,6 +69,7 @@ _HOMES = {
     "SmoothedHinge": "losses",
     "SmoothedHingeClassifier": "estimators",
     "SmoothedL1": "losses",
+    "SoftmaxLoss": "losses",
     "SquaredLoss": "losses",
     "YesNo": "data.features",
     "calibrate": "privacy.calibration",

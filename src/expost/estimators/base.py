@@ -21,9 +21,9 @@ from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWar
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
-from expost.fitting.prediction import linear_predictor
+from expost.fitting.prediction import class_coefficients, linear_predictor
 from expost.fitting.private_fit import PrivateFit
-from expost.losses import Loss, Regularizer
+from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
@@ -60,7 +60,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     verbose: bool
 
     @abstractmethod
-    def _make_loss(self, norm: float) -> Loss:
+    def _make_loss(self, norm: float) -> AnyLoss:
         """The loss that the parameters describe, for rows of this norm."""
 
     @abstractmethod
@@ -68,8 +68,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """Store the declared classes, or those of ``y``, if there are any."""
 
     @abstractmethod
-    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
-        """Store the released coefficients in scikit-learn's shapes."""
+    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
+        """Store the released coefficients, one row or one row per class, in scikit-learn's shapes."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Release a model of ``y`` given ``X``.
@@ -90,9 +90,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
+            self._set_classes(y)  # the number of classes decides the loss
             plan = self._make_plan()
             design = encode_rows(X, plan, domain=self.domain)
-            self._set_classes(y)
             records = self._with_labels(design, y, plan)
             if self.domain is None:
                 validate_data(self, X, reset=True, skip_check_array=True)
@@ -108,8 +108,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             release, private = fit(
                 plan, records, regularizer=self.regularizer, random_state=self.random_state, step=step
             )
-            intercept = float(release.coefficients[-1]) if plan.fit_intercept else 0.0
-            self._set_coefficients(release.coefficients[: self.n_features_in_], intercept)
+            table = class_coefficients(release.coefficients, plan.loss)
+            intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
+            self._set_coefficients(table[:, : self.n_features_in_].copy(), intercepts)
             self.plan_ = release.plan
             self.insecure_ = release.insecure
             self._private = private
@@ -206,8 +207,11 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
-        theta = np.append(np.ravel(self.coef_), np.ravel(self.intercept_) if self.plan_.fit_intercept else [])
-        return linear_predictor(self._encode_rows(X), theta)
+        theta = np.atleast_2d(self.coef_)
+        if self.plan_.fit_intercept:
+            theta = np.column_stack([theta, np.ravel(self.intercept_)])
+        # One column of scores for each class, or a vector.
+        return linear_predictor(self._encode_rows(X), theta.T if len(theta) > 1 else theta[0])
 
     def _make_plan(self) -> Plan:
         norm = self._declared_norm()

@@ -1,4 +1,4 @@
-"""The base class of the binary classifiers."""
+"""The base class of the classifiers."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,19 +18,24 @@ from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
 
 
-class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
-    """A private linear classifier of two declared classes."""
+class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
+    """A private linear classifier of declared classes: two, or more where the estimator takes them."""
 
     classes: Sequence[Any] | None
 
+    def _most_classes(self) -> int | None:
+        """How many classes the estimator takes at most; None for any number."""
+        return 2
+
     def decision_function(self, X: Any) -> FloatArray:
-        """The linear predictor; positive for the second class."""
+        """The linear predictor, positive for the second class; or the score of each of several classes."""
         return self._linear_predictor(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The more likely class of each record."""
-        second = self.decision_function(X) > 0.0
-        predicted: NDArray[Any] = self.classes_[second.astype(int)]
+        """The most likely class of each record."""
+        scores = self.decision_function(X)
+        likeliest = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+        predicted: NDArray[Any] = self.classes_[likeliest]
         return predicted
 
     def _set_classes(self, y: Any) -> None:
@@ -41,25 +46,29 @@ class BinaryClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
             # In the order of the declaration: positive scores predict the second class.
             self.classes_ = np.array(self.domain.label.classes)
             return
-        self.classes_ = _inferred(labels) if self.classes is None else _declared(self.classes)
+        several = self._most_classes() is None
+        if self.classes is None:
+            self.classes_ = _inferred(labels, several=several)
+        else:
+            self.classes_ = _declared(self.classes, several=several)
 
-    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
-        self.coef_ = weights[None, :].copy()
-        self.intercept_ = np.array([intercept])
+    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
+        self.coef_, self.intercept_ = weights, intercepts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._most_classes() is None
         return tags
 
 
-def _declared(classes: Sequence[Any]) -> NDArray[Any]:
+def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
     try:
         unique = np.unique(np.asarray(classes))
     except (TypeError, ValueError):
         unique = np.empty(0)
-    if len(unique) != 2:
-        raise parameter_error("classes", "two different labels", classes)
+    if len(unique) < 2 or (len(unique) > 2 and not several):
+        wanted = "two or more different labels" if several else "two different labels"
+        raise parameter_error("classes", wanted, classes)
     return unique
 
 
@@ -70,13 +79,19 @@ def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
     return "unknown", labels[:0]
 
 
-def _inferred(labels: NDArray[Any]) -> NDArray[Any]:
+def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise DomainError("`y` must be finite; it contains NaN or infinity.")
+    if labels.dtype.kind == "c":
+        raise DomainError("Complex data not supported; `y` must hold texts or numbers of one kind.")
     kind, classes = _kind(labels)
     if kind == "unknown":
         raise DomainError("Unknown label type: `y` must hold texts or numbers of one kind.")
-    if kind != "binary":
+    if kind not in (("binary", "multiclass") if several else ("binary",)):
+        if several:
+            raise DomainError(
+                f"Unknown label type: {kind}. `y` must hold classes; declare them with `classes`."
+            )
         raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
     if len(classes) < 2:
         raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from expost.data.domain import Domain
-from expost.estimators.classifier import BinaryClassifier
+from expost.estimators.classifier import LinearClassifier
 from expost.losses import Loss, Regularizer, SmoothedHinge
 from expost.privacy.precision import ROWS_AT_MOST
 
 
-class SmoothedHingeClassifier(BinaryClassifier):
+class SmoothedHingeClassifier(LinearClassifier):
     """A linear classifier with the smoothed hinge loss, released once with differential privacy.
 
     Parameters

@@ -121,6 +121,6 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _set_coefficients(self, weights: FloatArray, intercept: float) -> None:
-        self.coef_ = weights.copy()
-        self.intercept_ = intercept
+    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
+        self.coef_ = weights[0]
+        self.intercept_ = float(intercepts[0])

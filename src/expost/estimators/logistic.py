@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive
+from expost._common.validation import check_positive, parameter_error
 from expost.data.domain import Domain
-from expost.estimators.classifier import BinaryClassifier
+from expost.estimators.classifier import LinearClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
-from expost.losses import LogisticLoss, Loss, Regularizer
+from expost.losses import AnyLoss, LogisticLoss, Regularizer, SoftmaxLoss
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
-from expost.privacy.shapes import capped_logistic
+from expost.privacy.shapes import capped_logistic, capped_softmax
 
 
-class LogisticRegression(BinaryClassifier):
-    r"""Binary logistic regression, released once with differential privacy.
+class LogisticRegression(LinearClassifier):
+    r"""Logistic regression of two or more classes, released once with differential privacy.
 
     Minimises, with Gaussian :math:`b`, labels :math:`s_i = \pm 1` and rows scaled into the ball of
     radius ``norm``,
@@ -25,6 +25,10 @@ class LogisticRegression(BinaryClassifier):
 
     where :math:`F(g) = \log(1 + e^g)`, bent to a straight line where its slope nears ``cap``
     (:class:`expost.LogisticLoss`): the noise grows with the largest slope, so a cap below 1 lowers it.
+
+    With :math:`K > 2` classes it is multinomial (softmax) regression in centred coordinates
+    (:class:`expost.losses.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero. Exact
+    losses work as with two classes. Publications, reports and domains of several classes are not offered yet.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ class LogisticRegression(BinaryClassifier):
     split
         How the budget is divided between the model and the report, see :func:`expost.calibrate`.
     classes
-        The two labels. ``None`` learns them from the table, outside the guarantee, with a warning.
+        The labels, two or more. ``None`` learns them from the table, outside the guarantee, with a warning.
     calibration
         The theorem that the noise scale relies on.
     sigma
@@ -140,10 +144,14 @@ class LogisticRegression(BinaryClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _most_classes(self) -> int | None:
+        return None
+
     def predict_proba(self, X: Any) -> FloatArray:
         r"""The probability of each class, in the order of ``classes_``.
 
-        The sigmoid of the decision function, whatever the cap. Under a cap the best model has odds of
+        The sigmoid of the decision function, or the softmax of the scores, whatever the cap. Under a cap
+        the best model of two classes has odds of
         :math:`F'(\eta)/F'(-\eta)`, which lie between :math:`ce^\eta` and :math:`e^\eta` for the likelier
         class at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
         to a factor of :math:`1/c` in the odds. Those two pull the other way.
@@ -154,9 +162,34 @@ class LogisticRegression(BinaryClassifier):
         """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
 
-    def _make_loss(self, norm: float) -> Loss:
+    def _make_loss(self, norm: float) -> AnyLoss:
+        classes = len(self.classes_)
         scales = (self.sigma, self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
-        if any(scale is not None for scale in scales):  # there is no budget that the cap could follow
+        given = any(scale is not None for scale in scales)  # there is no budget that the cap could follow
+        if classes > 2:
+            self._refuse_for_several()
+            if given:
+                return SoftmaxLoss(classes, cap=1.0 if self.cap is None else self.cap)
+            curve = capped_softmax(classes, self.epsilon, self.delta, cap=self.cap)
+            return SoftmaxLoss(curve.classes, curve.cap, curve.corner)
+        if given:
             return LogisticLoss(cap=1.0 if self.cap is None else self.cap)
         radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
         return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=self.l2, radius=radius)
+
+    def _refuse_for_several(self) -> None:
+        """Refuse what is not offered for more than two classes."""
+        if self.regularizer is not None:
+            raise parameter_error(
+                "regularizer",
+                "None with more than two classes",
+                self.regularizer,
+                "It would not treat the classes alike.",
+            )
+        if self.report != "independent":
+            raise parameter_error(
+                "report",
+                "'independent' with more than two classes",
+                self.report,
+                "No reader reads others yet.",
+            )

@@ -5,23 +5,42 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.losses import LogisticLoss, Loss
+from expost.losses import AnyLoss, LogisticLoss, Loss, SoftmaxLoss
+from expost.losses.softmax import centring
+
+
+def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
+    r"""The coefficients as a table: one row, or one row per class, which sum to zero over the classes.
+
+    For the softmax loss :math:`Qw`, with :math:`Q` the Helmert matrix and :math:`w` the released coefficients
+    (:func:`expost.losses.softmax.centring`).
+
+    Privacy
+    -------
+    A function of the released coefficients.
+    """
+    if isinstance(loss, SoftmaxLoss):
+        table: FloatArray = centring(loss.classes) @ coefficients.reshape(loss.outputs, -1)
+        return table
+    return coefficients.reshape(1, -1)
 
 
 def linear_predictor(design: Design, coefficients: FloatArray) -> FloatArray:
     r""":math:`\tilde x^\top\hat\theta` of each record, encoded as the table was.
 
+    With a matrix of coefficients, one column per class, there is one column of scores for each.
+
     Privacy
     -------
     The coefficients are public; the result is as private as the records in ``design``.
     """
-    predictor = np.empty(design.n_rows)
+    predictor = np.empty((design.n_rows, *coefficients.shape[1:]))
 
     def work(slices: list[slice]) -> None:
         for block, rows in design.blocks(slices):
@@ -32,12 +51,18 @@ def linear_predictor(design: Design, coefficients: FloatArray) -> FloatArray:
 
 
 def probabilities(predictor: FloatArray) -> FloatArray:
-    """The logistic model's probability of each of two classes, one column per class."""
+    """The model's probability of each class, one column per class, from a predictor or from all scores."""
+    if predictor.ndim == 2:
+        shares: FloatArray = softmax(predictor, axis=1)
+        return shares
     return np.column_stack([expit(-predictor), expit(predictor)])
 
 
 def log_probabilities(predictor: FloatArray) -> FloatArray:
     """The logarithm of :func:`probabilities`, finite however sure the model is."""
+    if predictor.ndim == 2:
+        logarithms: FloatArray = log_softmax(predictor, axis=1)
+        return logarithms
     return np.column_stack([log_expit(-predictor), log_expit(predictor)])
 
 

@@ -1,0 +1,101 @@
+"""Logistic regression of more than two classes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression as Peer
+
+import expost
+from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning, PublicationError
+from expost.losses import SoftmaxLoss
+
+rng = np.random.default_rng(5)
+X = rng.normal(size=(600, 4))
+X /= 1.001 * np.linalg.norm(X, axis=1).max()
+SCORES = 9.0 * X @ rng.normal(size=(4, 3)) + rng.gumbel(size=(600, 3))
+NAMES = np.array(["birch", "maple", "oak"])
+Y = NAMES[np.argmax(SCORES, axis=1)]
+MODEL = expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "birch"])
+
+
+@pytest.mark.parametrize("l2", [0.1, 5.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
+    A = np.column_stack([X, np.ones(600)]) if fit_intercept else X
+    ours = clone(MODEL).set_params(sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(X, Y)
+    peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
+    got = np.column_stack([ours.coef_, ours.intercept_]) if fit_intercept else ours.coef_
+    np.testing.assert_allclose(got, peer.coef_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(A), atol=1e-6)
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(A))
+    np.testing.assert_array_equal(ours.classes_, peer.classes_)
+
+
+def test_shapes_scores_and_probabilities():
+    model = clone(MODEL).set_params(random_state=0, epsilon=8.0).fit(X, Y)
+    assert model.coef_.shape == (3, 4)
+    assert model.intercept_.shape == (3,)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_.sum(), 0.0, atol=1e-12)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_, rtol=1e-12, atol=1e-12)
+    odds = np.exp(scores)
+    np.testing.assert_allclose(model.predict_proba(X), odds / odds.sum(axis=1)[:, None], rtol=1e-12)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X), rtol=1e-12)
+    assert model.score(X, Y) > 0.5
+    assert model.plan_.loss == SoftmaxLoss(3, cap=model.plan_.loss.cap)
+    assert model.plan_.loss.cap < 1.0
+    assert model.plan_.delta_at(8.0) <= 1e-6
+    assert model.plan_.precision is not None
+
+
+def test_exact_losses_stay_below_epsilon_for_nearly_everyone():
+    """The certificate allows a loss above epsilon with probability about delta, in either direction."""
+    model = clone(MODEL).set_params(random_state=1).fit(X, Y)
+    members = model.ex_post_losses(X, Y)
+    outsiders = model.ex_post_losses(X, Y[::-1], member=False)
+    assert members.shape == outsiders.shape == (600,)
+    assert members.max() < 1.0
+    assert outsiders.max() < 1.0
+    terms = model.ex_post_losses(X, Y, return_terms=True)
+    np.testing.assert_allclose(np.abs(terms.determinant + terms.quadratic + terms.inner_product), members)
+    with pytest.raises(expost.exceptions.PrivateStateError):
+        pickle.loads(pickle.dumps(model)).ex_post_losses(X, Y)
+
+
+def test_classes_are_declared_or_learnt_with_a_warning():
+    with pytest.warns(PrivacyLeakWarning, match="declare them"):
+        learnt = clone(MODEL).set_params(classes=None, random_state=0).fit(X, Y)
+    declared = clone(MODEL).set_params(random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(learnt.coef_, declared.coef_)
+    unseen = clone(MODEL).set_params(classes=[*NAMES, "rowan"], random_state=0).fit(X, Y)
+    assert unseen.coef_.shape == (4, 4)  # a class that nobody has is a class all the same
+    with pytest.raises(DomainError, match="outside the declared classes"):
+        clone(MODEL).set_params(classes=["oak", "maple", "rowan"]).fit(X, Y)
+    with pytest.raises(ParameterError, match="two or more different labels"):
+        clone(MODEL).set_params(classes=["oak"]).fit(X, Y)
+
+
+def test_two_classes_are_the_scalar_loss():
+    model = expost.LogisticRegression(norm=1.0, classes=["no", "yes"]).fit(
+        X, np.where(X[:, 0] > 0, "yes", "no")
+    )
+    assert isinstance(model.plan_.loss, expost.LogisticLoss)
+    assert model.coef_.shape == (1, 4)
+
+
+def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
+    with pytest.raises(ParameterError, match="`report` must be 'independent'"):
+        clone(MODEL).set_params(report="leverage").fit(X, Y)
+    with pytest.raises(ParameterError, match="`regularizer` must be None"):
+        clone(MODEL).set_params(regularizer=expost.SmoothedL1(0.1)).fit(X, Y)
+    model = clone(MODEL).set_params(random_state=0).fit(X, Y)
+    with pytest.raises(PublicationError, match="publications know one linear predictor only"):
+        _ = model.publication_
+
+
+def test_the_support_vector_machine_stays_binary():
+    with pytest.raises(ParameterError, match="two different labels"):
+        expost.SmoothedHingeClassifier(norm=1.0, classes=NAMES).fit(X, Y)
