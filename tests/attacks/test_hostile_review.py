@@ -339,9 +339,15 @@ def test_08b_no_room_that_touches_rows_raises_inside_a_handler():
 
 
 rows, labels = np.linspace(-0.5, 0.5, 20).reshape(10, 2), np.arange(10) % 2
+BROKEN = scipy.sparse.csr_array(rows)
+BROKEN.indices[3] = 7  # SciPy reads beyond the row here
+OBJECTS = scipy.sparse.csr_array(rows)
+OBJECTS.data = OBJECTS.data.astype(object)  # it makes none itself
 ODD = {
-    "sparse": (scipy.sparse.csr_matrix(rows), labels, "sparse"),
-    "sparse array": (scipy.sparse.csc_array(rows), labels, "sparse"),
+    "sparse objects": (OBJECTS, labels, "sparse `X` .* real numbers"),
+    "sparse complex": (scipy.sparse.csc_array(rows + 1j), labels, "sparse `X` .* real numbers"),
+    "sparse vector": (scipy.sparse.coo_array(rows[0]), labels, "sparse vector"),
+    "sparse, broken": (BROKEN, labels, "valid sparse matrix"),
     "np.matrix": (np.matrix(rows), labels, "np.matrix"),
     "one name twice": (pd.DataFrame(rows, columns=["a", "a"]), labels, "different names"),
     "mixed names": (pd.DataFrame(rows, columns=["a", 1]), labels, "named by texts"),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost.data.tables import Table
+from expost.data.blocks import SparseRows, SparseTable, Table
 from expost.exceptions import DomainError
 from expost.privacy.plan import row_radius
 
@@ -67,18 +67,44 @@ class Design:
             # Copied before it is measured: what is measured is then what is used, whoever writes to the
             # table.
             np.copyto(features, raw)
-            scales = self._scales_of(features)
+            scales = self._scales(_lengths(features))
             if np.any(scales < 1.0):
                 features *= scales[:, None]
             yield block, rows
 
-    def _scales_of(self, rows: FloatArray) -> FloatArray:
+    @property
+    def product_width(self) -> int:
+        """How many numbers a row of :meth:`products` has, to cut the table into blocks by."""
+        return self._table.stored_width + self.intercept
+
+    def products(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray | SparseRows]]:
+        """Encoded rows, block by block, for products with vectors only: sparse where the table is.
+
+        They are those of :meth:`blocks` up to rounding.
+        """
+        if not isinstance(self._table, SparseTable):
+            yield from self.blocks(slices)
+            return
+        for block in slices:
+            features = self._table.sparse_rows(block.start, block.stop)
+            scales = self._scales(_sparse_lengths(features))
+            if np.any(scales < 1.0):
+                features.data *= np.repeat(scales, np.diff(features.indptr))
+            yield block, SparseRows(features, self.intercept)
+
+    def _scales(self, lengths: FloatArray) -> FloatArray:
         # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
         margin = 1.0 + (self.dimension + ROUNDINGS) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
-            ratios: FloatArray = self.norm / (_lengths(rows) * margin)
+            ratios: FloatArray = self.norm / (lengths * margin)
         ratios[ratios < SMALLEST_SCALE] = 0.0
         return np.minimum(1.0, ratios)
+
+
+_NOT_FINITE = (
+    "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
+    "or leave such rows out, before fitting."
+)
 
 
 def _lengths(rows: NDArray[Any]) -> FloatArray:
@@ -88,13 +114,28 @@ def _lengths(rows: NDArray[Any]) -> FloatArray:
     if np.all(np.isfinite(lengths)):
         return lengths
     if not np.all(np.isfinite(rows)):
-        raise DomainError(
-            "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
-            "or leave such rows out, before fitting."
-        )
+        raise DomainError(_NOT_FINITE)
     # The squares overflowed: factor the largest entry out.
     largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
     scaled = rows / largest[:, None]
     share: FloatArray = np.sqrt(np.vecdot(scaled, scaled))
     with np.errstate(over="ignore"):  # a row that is still too long is scaled to zero
+        return largest * share
+
+
+def _sparse_lengths(rows: Any) -> FloatArray:
+    """The same for sparse rows, from the entries that are stored."""
+    count = rows.shape[0]
+    owner = np.repeat(np.arange(count), np.diff(rows.indptr))
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.bincount(owner, weights=rows.data * rows.data, minlength=count).astype(np.float64)
+    if np.all(np.isfinite(squares)):
+        return np.sqrt(squares)
+    if not np.all(np.isfinite(rows.data)):
+        raise DomainError(_NOT_FINITE)
+    largest = np.ones(count)
+    np.maximum.at(largest, owner, np.abs(rows.data))
+    scaled = rows.data / largest[owner]
+    share: FloatArray = np.sqrt(np.bincount(owner, weights=scaled * scaled, minlength=count))
+    with np.errstate(over="ignore"):
         return largest * share

@@ -1,6 +1,5 @@
-"""Tables as blocks of rows: NumPy arrays, data frames, and raw records encoded by their domain."""
+"""Tables as blocks of rows: arrays, sparse matrices, data frames, and raw records encoded by their domain."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,37 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
+from expost.data.blocks import ArrayTable, SparseTable, Table
 from expost.data.domain import Domain
 from expost.data.values import untold
 from expost.exceptions import DomainError
-
-
-class Table(ABC):
-    """Rows of numbers that are read in blocks; the table is never copied as a whole.
-
-    Privacy
-    -------
-    A table is private. Its number of features is public; its number of rows is not.
-    """
-
-    n_rows: int
-    n_features: int
-
-    @abstractmethod
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view if possible."""
-
-
-class ArrayTable(Table):
-    """A NumPy matrix of any real dtype and memory order; its blocks are views."""
-
-    def __init__(self, matrix: NDArray[Any]) -> None:
-        self._matrix = matrix
-        self.n_rows, self.n_features = matrix.shape
-
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """A view of the rows."""
-        return self._matrix[start:stop]
 
 
 class FrameTable(Table):
@@ -64,6 +36,34 @@ class FrameTable(Table):
         with untold():  # each library has its own errors, and some quote cells
             cells: NDArray[Any] = self._frame[start:stop].to_numpy()
             block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
+        if block is None:
+            raise DomainError(
+                "`X` must hold numbers only; convert its columns to floats and fill missing cells."
+            )
+        return block
+
+
+class SparseFrameTable(Table):
+    """A pandas frame with dense and sparse columns, or with sparse ones that are not empty at zero."""
+
+    def __init__(self, frame: Any) -> None:
+        others = [not _is_sparse(dtype) for dtype in frame.dtypes]
+        if any(others):
+            FrameTable(frame.loc[:, others])  # refuses texts
+        for name, dtype in frame.dtypes.items():
+            if _is_sparse(dtype) and dtype.subtype.kind not in "fiub":
+                raise DomainError(
+                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
+                    "Encode it as numbers, or leave the column out."
+                )
+        self._frame = frame
+        self.n_rows, self.n_features = frame.shape
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """The rows of the block, made dense."""
+        block: FloatArray | None = None
+        with untold():
+            block = self._frame.iloc[start:stop].to_numpy(dtype=np.float64)
         if block is None:
             raise DomainError(
                 "`X` must hold numbers only; convert its columns to floats and fill missing cells."
@@ -136,7 +136,7 @@ def _as_column(name: Any, column: Any) -> NDArray[Any]:
 
 
 def open_table(X: Any, domain: Domain | None = None) -> Table:
-    """Read a matrix, a nested list or a data frame as a table, without copying numeric data.
+    """Read a matrix, dense or sparse, a nested list or a data frame as a table, without copying its numbers.
 
     With a domain, ``X`` is a frame of raw records that the domain encodes.
 
@@ -149,8 +149,10 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     table: Table
     if domain is not None:
         table = EncodedTable(X, domain)
+    elif nw.dependencies.is_into_dataframe(X):
+        table = _frame_table(X)
     else:
-        table = FrameTable(X) if nw.dependencies.is_into_dataframe(X) else ArrayTable(_as_matrix(X))
+        table = _matrix_table(X)
     if table.n_features == 0:
         raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if table.n_rows == 0:
@@ -162,16 +164,35 @@ class _NotNumbersError(DomainError, TypeError):
     """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
 
 
-def _as_matrix(X: Any) -> NDArray[Any]:
+def _frame_table(frame: Any) -> Table:
+    """A frame as a table; one whose columns are all sparse and empty where they are zero stays sparse."""
+    pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not pandas or not any(_is_sparse(dtype) for dtype in frame.dtypes):
+        return FrameTable(frame)
+    _open_frame(frame)  # refuses names that are not those of columns
+    matrix: Any = None
+    with untold():  # pandas refuses columns that are dense, or not empty where they are zero
+        matrix = frame.sparse.to_coo()
+    return SparseFrameTable(frame) if matrix is None else SparseTable(matrix)
+
+
+def _is_sparse(dtype: Any) -> bool:
+    return str(dtype).startswith("Sparse[")
+
+
+def _matrix_table(X: Any) -> Table:
     from scipy.sparse import issparse
+
+    return SparseTable(X) if issparse(X) else ArrayTable(_as_matrix(X))
+
+
+def _as_matrix(X: Any) -> NDArray[Any]:
     from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
 
     if isinstance(X, np.ma.MaskedArray):
         raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
     if isinstance(X, np.matrix):
         raise DomainError("`X` must be an array; np.matrix is not supported. Convert it with np.asarray(X).")
-    if issparse(X):
-        raise DomainError("`X` must be dense; got a sparse matrix. Convert it with X.toarray().")
     matrix: NDArray[Any] | None = None
     refusal = DomainError("`X` must be a matrix of numbers.")
     try:

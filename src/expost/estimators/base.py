@@ -77,8 +77,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Parameters
         ----------
         X
-            Rows of numbers: an array of any real type and order, or a pandas, polars or pyarrow frame.
-            Rows longer than ``norm`` are scaled down to it.
+            Rows of numbers: an array of any real type and order, a sparse matrix or array of SciPy's, or a
+            pandas, polars or pyarrow frame. A sparse table is never made dense as a whole. Rows longer than
+            ``norm`` are scaled down to it.
         y
             One label per row.
 
@@ -267,6 +268,11 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_private", None)
         return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "plan_")

@@ -111,7 +111,9 @@ class Objective:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self._pass(theta, slices[::every], hessian)
 
-        sums, *others = map_spans(self.n_rows, self.dimension, work)
+        # Warm starts take the same blocks in every pass, whatever the pass is for.
+        width = self._design.product_width if hessian is None and every == 1 else self.dimension
+        sums, *others = map_spans(self.n_rows, width, work)
         for other in others:
             sums += other
         sums.rescale_to(self.n_rows)
@@ -139,20 +141,20 @@ class Objective:
         weights = np.empty(self.n_rows)
 
         def weigh(slices: list[slice]) -> None:
-            for block, rows in self._design.blocks(slices):
+            for block, rows in self._design.products(slices):
                 weights[block] = self._loss.derivatives(rows @ theta, self._y[block])[1]
 
-        map_spans(self.n_rows, self.dimension, weigh)
+        map_spans(self.n_rows, self._design.product_width, weigh)
 
         def product(direction: FloatArray) -> FloatArray:
             def work(slices: list[slice]) -> FloatArray:
                 total = np.zeros(self.dimension)
-                for block, rows in self._design.blocks(slices):
+                for block, rows in self._design.products(slices):
                     total += (weights[block] * (rows @ direction)) @ rows
                 return total
 
             result = self._l2 * direction
-            for part in map_spans(self.n_rows, self.dimension, work):
+            for part in map_spans(self.n_rows, self._design.product_width, work):
                 result += part
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)
@@ -170,13 +172,15 @@ class Objective:
         square = None if precision is None else np.zeros((self.dimension, self.dimension))
         sums = Sums(np.zeros(self.dimension), square)
         scaled: NDArray[Any] | None = None
-        for block, rows in self._design.blocks(slices):
+        read = self._design.products if precision is None else self._design.blocks
+        for block, rows in read(slices):
             slope, curvature = self._loss.derivatives(rows @ theta, self._y[block])
             sums.gradient += slope @ rows
             sums.slopes += float(np.sum(np.abs(slope)))
             sums.curvatures += float(np.sum(curvature))
-            sums.rows += len(rows)
+            sums.rows += len(slope)
             if sums.hessian is not None:
+                assert isinstance(rows, np.ndarray)
                 if scaled is None:  # the first block is the longest
                     scaled = np.empty(rows.shape, dtype=precision)
                 part = scaled[: len(rows)]

@@ -43,10 +43,10 @@ def linear_predictor(design: Design, coefficients: FloatArray) -> FloatArray:
     predictor = np.empty((design.n_rows, *coefficients.shape[1:]))
 
     def work(slices: list[slice]) -> None:
-        for block, rows in design.blocks(slices):
+        for block, rows in design.products(slices):
             predictor[block] = rows @ coefficients
 
-    map_spans(design.n_rows, design.dimension, work)
+    map_spans(design.n_rows, design.product_width, work)
     return predictor
 
 

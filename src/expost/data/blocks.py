@@ -1,0 +1,134 @@
+"""Rows of numbers, dense or sparse, that are read one block at a time."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from expost._common.typing import FloatArray
+from expost.data.values import untold
+from expost.exceptions import DomainError
+
+
+class Table(ABC):
+    """Rows of numbers that are read in blocks; the table is never copied as a whole.
+
+    Privacy
+    -------
+    A table is private. Its number of features is public; its number of rows is not.
+    """
+
+    n_rows: int
+    n_features: int
+
+    @property
+    def stored_width(self) -> int:
+        """How many numbers are stored of a row, on average; at least one."""
+        return self.n_features
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view if possible."""
+
+
+class ArrayTable(Table):
+    """A NumPy matrix of any real dtype and memory order; its blocks are views."""
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self._matrix = matrix
+        self.n_rows, self.n_features = matrix.shape
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """A view of the rows."""
+        return self._matrix[start:stop]
+
+
+class SparseTable(Table):
+    """A SciPy matrix or array of any sparse format; one block at a time is made dense.
+
+    Compressed rows are read where they lie. Other formats cannot be cut by rows and are compressed once, in
+    as many numbers as they store. Entries that are stored twice add up, as SciPy has it, and explicit zeros
+    are zeros.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        if matrix.ndim != 2:
+            raise DomainError("`X` must be two-dimensional, one row per record; got a sparse vector.")
+        if matrix.dtype.kind not in "fiub":
+            raise DomainError(
+                f"a sparse `X` must hold real numbers; got dtype {matrix.dtype}. Convert it with "
+                "X.astype(float)."
+            )
+        self.n_rows, self.n_features = matrix.shape
+        compressed: Any = None
+        with untold():
+            compressed = matrix if matrix.format == "csr" else matrix.tocsr()
+        if compressed is None:
+            raise _broken_error()
+        self._matrix = compressed
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """The rows of the block, made dense."""
+        dense: FloatArray = self.sparse_rows(start, stop).toarray()
+        return dense
+
+    @property
+    def stored_width(self) -> int:
+        """How many entries a row has on average."""
+        return max(1, min(int(self._matrix.nnz) // max(self.n_rows, 1), self.n_features))
+
+    def sparse_rows(self, start: int, stop: int) -> Any:
+        """A sparse copy of the rows, in doubles and with every entry stored once.
+
+        What SciPy remembers about the whole matrix is not relied on: the caller can change its parts.
+        """
+        block: Any = None
+        with untold():
+            edges = self._matrix.indptr[start : stop + 1]
+            stored = slice(int(edges[0]), int(edges[-1]))
+            parts = (
+                self._matrix.data[stored].astype(np.float64),
+                self._matrix.indices[stored].copy(),
+                edges - edges[0],
+            )
+            made = csr_array(parts, shape=(stop - start, self.n_features))
+            made.check_format(full_check=True)
+            with np.errstate(over="ignore", invalid="ignore"):
+                made.sum_duplicates()
+            block = made
+        if block is None:
+            raise _broken_error()
+        return block
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """A block of encoded sparse rows, for products with vectors from both sides; private."""
+
+    features: Any
+    """The rows without the intercept, in SciPy's compressed form."""
+    intercept: bool
+    """Whether each row ends in a constant 1, which is not stored."""
+
+    __array_ufunc__ = None  # so that NumPy leaves `vector @ rows` to this class
+
+    def __matmul__(self, vector: FloatArray) -> FloatArray:
+        """The inner product of each row with a vector."""
+        if not self.intercept:
+            return np.asarray(self.features @ vector)
+        return np.asarray(self.features @ vector[:-1] + vector[-1])
+
+    def __rmatmul__(self, vector: FloatArray) -> FloatArray:
+        """The sum of the rows, each times its entry of a vector."""
+        total = np.asarray(self.features.T @ vector)
+        return np.append(total, np.sum(vector)) if self.intercept else total
+
+
+def _broken_error() -> DomainError:
+    """The error for a sparse matrix whose parts do not belong together; the caller raises it."""
+    return DomainError(
+        "`X` must be a valid sparse matrix; its indices do not fit its shape. Make it anew from its entries."
+    )
