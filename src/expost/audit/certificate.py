@@ -1,6 +1,7 @@
 """Compare the certificate of a plan with the worst neighbouring data sets that a search finds."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from rich.text import Text
@@ -99,12 +100,14 @@ def audit_plan(
     )
     if not isinstance(plan.loss, Loss):
         raise parameter_error("plan", "one for a loss of one linear predictor", str(plan.loss))
+    # Everything over the largest weight: an objective and its noise may be divided by a constant.
+    scales: dict[str, Any] = asdict(plan.scales.over(plan.max_weight))
     audit, pair = worst_pair(
         plan.loss,
         norm=plan.radius,
         epsilon=at,
-        l2=plan.l2,
-        **asdict(plan.scales),
+        l2=plan.l2 / plan.max_weight,
+        **scales,
         dimension=dimension,
         trials=trials,
         random_state=random_state,

@@ -1,6 +1,11 @@
 """Losses of a linear predictor, one per file, regularisers, and the check that a new loss is valid."""
 
-from expost.losses.base import DerivativeCurve as DerivativeCurve, LabelSet as LabelSet, Loss as Loss
+from expost.losses.base import (
+    DerivativeCurve as DerivativeCurve,
+    LabelSet as LabelSet,
+    Loss as Loss,
+    weighted_derivatives as weighted_derivatives,
+)
 from expost.losses.check import check_loss as check_loss
 from expost.losses.logistic import LogisticLoss as LogisticLoss
 from expost.losses.pseudo_huber import PseudoHuber as PseudoHuber

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -110,6 +110,35 @@ class DerivativeCurve:
         ratio = self.curvature(slopes) / slopes**power
         return bool(np.all(np.diff(ratio) <= SLACK * ratio[:-1]))
 
+    def scaled(self, weight: float) -> "DerivativeCurve":
+        r"""The curve of the loss times a weight :math:`\omega`: slopes and curvatures times the weight.
+
+        .. math:: \kappa_\omega(m) = \omega\,\kappa(m/\omega)
+
+        Where :math:`\kappa(m)/m` does not rise with :math:`m`, :math:`\kappa_\omega(m)` rises with
+        :math:`\omega`. So this curve covers every smaller weight too: a record of slope :math:`m` and weight
+        below :math:`\omega` has no more curvature than one of weight :math:`\omega` and the same slope.
+
+        Examples
+        --------
+        >>> curve = DerivativeCurve(1.0, lambda m: m * (1.0 - m), peak=0.5, sign_fixed=True).scaled(4.0)
+        >>> curve.max_slope, curve.peak, curve.max_curvature
+        (4.0, 2.0, 1.0)
+        """
+        if weight == 1.0:
+            return self
+        steepest, curvature = self.max_slope, self.curvature
+        unit = self.predictor_unit
+        if unit is None and math.isfinite(steepest):
+            unit = steepest  # a linear predictor is as large as before
+        return replace(
+            self,
+            max_slope=weight * steepest,
+            curvature=lambda slope: weight * curvature(np.minimum(slope / weight, steepest)),
+            peak=weight * self.peak,
+            predictor_unit=unit,
+        )
+
     def max_curvature_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """The largest curvature over slopes in each interval ``[low, high]``."""
         return self.curvature(np.clip(self.peak, low, high))
@@ -151,3 +180,11 @@ class Loss(ABC):
     @abstractmethod
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and second derivative of :math:`f` in ``eta``, together because they share their work."""
+
+
+def weighted_derivatives(
+    loss: Loss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """First and second derivative of each record's weight times its loss; ``None`` is weight one."""
+    slope, curvature = loss.derivatives(eta, y)
+    return (slope, curvature) if weights is None else (weights * slope, weights * curvature)

@@ -1,7 +1,7 @@
 """What accounting needs to know of the softmax loss of several classes, capped or not."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class SoftmaxCurve:
         The largest :math:`q`; 1 for plain softmax.
     corner
         The share of the cap up to which nothing is changed; by default 0.8, and None without a cap.
+    weight
+        What gradients and Hessians are multiplied by: the largest weight of a record.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class SoftmaxCurve:
     classes: int
     cap: float = 1.0
     corner: float | None = None
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not 2 <= check_count("classes", self.classes) <= _MOST_CLASSES:
@@ -62,13 +65,18 @@ class SoftmaxCurve:
 
     @property
     def max_slope(self) -> float:
-        r"""The largest norm of a gradient, :math:`\|v\| \le \sqrt2\,q`."""
-        return math.sqrt(2.0) * self.cap
+        r"""The largest norm of a gradient, :math:`\|v\| \le \sqrt2\,q`, times the weight."""
+        return self.weight * math.sqrt(2.0) * self.cap
 
     @property
     def max_curvature(self) -> float:
-        r"""The largest eigenvalue of :math:`A`; one half, since a cap only lowers :math:`A`."""
-        return 0.5
+        r"""The largest eigenvalue of :math:`A`; one half, since a cap only lowers :math:`A`, times the weight."""
+        return 0.5 * self.weight
+
+    @property
+    def max_reduced(self) -> float:
+        r"""The largest :math:`\min_jP_j` (see :meth:`mass`): that of equal masses, times the weight."""
+        return self.weight / self.classes
 
     @property
     def outputs(self) -> int:
@@ -93,6 +101,14 @@ class SoftmaxCurve:
         have the default regularisation of the logistic loss.
         """
         return math.sqrt(0.5)
+
+    def scaled(self, weight: float) -> "SoftmaxCurve":
+        r"""The curve of the loss times a weight :math:`\omega`, which covers every smaller weight too.
+
+        For :math:`t \le 1` the record :math:`tv, tA` is dominated by the one of the slope :math:`tq`: the
+        gradient is the same, and :math:`\kappa(tq) \ge t\kappa(q)` makes the Hessian no smaller.
+        """
+        return replace(self, weight=weight * self.weight)
 
     def curvature(self, slope: FloatArray) -> FloatArray:
         r""":math:`\kappa(q)`, the curvature along :math:`\pi - e_y`; concave, at most :math:`q(1 - q)`."""

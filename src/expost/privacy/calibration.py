@@ -15,6 +15,8 @@ from expost.privacy.statistics import REPORT_KINDS
 from expost.privacy.target import Target
 
 CALIBRATIONS = {"tight": tight, "kifer2012": kifer}
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
+"""Between which the largest weight of a record may lie."""
 # Of the largest curvature of a record; with less, minimisers are so far away that no arithmetic finds them.
 _SMALLEST_L2 = 1e-12
 
@@ -35,6 +37,7 @@ def calibrate(
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
     rows_at_most: int = ROWS_AT_MOST,
+    max_weight: float = 1.0,
 ) -> Plan:
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
@@ -76,6 +79,10 @@ def calibrate(
     rows_at_most
         Up to how many rows exact losses and intervals keep their stated accuracy. A public guess, not a
         limit: the guarantee holds for any number of rows.
+    max_weight
+        The largest weight of a record, between 1e-9 and 1e9. Weights from 0 to it cost as much as all of them
+        at it: the noise and the default ``l2`` are those of so many times the loss (docs/mathematics.md,
+        section 6).
 
     Privacy
     -------
@@ -106,13 +113,16 @@ def calibrate(
         l2 = check_positive("l2", l2)
     epsilon = check_positive("epsilon", epsilon)
     radius = row_radius(norm, fit_intercept=fit_intercept)
+    max_weight = _check_weight(loss, max_weight)
+    curve = loss.curve.scaled(max_weight)
     rounding = REAL
     if has_certified_slopes(loss):
-        curvature = loss.curve.max_curvature * radius**2
+        curvature = curve.max_curvature * radius**2
         if check_count("rows_at_most", rows_at_most) > 10**15:
             raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
         rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
-    target = Target(epsilon, check_positive("delta", delta, below=1.0), loss, radius, report, rounding)
+    delta = check_positive("delta", delta, below=1.0)
+    target = Target(epsilon, delta, loss, radius, report, rounding, max_weight)
     explicit = {
         "sigma": sigma,
         "sigma_gradient": sigma_gradient,
@@ -152,7 +162,20 @@ def calibrate(
         l2=l2,
         scales=scales,
         precision=_precision(target, l2, scales, rows_at_most),
+        max_weight=max_weight,
     )
+
+
+def _check_weight(loss: Loss, max_weight: float) -> float:
+    """The largest weight, or ParameterError; a curve that does not cover smaller weights is refused."""
+    weight = check_positive("max_weight", max_weight)
+    if not SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT:
+        limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+        raise parameter_error("max_weight", limits, weight, "Scale all weights by a constant.")
+    if weight != 1.0 and not loss.curve.ratio_falls:
+        way_out = f"The curve of {type(loss).__name__} does not cover smaller weights."
+        raise parameter_error("max_weight", "1 for a loss whose curvature(m)/m rises", weight, way_out)
+    return weight
 
 
 def _precision(target: Target, l2: float, scales: NoiseScales, rows_at_most: int) -> Precision | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
-from expost.losses import AnyLoss
+from expost.losses import AnyLoss, DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -48,6 +48,8 @@ class Plan:
         one's own, whose guarantee is for real arithmetic.
     loss, norm, fit_intercept, report, calibration
         What the plan was made for.
+    max_weight
+        The largest weight of a record: the guarantee is that of so many times the loss.
     """
 
     loss: AnyLoss
@@ -60,6 +62,7 @@ class Plan:
     l2: float
     scales: NoiseScales
     precision: Precision | None = None
+    max_weight: float = 1.0
 
     @property
     def sigma(self) -> float:
@@ -101,7 +104,12 @@ class Plan:
         """What the certificate pays for the difference between real numbers and printed ones."""
         if self.precision is None:
             return REAL
-        return self.precision.rounding(self.loss.curve.max_curvature * self.radius**2)
+        return self.precision.rounding(self.curve.max_curvature * self.radius**2)
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """The derivative curve of the largest weight times the loss, which covers every smaller weight."""
+        return self.loss.curve.scaled(self.max_weight)
 
     @property
     def radius(self) -> float:
@@ -124,7 +132,7 @@ class Plan:
     @property
     def profile(self) -> CertifiedProfile | None:
         """The privacy profile of the whole publication, where one exists."""
-        curve = self.loss.curve
+        curve = self.curve
         if math.isinf(curve.max_slope):
             return None
         return profile_of(curve, norm=self.radius, l2=self.l2, scales=self.scales, rounding=self.rounding)
@@ -134,7 +142,7 @@ class Plan:
 
         The shares do not add up to ``epsilon``: parts released together cost less than the sum of each alone.
         """
-        curve = self.loss.curve
+        curve = self.curve
         slope, curvature = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
         alone = math.inf
         if not math.isinf(slope):
@@ -171,7 +179,8 @@ class Plan:
         )
         notes = (
             promise,
-            f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}",
+            f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}"
+            + (f", weights ≤ {self.max_weight:g}" if self.max_weight != 1.0 else ""),
             f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}",
             self._printed,
         )

@@ -7,7 +7,7 @@ Gaussian noise of scale :math:`s`. Statistics get their noise in whole steps of 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from expost._common.validation import check_count
 from expost.exceptions import CalibrationError
@@ -81,6 +81,10 @@ class Rounding:
         # One more unit and one part in a thousand: the rounding of the noise, and all other terms.
         reach = math.sqrt(MOST_NUMBERS) + math.sqrt(2.0 * (epsilon - math.log(_TAIL))) + 1.0
         return 1.001 * reach**2 / (24.0 * self.steps**2)
+
+    def over(self, weight: float) -> "Rounding":
+        """What is paid where the objective and all noise are divided by a weight."""
+        return replace(self, hessian=self.hessian / weight)
 
     @property
     def tail(self) -> float:

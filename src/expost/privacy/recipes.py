@@ -35,7 +35,7 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
     flat = start
     if isinstance(target.curve, SoftmaxCurve):
-        steepest = target.curve.cap * target.radius
+        steepest = target.curve.weight * target.curve.cap * target.radius
         flat = steepest * flat_sigma(target.curve.classes, target.epsilon, target.delta)
     elif not target.curve.sign_fixed or target.curve.outputs > 1:
         flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)

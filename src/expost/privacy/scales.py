@@ -66,6 +66,12 @@ class NoiseScales:
         """How many numbers are published beside ``dimension`` coefficients."""
         return sum(statistic.entries(dimension) for statistic, _ in self.released)
 
+    def over(self, weight: float) -> "NoiseScales":
+        """All noise divided by a weight: what an objective divided by it has."""
+        return NoiseScales(
+            self.sigma / weight, **{f"sigma_{one.name}": scale / weight for one, scale in self.released}
+        )
+
     def shift(self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL) -> Any:
         r"""How far a record moves what is published, given the exact minimiser, in units of the noise.
 

@@ -13,7 +13,7 @@ docs/mathematics.md, section 11, has theorem, proof and evaluation.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,8 @@ class SoftmaxProfile(CertifiedProfile):
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
+        if self.curve.weight != 1.0:
+            raise parameter_error("curve", "one of weight 1", self.curve.weight, way_out="Use `profile_of`.")
         check_positive("l2", self.l2, infinite=True)
         if self.reduced and self.curve.classes == 2:
             raise parameter_error("reduced", "False with two classes", self.reduced)
@@ -171,5 +173,9 @@ def profile_of(
 ) -> CertifiedProfile:
     """The certified profile of a loss of one linear predictor or of several classes."""
     if isinstance(curve, SoftmaxCurve):
-        return SoftmaxProfile(curve, norm, l2, scales, rounding, reduced)
+        # An objective and all noise may be divided by the largest weight.
+        weight, plain = curve.weight, replace(curve, weight=1.0)
+        return SoftmaxProfile(
+            plain, norm, l2 / weight, scales.over(weight), rounding.over(weight), reduced
+        )
     return PrivacyProfile(curve, norm, l2, scales, rounding)

@@ -47,7 +47,7 @@ def largest_log_determinant(curve: SoftmaxCurve, weight: float) -> float:
     >>> [round(largest_log_determinant(SoftmaxCurve(3, cap), 1.0), 4) for cap in (1.0, 0.5)]
     [0.5754, 0.4904]
     """
-    classes = curve.classes
+    classes, weight = curve.classes, weight * curve.weight
     if classes == 2:
         return math.log1p(2.0 * weight * curve.link.curve.max_curvature)
     if curve.link.corner_slope >= (classes - 1) / classes:
@@ -78,7 +78,7 @@ def softmax_floor(curve: SoftmaxCurve, norm: float, epsilon: float) -> float:
     share = at / (curve.classes - 1)
     # The weight R²/λ at which equal masses use up all of epsilon, without overflow. A cap lowers every
     # Hessian, so that it allows at least this weight.
-    weight = curve.classes * math.expm1(min(share, 700.0))
+    weight = curve.classes * math.expm1(min(share, 700.0)) / curve.weight
     if largest_log_determinant(curve, weight) < (1.0 - 1e-12) * at:
         low = high = math.log(weight)
         while largest_log_determinant(curve, math.exp(high)) < at:

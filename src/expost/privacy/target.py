@@ -32,6 +32,7 @@ class Target:
     radius: float
     report: str
     rounding: Rounding = REAL
+    max_weight: float = 1.0
     reduced: bool = False
     """Whether the Hessian of a loss of several classes is the reduced one."""
 
@@ -42,8 +43,8 @@ class Target:
 
     @property
     def curve(self) -> DerivativeCurve | SoftmaxCurve:
-        """The loss's derivative curve."""
-        return self.loss.curve
+        """The derivative curve of the largest weight times the loss."""
+        return self.loss.curve.scaled(self.max_weight)
 
     @property
     def slope(self) -> float:
@@ -59,7 +60,7 @@ class Target:
     def released_curvature(self) -> float:
         """The largest eigenvalue of one record's part in the Hessian that is released."""
         if self.reduced and isinstance(self.curve, SoftmaxCurve):
-            return self.radius**2 / self.curve.classes
+            return self.curve.max_reduced * self.radius**2
         return self.curvature
 
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
