@@ -97,11 +97,11 @@ def design_of(X, *, norm=1.0, fit_intercept=False):
     return Design(open_table(X), norm=norm, fit_intercept=fit_intercept)
 
 
-def gradient_and_hessian(case, A, y, theta, *, l2, regularizer=None):
+def gradient_and_hessian(case, A, y, theta, *, l2, regularizer=None, weights=1.0):
     """Both derivatives of the objective without noise, from the textbook, for rows ``A``."""
     eta = A @ theta
-    gradient = A.T @ case.slope(eta, y) + l2 * theta
-    hessian = (A * case.curvature(eta, y)[:, None]).T @ A + l2 * np.eye(len(theta))
+    gradient = A.T @ (weights * case.slope(eta, y)) + l2 * theta
+    hessian = (A * (weights * case.curvature(eta, y))[:, None]).T @ A + l2 * np.eye(len(theta))
     if regularizer is not None:
         gradient = gradient + regularizer.gradient(theta)
         hessian = hessian + regularizer.hessian(theta)

@@ -16,9 +16,11 @@ from expost.fitting.private_fit import plausible, recover
 SIGMA, L2 = 1.3, 0.4
 
 
-def log_density(theta, A, y, case, regularizer):
+def log_density(theta, A, y, case, regularizer, weights=1.0):
     """The log density of a release, up to a constant: that of the noise, times the Jacobian."""
-    gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=L2, regularizer=regularizer)
+    gradient, hessian = gradient_and_hessian(
+        case, A, y, theta, l2=L2, regularizer=regularizer, weights=weights
+    )
     return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
 
 
@@ -50,6 +52,34 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
     truth = [here - log_density(theta, A[more], y[more], case, regularizer) for more in joined]
     np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-12)
     assert np.all(outsiders.determinant <= 0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("d", [1, 4])
+@pytest.mark.parametrize("max_weight", [1.0, 20.0])
+def test_exact_losses_of_weighted_records_are_the_ratio_of_densities(case, d, max_weight):
+    rng = np.random.default_rng([d, int(max_weight)])
+    n = 12
+    X, y = rows_in_ball(rng, n + 3, d), case.labels(rng, n + 3)
+    weights = max_weight * rng.uniform(size=n + 3) ** 3
+    weights[[0, n]] = 0.0
+    weights[[1, n + 1]] = max_weight
+    plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, max_weight=max_weight)
+    inside, outside = design_of(X[:n]), design_of(X[n:])
+    release, private = perturb(plan, inside, y[:n], noise=SeededNoise(d), weights=weights[:n])
+    theta = release.coefficients
+
+    def density(chosen):
+        return log_density(theta, X[chosen], y[chosen], case, None, weights[chosen])
+
+    here = density(np.arange(n))
+    members = ex_post_terms(private, inside, y[:n], case.loss, member=True, weights=weights[:n])
+    truth = [here - density(np.delete(np.arange(n), i)) for i in range(n)]
+    np.testing.assert_allclose(members.signed, truth, rtol=1e-9, atol=1e-12)
+    outsiders = ex_post_terms(private, outside, y[n:], case.loss, member=False, weights=weights[n:])
+    truth = [here - density(np.append(np.arange(n), n + i)) for i in range(3)]
+    np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-12)
+    assert members.loss[0] == outsiders.loss[0] == 0.0  # weight 0 is no record
 
 
 @pytest.mark.parametrize("member", [True, False])

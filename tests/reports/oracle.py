@@ -12,11 +12,26 @@ from expost.fitting.noise import SeededNoise
 class Problem:
     """A small table, some outsiders, and the private values that only a test may use."""
 
-    def __init__(self, X, y, outsiders, loss, *, report, regularizer=None, fit_intercept=True, **budget):
+    def __init__(
+        self,
+        X,
+        y,
+        outsiders,
+        loss,
+        *,
+        report,
+        regularizer=None,
+        fit_intercept=True,
+        weights=None,
+        **budget,
+    ):
         self.loss, self.regularizer, self.fit_intercept = loss, regularizer, fit_intercept
         self.plan = calibrate(loss=loss, report=report, fit_intercept=fit_intercept, **budget)
         self.X = {True: X[:outsiders], False: X[outsiders:]}
         self.y = {True: y[:outsiders], False: y[outsiders:]}
+        self.weights = {True: None, False: None}
+        if weights is not None:
+            self.weights = {True: weights[:outsiders], False: weights[outsiders:]}
         self.design = {side: self.designed(self.X[side]) for side in (True, False)}
 
     def designed(self, X):
@@ -29,17 +44,26 @@ class Problem:
             self.y[True],
             noise=SeededNoise(seed),
             regularizer=self.regularizer,
+            weights=self.weights[True],
         )
 
     def model_loss(self, private, *, member):
         """Signed log-odds of the coefficients, for every record of that side."""
-        terms = ex_post_terms(private, self.design[member], self.y[member], self.loss, member=member)
-        return terms.signed
+        return ex_post_terms(
+            private,
+            self.design[member],
+            self.y[member],
+            self.loss,
+            member=member,
+            weights=self.weights[member],
+        ).signed
 
     def total_loss(self, release, private, *, member):
         """Signed log-odds of the coefficients and of every statistic: Gaussian densities, by definition."""
         rows = with_intercept(self.X[member], self.fit_intercept)
         slope, curvature = self.loss.derivatives(rows @ release.coefficients, self.y[member])
+        if self.weights[member] is not None:
+            slope, curvature = self.weights[member] * slope, self.weights[member] * curvature
         sign = -1.0 if member else 1.0  # the neighbouring table has one record less or one more
         total = self.model_loss(private, member=member)
         plan = self.plan

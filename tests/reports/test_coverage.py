@@ -51,6 +51,15 @@ def synthetic(report):
     )
 
 
+def weighted(report):
+    rng = np.random.default_rng(13)
+    X, y = rows_in_ball(rng, 40, 3), rng.integers(0, 2, 40).astype(float)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    weights = rng.choice([0.2, 1.0, 3.0], 40)
+    budget = {"epsilon": 2.0, "delta": 1e-3, "l2": 6.0, "max_weight": 3.0}
+    return Problem(X, y, 25, expost.LogisticLoss(cap=0.7), report=report, weights=weights, **budget)
+
+
 def misses(problem, seeds):
     """What was missed, by membership, scope and failure rate: fits by (upper, lower, total) by records."""
     found = {}
@@ -69,6 +78,7 @@ def misses(problem, seeds):
                 release,
                 design,
                 y,
+                weights=problem.weights[side],
                 confidence=1.0 - failure,
                 member=side if known else None,
                 simultaneous=len(y) if scope == "n" else scope,
@@ -103,6 +113,14 @@ REAL = pytest.param(breast_cancer, marks=pytest.mark.slow, id="breast_cancer")
 def test_no_bound_fails_more_often_than_it_says(make, report):
     found = misses(make(report), range(FITS))
     assert too_often(found) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "fits"),
+    [("dependent", 60), *(pytest.param(kind, FITS, marks=pytest.mark.slow) for kind in KINDS)],
+)
+def test_no_bound_of_a_weighted_record_fails_more_often_than_it_says(report, fits):
+    assert too_often(misses(weighted(report), range(fits))) == []
 
 
 def test_the_printed_bound_of_the_paper_fails_the_same_test():

@@ -14,6 +14,7 @@ from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.tables import open_table
 from expost.data.values import as_numbers, as_texts, untold
+from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.privacy.plan import Plan
@@ -21,10 +22,12 @@ from expost.privacy.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Encoded rows with labels that the loss accepts; as private as the records."""
+    """Encoded rows with labels that the loss accepts, and their weights; as private as the records."""
 
     design: Design
     labels: FloatArray
+    weights: FloatArray | None = None
+    """Of each record; None where every weight is one."""
 
 
 def encode_records(
@@ -36,8 +39,10 @@ def encode_records(
     domain: Domain | None = None,
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
+    weighting: Weighting = UNWEIGHTED,
+    sample_weight: Any = None,
 ) -> Encoded:
-    """Open a table, scale its rows into the ball and encode its labels.
+    """Open a table, scale its rows into the ball and encode its labels and weights.
 
     Parameters
     ----------
@@ -51,6 +56,8 @@ def encode_records(
         What is publicly known about a record, where it was declared.
     n_features, feature_names
         The columns of the fit, to be checked, where there is no domain.
+    weighting, sample_weight
+        What was declared about weights, and the sample weight of each record where there are any.
 
     Privacy
     -------
@@ -58,7 +65,9 @@ def encode_records(
     or a count.
     """
     design = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
-    return with_labels(design, y, plan, classes=classes, domain=domain)
+    return with_labels(
+        design, y, plan, classes=classes, domain=domain, weighting=weighting, sample_weight=sample_weight
+    )
 
 
 def encode_rows(
@@ -86,11 +95,12 @@ def with_labels(
     *,
     classes: Sequence[Any] | NDArray[Any] | None,
     domain: Domain | None = None,
+    weighting: Weighting = UNWEIGHTED,
+    sample_weight: Any = None,
 ) -> Encoded:
-    """Add labels, encoded for the plan's loss, to encoded rows."""
-    return Encoded(
-        design, encode_labels(y, loss=plan.loss, classes=classes, rows=design.n_rows, domain=domain)
-    )
+    """Add labels, encoded for the plan's loss, and weights to encoded rows."""
+    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=design.n_rows, domain=domain)
+    return Encoded(design, labels, weighting.of(sample_weight, labels, plan.loss))
 
 
 def one_label_per_row(y: Any) -> NDArray[Any]:

@@ -9,11 +9,17 @@ from expost.data.design import Design
 from expost.fitting.loss_terms import LossTerms, inverse_root
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.vector_ex_post import vector_terms
-from expost.losses import AnyLoss, VectorLoss
+from expost.losses import AnyLoss, VectorLoss, weighted_derivatives
 
 
 def ex_post_terms(
-    fit: PrivateFit, design: Design, y: FloatArray, loss: AnyLoss, *, member: bool
+    fit: PrivateFit,
+    design: Design,
+    y: FloatArray,
+    loss: AnyLoss,
+    *,
+    member: bool,
+    weights: FloatArray | None = None,
 ) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 
@@ -21,7 +27,7 @@ def ex_post_terms(
               = |t_1 + t_2 + t_3|
 
     With :math:`\mu = x^\top H(D)^{-1}x` and :math:`\kappa = f''`, :math:`\nabla\ell = f'x` at the released
-    coefficients,
+    coefficients, both times the record's weight where there are ``weights``,
 
     .. math:: t_1 = \mp\log(1 \mp \kappa\mu)\ \text{(member: } -\log(1-\kappa\mu)\text{, outsider: }
               -\log(1+\kappa\mu)), \quad t_2 = \frac{\|\nabla\ell\|^2}{2\sigma^2}, \quad
@@ -49,7 +55,7 @@ def ex_post_terms(
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
     if isinstance(loss, VectorLoss):
-        return vector_terms(fit, design, y, loss, member=member)
+        return vector_terms(fit, design, y, loss, member=member, weights=weights)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     whiten = inverse_root(fit.hessian).T
     half = design.dimension // 2  # the triangle's empty quarter is not multiplied
@@ -65,7 +71,8 @@ def ex_post_terms(
         lefts, rests = np.empty((longest, half)), np.empty((longest, design.dimension - half))
         for block, rows in design.blocks(slices):
             predictor, along = (rows @ directions).T
-            slope, curvature = loss.derivatives(predictor, y[block])
+            weight = None if weights is None else weights[block]
+            slope, curvature = weighted_derivatives(loss, predictor, y[block], weight)
             left = np.matmul(rows[:, :half], upper_left, out=lefts[: len(rows)])
             rest = np.matmul(rows, right, out=rests[: len(rows)])
             leverage = curvature * (np.vecdot(left, left) + np.vecdot(rest, rest))

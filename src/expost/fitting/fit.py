@@ -46,4 +46,12 @@ def fit(
     if regularizer is not None and not isinstance(regularizer, Regularizer):
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     noise = noise_source(random_state)
-    return perturb(plan, records.design, records.labels, noise=noise, regularizer=regularizer, step=step)
+    return perturb(
+        plan,
+        records.design,
+        records.labels,
+        noise=noise,
+        regularizer=regularizer,
+        weights=records.weights,
+        step=step,
+    )

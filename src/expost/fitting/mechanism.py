@@ -46,6 +46,7 @@ def perturb(
     *,
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
+    weights: FloatArray | None = None,
     step: Step = silent,
 ) -> tuple[Release, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
@@ -62,8 +63,9 @@ def perturb(
               \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad
               \hat\lambda = \lambda_{\min}(\nabla^2 J(\hat\theta; D)) + N(0, \sigma_4^2)
 
-    Assumes a convex, twice differentiable loss and labels from its label set; the rows are inside
-    the ball by construction of the design. ``step`` is told what is being done.
+    Assumes a convex, twice differentiable loss, labels from its label set, and ``weights``, one per row where
+    they are given, from 0 to the plan's ``max_weight``; the rows are inside the ball by construction of the
+    design. ``step`` is told what is being done.
 
     Privacy
     -------
@@ -80,19 +82,23 @@ def perturb(
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     _check(plan, design, y, regularizer)
+    _check_weights(plan, weights)
     step("Checking the table")
     design.scan()  # refuses NaN and infinity before anything is drawn
     step("Drawing the noise and fitting")
     dimension = coefficient_count(design, plan.loss)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))
-    objective = objective_of(design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
+    objective = objective_of(
+        design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded, weights=weights
+    )
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance)
     step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
     else:
-        point = _certified(plan, plan.precision, design, y, tilt, solution, regularizer)
+        rows = _Rows(design, y, weights)
+        point = _certified(plan, plan.precision, rows, tilt, solution, regularizer)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
@@ -161,35 +167,36 @@ class _Point:
 def _certified(
     plan: Plan,
     precision: Precision,
-    design: Design,
-    y: FloatArray,
+    rows: "_Rows",
     tilt: Tilt,
     solution: Solution,
     regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
+    design = rows.design
     problem = Problem(
-        rows=_Rows(design, y),
+        rows=rows,
         loss=plan.loss,
         l2=plan.l2,
         radius=design.radius,
         tilt=tilt.parts,
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
+        max_weight=plan.max_weight,
     )
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(problem.dimension):
         minimum = certify(problem, start, target=precision.solver_radius, grid=precision.grid)
-    hessian = rows = None
+    hessian = measured = None
     if minimum.curvature is not None:
         hessian = minimum.curvature.matrix
         if regularizer is not None:
             hessian = hessian + regularizer.hessian(minimum.curvature.at)
     if _needs_hessian(plan):
-        rows = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed_hessian_error(plan))
+        measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed_hessian_error(plan))
     exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
-    return _Point(exact, gradient, hessian, rows, precision)
+    return _Point(exact, gradient, hessian, measured, precision)
 
 
 def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:
@@ -205,16 +212,20 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
 
 @dataclass(frozen=True, repr=False)
 class _Rows:
-    """The encoded rows with their labels, in one span per thread."""
+    """The encoded rows with their labels and weights, in one span per thread."""
 
     design: Design
     labels: FloatArray
+    weights: FloatArray | None = None
 
     def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
         """Run ``work`` on the blocks of each span; results in the order of the rows."""
 
         def on_span(slices: list[slice]) -> Result:
-            return work((rows, self.labels[block]) for block, rows in self.design.blocks(slices))
+            return work(
+                (rows, self.labels[block], None if self.weights is None else self.weights[block])
+                for block, rows in self.design.blocks(slices)
+            )
 
         return map_spans(self.design.n_rows, self.design.dimension, on_span)
 
@@ -236,7 +247,7 @@ def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer |
             f"(got {precision.rows_at_most}), or choose report='independent'."
         )
     if precision is not None and isinstance(regularizer, SmoothedL1):
-        steepest = plan.loss.curve.max_curvature * plan.radius**2 * precision.rows_at_most
+        steepest = plan.curve.max_curvature * plan.radius**2 * precision.rows_at_most
         sharpest = max(_SHARPEST * precision.output_noise, regularizer.weight / steepest)
         if regularizer.scale < sharpest:
             raise parameter_error(
@@ -249,6 +260,12 @@ def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer |
             f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
             f"would have {dimension} and {numbers}. Use fewer features, or report='independent'."
         )
+
+
+def _check_weights(plan: Plan, weights: FloatArray | None) -> None:
+    """Refuse weights that the plan was not made for; they are checked with their names where they come in."""
+    if weights is not None and not np.all((weights >= 0.0) & (weights <= plan.max_weight)):
+        raise DomainError(f"weights must be from 0 to the plan's max_weight={plan.max_weight:g}.")
 
 
 def _keep(

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
-from expost.losses import Loss
+from expost.losses import Loss, weighted_derivatives
 from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
@@ -69,10 +69,11 @@ class Objective:
     r"""The objective of objective perturbation, a sum and never a mean.
 
     .. math:: J(\theta; D) + b^\top\theta, \qquad
-              J(\theta; D) = \sum_i f(\tilde x_i^\top\theta; y_i) + r(\theta) + \frac{\lambda}{2}\|\theta\|^2
+              J(\theta; D) = \sum_i \omega_i f(\tilde x_i^\top\theta; y_i) + r(\theta)
+              + \frac{\lambda}{2}\|\theta\|^2
 
-    This is the only place where the scaling of the terms is decided (Redberg and Wang 2021, Section
-    "Objective Perturbation").
+    The weights :math:`\omega_i` are 1 where none are given. This is the only place where the scaling of the
+    terms is decided (Redberg and Wang 2021, Section "Objective Perturbation").
 
     Privacy
     -------
@@ -88,11 +89,13 @@ class Objective:
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self.dimension = self.columns = design.dimension
         self.n_rows = design.n_rows
         self._design = design
         self._y = y
+        self._weights = weights
         self._loss = loss
         self._l2 = l2
         self._regularizer = regularizer
@@ -138,11 +141,11 @@ class Objective:
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
-        weights = np.empty(self.n_rows)
+        curvatures = np.empty(self.n_rows)
 
         def weigh(slices: list[slice]) -> None:
             for block, rows in self._design.products(slices):
-                weights[block] = self._loss.derivatives(rows @ theta, self._y[block])[1]
+                curvatures[block] = self._derivatives(rows @ theta, block)[1]
 
         map_spans(self.n_rows, self._design.product_width, weigh)
 
@@ -150,7 +153,7 @@ class Objective:
             def work(slices: list[slice]) -> FloatArray:
                 total = np.zeros(self.dimension)
                 for block, rows in self._design.products(slices):
-                    total += (weights[block] * (rows @ direction)) @ rows
+                    total += (curvatures[block] * (rows @ direction)) @ rows
                 return total
 
             result = self._l2 * direction
@@ -161,6 +164,10 @@ class Objective:
             return result
 
         return product
+
+    def _derivatives(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
+        weights = None if self._weights is None else self._weights[block]
+        return weighted_derivatives(self._loss, eta, self._y[block], weights)
 
     def _rounding_floor(self, theta: FloatArray, sums: Sums) -> float:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
@@ -174,7 +181,7 @@ class Objective:
         scaled: NDArray[Any] | None = None
         read = self._design.products if precision is None else self._design.blocks
         for block, rows in read(slices):
-            slope, curvature = self._loss.derivatives(rows @ theta, self._y[block])
+            slope, curvature = self._derivatives(rows @ theta, block)
             sums.gradient += slope @ rows
             sums.slopes += float(np.sum(np.abs(slope)))
             sums.curvatures += float(np.sum(curvature))

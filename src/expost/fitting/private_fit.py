@@ -59,18 +59,18 @@ class PrivateFit:
 
 def steepness(plan: Plan) -> float:
     """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
-    steepest = plan.loss.curve.max_slope * plan.radius / plan.sigma
+    steepest = plan.curve.max_slope * plan.radius / plan.sigma
     return max(1.0, steepest) if math.isfinite(steepest) else 1.0
 
 
-def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
+def recover(release: Release, design: Design, y: FloatArray, weights: FloatArray | None = None) -> PrivateFit:
     r"""The private part of a fit, from the table and the release alone.
 
     Exact losses are about the published coefficients, so one pass over the table there finds everything that
     they need, and nothing private is ever written down.
 
-    Whether ``design`` and ``y`` are the table that was fitted cannot be known; :func:`plausible` finds gross
-    mistakes.
+    Whether ``design``, ``y`` and ``weights`` are the table that was fitted cannot be known; :func:`plausible`
+    finds gross mistakes.
 
     Privacy
     -------
@@ -79,7 +79,9 @@ def recover(release: Release, design: Design, y: FloatArray) -> PrivateFit:
     if len(release.coefficients) != coefficient_count(design, release.plan.loss):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
-    objective = objective_of(design, y, plan.loss, l2=plan.l2, regularizer=release.regularizer)
+    objective = objective_of(
+        design, y, plan.loss, l2=plan.l2, regularizer=release.regularizer, weights=weights
+    )
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.

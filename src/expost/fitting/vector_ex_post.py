@@ -7,11 +7,17 @@ from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.fitting.loss_terms import LossTerms, inverse_root
 from expost.fitting.private_fit import PrivateFit
-from expost.losses import VectorLoss
+from expost.losses import VectorLoss, weighted_factors
 
 
 def vector_terms(
-    fit: PrivateFit, design: Design, y: FloatArray, loss: VectorLoss, *, member: bool
+    fit: PrivateFit,
+    design: Design,
+    y: FloatArray,
+    loss: VectorLoss,
+    *,
+    member: bool,
+    weights: FloatArray | None = None,
 ) -> LossTerms:
     r"""Exact privacy losses, term by term, where the Hessian of a record has several directions.
 
@@ -21,7 +27,8 @@ def vector_terms(
     .. math:: t_1 = -\log\det(I \mp F^\top GF), \quad
               t_2 = \frac{\|v\|^2\|x\|^2}{2\sigma^2}, \quad t_3 = \mp\frac{v^\top Mx}{\sigma^2}
 
-    with the upper signs for members. This is the Theorem "ex-post pDP of objective perturbation" of [RW21]_
+    with the upper signs for members; :math:`v` and :math:`FF^\top` times the record's weight where there are
+    ``weights``. This is the Theorem "ex-post pDP of objective perturbation" of [RW21]_
     for a loss of several linear predictors: exact, as in :func:`expost.fitting.ex_post.ex_post_terms`.
 
     Notes
@@ -57,7 +64,8 @@ def vector_terms(
         buffers = [np.empty((longest, matrix.shape[1])) for matrix in whiten]
         for block, rows in design.blocks(slices):
             products = rows @ directions
-            gradient, factor = loss.derivatives(products[:, :outputs], y[block])
+            weight = None if weights is None else weights[block]
+            gradient, factor = weighted_factors(loss, products[:, :outputs], y[block], weight)
             parts = [
                 np.matmul(rows, matrix, out=buffer[: len(rows)])
                 for matrix, buffer in zip(whiten, buffers, strict=True)

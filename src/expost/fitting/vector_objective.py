@@ -9,15 +9,15 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.fitting.objective import Objective, Sums
-from expost.losses import AnyLoss, VectorLoss
+from expost.losses import AnyLoss, VectorLoss, weighted_factors
 from expost.losses.regularizers import Regularizer
 
 
 class VectorObjective(Objective):
     r"""The objective of objective perturbation for :math:`k` linear predictors.
 
-    .. math:: J(w; D) = \sum_i f(w\tilde x_i; y_i) + r(w) + \frac{\lambda}{2}\|w\|^2, \qquad
-              \nabla^2 J = \sum_i F_iF_i^\top \otimes \tilde x_i\tilde x_i^\top + \nabla^2 r + \lambda I
+    .. math:: J(w; D) = \sum_i \omega_i f(w\tilde x_i; y_i) + r(w) + \frac{\lambda}{2}\|w\|^2, \qquad
+              \nabla^2 J = \sum_i \omega_iF_iF_i^\top \otimes \tilde x_i\tilde x_i^\top + \nabla^2 r + \lambda I
 
     The coefficients are one vector of :math:`kd` numbers, predictor by predictor. A block of rows needs
     memory for its rows times :math:`kd` numbers, and a Hessian :math:`nd^2k(k+1)/2` products.
@@ -36,12 +36,14 @@ class VectorObjective(Objective):
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self.dimension, self.columns = coefficient_count(design, loss), design.dimension
         self.n_rows = design.n_rows
         self._shape = (loss.outputs, design.dimension)
         self._design = design
         self._y = y
+        self._weights = weights
         self._vector_loss = loss
         self._l2 = l2
         self._regularizer = regularizer
@@ -57,7 +59,7 @@ class VectorObjective(Objective):
             def work(slices: list[slice]) -> FloatArray:
                 total = np.zeros(self._shape)
                 for block, rows in self._design.blocks(slices):
-                    _, factor = self._vector_loss.derivatives(rows @ coefficients.T, self._y[block])
+                    _, factor = self._factors(rows @ coefficients.T, block)
                     moved = rows @ along.T
                     bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
                     total += bent[:, :, 0].T @ rows
@@ -72,6 +74,10 @@ class VectorObjective(Objective):
 
         return product
 
+    def _factors(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
+        weights = None if self._weights is None else self._weights[block]
+        return weighted_factors(self._vector_loss, eta, self._y[block], weights)
+
     def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
         outputs, columns = self._shape
         square = None if precision is None else np.zeros((self.dimension, self.dimension))
@@ -80,7 +86,7 @@ class VectorObjective(Objective):
         longest = max((block.stop - block.start for block in slices), default=0)
         buffer = np.empty(0 if square is None else longest * self.dimension, dtype=precision or np.float64)
         for block, rows in self._design.blocks(slices):
-            gradient, factor = self._vector_loss.derivatives(rows @ coefficients.T, self._y[block])
+            gradient, factor = self._factors(rows @ coefficients.T, block)
             total += gradient.T @ rows
             sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
             sums.curvatures += float(np.sum(factor**2))  # the traces
@@ -115,8 +121,9 @@ def objective_of(
     l2: float,
     regularizer: Regularizer | None = None,
     tilt: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> Objective:
     """The objective of a loss of one linear predictor or of several."""
     if isinstance(loss, VectorLoss):
-        return VectorObjective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt)
-    return Objective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt)
+        return VectorObjective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)
+    return Objective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)

@@ -15,5 +15,9 @@ from expost.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
 from expost.losses.softmax import SoftmaxLoss as SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve as SoftmaxCurve
 from expost.losses.squared import SquaredLoss as SquaredLoss
-from expost.losses.vector import AnyLoss as AnyLoss, VectorLoss as VectorLoss
+from expost.losses.vector import (
+    AnyLoss as AnyLoss,
+    VectorLoss as VectorLoss,
+    weighted_factors as weighted_factors,
+)
 from expost.losses.vector_check import check_vector_loss as check_vector_loss

@@ -69,5 +69,15 @@ class VectorLoss(ABC):
         return norms
 
 
+def weighted_factors(
+    loss: VectorLoss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Gradients and factors of the loss times the weight of each record; ``None`` for weights of one."""
+    gradient, factor = loss.derivatives(eta, y)
+    if weights is None:
+        return gradient, factor
+    return weights[:, None] * gradient, np.sqrt(weights)[:, None, None] * factor
+
+
 AnyLoss: TypeAlias = Loss | VectorLoss
 """A loss of one linear predictor or of several."""

@@ -12,6 +12,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
 from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
+from expost.losses import weighted_derivatives
 from expost.privacy.statistics import REPORT_KINDS
 
 # How sure a reader is who does not say how sure to be.
@@ -104,9 +105,9 @@ class Records:
 
     rows: FloatArray
     slope: FloatArray
-    """The first derivative of the loss, signed."""
+    """The first derivative of the weighted loss, signed."""
     curvature: FloatArray
-    """The second derivative of the loss."""
+    """The second derivative of the weighted loss."""
     norm: FloatArray
     """The Euclidean norm of each encoded row."""
     norm1: FloatArray | None
@@ -120,9 +121,17 @@ class Records:
         return self.curvature * self.norm**2
 
     @classmethod
-    def of(cls, release: Release, rows: FloatArray, y: FloatArray, scope: Scope) -> Self:
-        """What a release's report reads of encoded rows and their labels."""
-        slope, curvature = release.plan.loss.derivatives(rows @ release.coefficients, y)
+    def of(
+        cls,
+        release: Release,
+        rows: FloatArray,
+        y: FloatArray,
+        scope: Scope,
+        weights: FloatArray | None = None,
+    ) -> Self:
+        """What a release's report reads of encoded rows, their labels and their weights."""
+        eta = rows @ release.coefficients
+        slope, curvature = weighted_derivatives(release.plan.loss, eta, y, weights)
         norm: FloatArray = np.sqrt(np.vecdot(rows, rows))
         return cls(
             rows=rows,

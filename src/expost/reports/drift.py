@@ -45,7 +45,7 @@ class Drift:
         plan, dimension = release.plan, len(release.coefficients)
         if plan.precision is None:
             return cls()
-        noise, curvature = plan.precision.output_noise, plan.loss.curve.max_curvature * plan.radius**2
+        noise, curvature = plan.precision.output_noise, plan.curve.max_curvature * plan.radius**2
         # Longer output noise has a probability below 1e-15, far below every share of a failure.
         distance = noise * (math.sqrt(2.0 * float(gammainccinv(0.5 * dimension, 1e-15))) + 1.0)
         change = (third_order(plan.loss) or 0.0) * plan.radius * distance

@@ -21,6 +21,7 @@ def evaluate(
     design: Design,
     y: FloatArray,
     *,
+    weights: FloatArray | None = None,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: int | str | None = None,
@@ -34,6 +35,8 @@ def evaluate(
         What was published.
     design, y
         The records as the mechanism would see them, and their labels.
+    weights
+        The weight of each record, where they have any.
     confidence
         How sure to be; chosen by the reader, not by the curator, and before looking at any figure. The
         interval, the report's cost and the total each hold with it on their own, not jointly.
@@ -66,7 +69,8 @@ def evaluate(
         for block, rows in design.blocks(slices):
             # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
             with np.errstate(over="ignore", invalid="ignore"):
-                records = Records.of(release, rows, y[block], scope)
+                weight = None if weights is None else weights[block]
+                records = Records.of(release, rows, y[block], scope, weight)
                 readings = [reader.read(records, member=side) for side in sides]
                 bounds.report_cost[block] = report_cost(release, records, scope, failure)
             bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)

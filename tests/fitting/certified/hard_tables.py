@@ -1,6 +1,6 @@
 """Small tables of every awkward kind, and the truth about them in many digits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mpmath as mp
 import numpy as np
@@ -22,15 +22,33 @@ class Table:
     radius: float
     tilt: tuple
     regularizer: object = None
+    weights: np.ndarray | None = None
 
     def problem(self, block=300):
         n = len(self.y)
         blocks = [
-            (np.ascontiguousarray(self.X[i : i + block]), self.y[i : i + block]) for i in range(0, n, block)
+            (
+                np.ascontiguousarray(self.X[i : i + block]),
+                self.y[i : i + block],
+                None if self.weights is None else self.weights[i : i + block],
+            )
+            for i in range(0, n, block)
         ]
         return Problem(
-            RowBlocks(blocks), self.loss, self.l2, self.radius, self.tilt, regularizer=self.regularizer
+            RowBlocks(blocks),
+            self.loss,
+            self.l2,
+            self.radius,
+            self.tilt,
+            regularizer=self.regularizer,
+            max_weight=1.0 if self.weights is None else float(self.weights.max(initial=1e-9)),
         )
+
+    def derivatives(self, w):
+        """Slopes and curvatures in doubles."""
+        slope, curvature = self.loss.derivatives(self.X @ w, self.y)
+        weights = 1.0 if self.weights is None else self.weights
+        return weights * slope, weights * curvature
 
 
 def tilt(random, sigma, d):
@@ -77,6 +95,17 @@ def random_table(seed):
     y = labels_for(random, loss, X @ random.normal(size=d) * 3)
     regularizer = SmoothedL1(weight=1.3 * radius, scale=0.1) if seed % 3 == 0 else None
     return Table(f"random {seed}", X, y, loss, l2, radius, tilt(random, sigma, d), regularizer)
+
+
+def weighted_table(seed):
+    """A random table whose weights differ by many orders of magnitude; some are zero."""
+    random = np.random.default_rng([seed, 1])
+    table = random_table(seed)
+    n = len(table.y)
+    weights = 10.0 ** random.uniform(-3, 3, n)
+    weights[random.uniform(size=n) < 0.2] = 0.0
+    weights[random.uniform(size=n) < 0.1] = 1e-300
+    return replace(table, name=f"weighted {seed}", weights=weights)
 
 
 def adversarial_tables():
@@ -159,9 +188,13 @@ def gradient(table, w, *, hessian=False):
             root = mp.sqrt(w[j] ** 2 + scale**2)
             g[j] += weight * w[j] / root
             H[j, j] += weight * scale**2 / root**3
-    for row, label in zip(table.X, table.y, strict=True):
+    weights = np.ones(len(table.y)) if table.weights is None else table.weights
+    for row, label, weight in zip(table.X, table.y, weights, strict=True):
         x = [mp.mpf(float(v)) for v in row]
-        m, k = derivatives(table.loss, mp.fdot(x, w), mp.mpf(float(label)))
+        m, k = (
+            mp.mpf(float(weight)) * value
+            for value in derivatives(table.loss, mp.fdot(x, w), mp.mpf(float(label)))
+        )
         for j in range(d):
             g[j] += m * x[j]
         if hessian:
@@ -187,7 +220,7 @@ def distance_to_minimiser(table, W, grid):
             g, H = gradient(table, w, hessian=not many)
             if many:
                 top = max(abs(value) for value in g) or mp.mpf(1)
-                curvature = table.loss.derivatives(table.X @ np.array([float(v) for v in w]), table.y)[1]
+                curvature = table.derivatives(np.array([float(v) for v in w]))[1]
                 matrix = (table.X * curvature[:, None]).T @ table.X + table.l2 * np.eye(len(W))
                 share = np.linalg.solve(matrix, np.array([float(value / top) for value in g]))
                 step = mp.matrix([mp.mpf(float(value)) * top for value in share])
@@ -201,11 +234,11 @@ def distance_to_minimiser(table, W, grid):
 
 def newton_start(table, steps=60):
     """A double start of the ordinary quality, and the double Hessian without the regulariser's there."""
-    X, y, loss, d = table.X, table.y, table.loss, table.X.shape[1]
+    X, d = table.X, table.X.shape[1]
     b = table.tilt[0] + table.tilt[1]
 
     def at(w):
-        m, k = loss.derivatives(X @ w, y)
+        m, k = table.derivatives(w)
         g, H = m @ X + table.l2 * w + b, (X * k[:, None]).T @ X + table.l2 * np.eye(d)
         extra = 0.0
         if table.regularizer is not None:

@@ -17,11 +17,13 @@ from hard_tables import (
     newton_start,
     random_table,
     tilt,
+    weighted_table,
 )
 
 from expost.fitting.certified.certify import certify
-from expost.fitting.certified.decimals import certify_in_decimals
+from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.hessian import _summed
 from expost.fitting.certified.problem import RowBlocks
 from expost.losses import LogisticLoss
 
@@ -32,7 +34,7 @@ def _plan(table, grid_bits=26):
     """The plan's rule for the last noise, the radius and the grid, with a ceiling of 10,000 rows."""
     sigma = float(np.std(table.tilt[0])) or 1.0
     noise = 2.0 ** math.floor(
-        math.log2(2.0**-10 * sigma / (table.l2 + table.loss.curve.max_curvature * table.radius**2 * 1e4))
+        math.log2(2.0**-10 * sigma / (table.l2 + table.problem().largest_curvature * 1e4))
     )
     return noise * 2.0**-17, noise * 2.0**-grid_bits
 
@@ -56,6 +58,33 @@ def test_random_tables(seed, grid_bits):
 
 
 @pytest.mark.parametrize("grid_bits", [26, 60])
+@pytest.mark.parametrize("seed", range(24))
+def test_weighted_tables(seed, grid_bits):
+    table = weighted_table(seed)
+    _holds(table, newton_start(table)[0], grid_bits)
+
+
+@pytest.mark.parametrize("slices", [2, 3, None])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_hessian_of_a_weighted_table_is_within_its_error(seed, slices):
+    """In slices, and in decimals for None; against 70 digits at the same point."""
+    table = weighted_table(seed)
+    problem, w = table.problem(), newton_start(table)[0]
+    point = Dyadic.of(w)
+    if slices is None:
+        found = hessian_in_decimals(problem, point)
+        error = 2.0**-52 * np.linalg.norm(found)
+    else:
+        found, error = _summed(problem, point, slices)
+    with mp.workdps(70):
+        plain = replace(table, regularizer=None)
+        H = gradient(plain, [mp.mpf(float(v)) for v in w], hessian=True)[1]
+        H -= mp.eye(len(w)) * mp.mpf(table.l2)
+        off = mp.mnorm(H - mp.matrix(found.tolist()), "f")
+    assert off <= error
+
+
+@pytest.mark.parametrize("grid_bits", [26, 60])
 @pytest.mark.parametrize("table", ADVERSARIAL, ids=lambda table: table.name)
 def test_adversarial_tables(table, grid_bits):
     with np.errstate(over="ignore"):
@@ -72,9 +101,8 @@ def test_poor_starts(table):
 def test_decimals_alone(seed, monkeypatch):
     """What happens where matrix products cannot be trusted."""
     monkeypatch.setattr("expost.fitting.certified.certify.slices_are_exact", lambda: False)
-    table = random_table(seed)
-    w = np.zeros(table.X.shape[1])
-    _holds(table, w, 60)
+    for table in (random_table(seed), weighted_table(seed)):
+        _holds(table, np.zeros(table.X.shape[1]), 60)
 
 
 @pytest.mark.parametrize("kind", ["usual", "identical", "separable", "rare"])

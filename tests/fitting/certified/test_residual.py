@@ -9,7 +9,7 @@ from expost.fitting.certified.residual import ResidualPass, slices_are_exact
 
 
 def _blocks(X, y, size):
-    return [(np.ascontiguousarray(X[i : i + size]), y[i : i + size]) for i in range(0, len(y), size)]
+    return [(np.ascontiguousarray(X[i : i + size]), y[i : i + size], None) for i in range(0, len(y), size)]
 
 
 @pytest.mark.parametrize("slices", [2, 3])

@@ -46,8 +46,14 @@ def _labels(random, loss, eta):
     return y
 
 
+def _weights(random, count):
+    """From the smallest double to 1e9, with zero and one among them."""
+    return np.concatenate([[0.0, 1.0, 5e-324, 1e9], 10.0 ** random.uniform(-320, 9, count - 4)])[:count]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_stated_errors_of_slopes_hold(loss):
+def test_stated_errors_of_slopes_hold(loss, weighted):
     random = np.random.default_rng(1)
     eta, low = _predictors(random)
     y = _labels(random, loss, eta)
@@ -55,15 +61,18 @@ def test_stated_errors_of_slopes_hold(loss):
         place = np.log(loss.corner_slope / (1 - loss.corner_slope))
         eta[:200] = place * (1 - 2 * y[:200]) * (1 + np.arange(-100, 100) * 2.0**-53)
         low[:200] = eta[:200] * random.uniform(-1, 1, 200) * 2.0**-53
-    slopes = slope_pair(loss, eta, low, y)
+    weights = random.permutation(_weights(random, len(eta))) if weighted else np.ones(len(eta))
+    slopes = slope_pair(loss, eta, low, y, weights if weighted else None)
     absolute = np.broadcast_to(slopes.absolute, eta.shape)
     with mp.workprec(400):
         for i in range(len(eta)):
             slope, curvature = derivatives(loss, mp.mpf(eta[i]) + mp.mpf(low[i]), mp.mpf(y[i]))
+            slope, curvature = mp.mpf(weights[i]) * slope, mp.mpf(weights[i]) * curvature
             error = abs(mp.mpf(slopes.high[i]) + mp.mpf(slopes.low[i]) - slope)
             assert error <= slopes.per_curvature * curvature + mp.mpf(absolute[i])
             # Curvatures are plain doubles; below exp(-640) they stop falling.
-            assert abs(slopes.curvature[i] - curvature) <= 16 * 2.0**-53 * curvature + mp.mpf(2) ** -900
+            stopped = mp.mpf(weights[i]) * mp.mpf(2) ** -900 + mp.mpf(2) ** -1074
+            assert abs(slopes.curvature[i] - curvature) <= 16 * 2.0**-53 * curvature + stopped
 
 
 @pytest.mark.parametrize("loss", LOSSES[:10], ids=str)

@@ -129,7 +129,7 @@ def bound(
     if (
         zeta is None
     ):  # nothing is known of how curvatures change: certify the point itself, by the penalty alone
-        errors += UP * problem.loss.curve.max_curvature * predictor_error * problem.radius * sums.rows
+        errors += UP * problem.curve.max_curvature * predictor_error * problem.radius * sums.rows
         left, error = _remainder(problem, data, np.zeros_like(step), point.exact)
         floor = UP * (errors + error) / problem.l2
         return Visit(point, gradient, step, point.exact, floor + UP * left / problem.l2, floor)

@@ -154,7 +154,8 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
             terms += 16 * weight * Decimal(len(point)).sqrt()
             if square is not None:
                 square = square + np.diag(weight * (scale / roots) ** 2 / roots)
-        curvature, slope = Decimal(problem.loss.curve.max_curvature), _slope_unit(problem.loss)
+        curvature = Decimal(problem.curve.max_curvature)
+        slope = Decimal(problem.max_weight) * _slope_unit(problem.loss)
         # Several predictors are turned into scores by as many products each, and so are their slopes.
         several = 4 * (problem.loss.outputs + 1) ** 2 if isinstance(problem.loss, VectorLoss) else 1
         predictors = several * radius * sums.rows * curvature * (len(point) + 1) * radius * size
@@ -170,14 +171,17 @@ def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, b
         sums = _Sums(
             zero, hessian=np.full((dimension, dimension), Decimal(0), dtype=object) if hessian else None
         )
-        for rows, labels in blocks:
-            for row, label in zip(rows, labels, strict=True):
+        for rows, labels, weights in blocks:
+            for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
                 x = _exactly(row)
                 sums.rows += 1
+                weight = _ONE if weights is None else Decimal(float(weights[place]))
                 if isinstance(problem.loss, VectorLoss):
-                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), digits)
+                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), weight, digits)
                     continue
                 slope, curvature = _derivatives(problem.loss, x @ point, Decimal(float(label)), digits)
+                if weights is not None:
+                    slope, curvature = weight * slope, weight * curvature
                 sums.gradient = sums.gradient + slope * x
                 sums.steepness += abs(slope)
                 if sums.hessian is not None:
@@ -186,10 +190,17 @@ def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, b
 
 
 def _add_vector(
-    sums: _Sums, loss: VectorLoss, point: DecimalArray, x: DecimalArray, label: Decimal, digits: int
+    sums: _Sums,
+    loss: VectorLoss,
+    point: DecimalArray,
+    x: DecimalArray,
+    label: Decimal,
+    weight: Decimal,
+    digits: int,
 ) -> None:
     assert isinstance(loss, SoftmaxLoss)
     slopes, curvature = softmax_derivatives(loss, point, x, label, digits)
+    slopes, curvature = weight * slopes, weight * curvature
     sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
     sums.steepness += norm(slopes)
     if sums.hessian is not None:
@@ -197,7 +208,7 @@ def _add_vector(
 
 
 def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-    """Slope and curvature, rounded at most sixteen times."""
+    """Slope and curvature, rounded at most fifteen times; a weight rounds them once more."""
     if isinstance(loss, LogisticLoss):
         if loss.corner is not None and (found := decimal_derivatives(loss, eta, y, digits)) is not None:
             return found

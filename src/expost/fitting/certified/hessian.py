@@ -138,9 +138,9 @@ class HessianPass:
         zero = np.zeros((self._dimension, self._dimension))
         total: Pair = (zero, zero.copy())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, parts in self.residual.chunks(blocks):
+            for rows, labels, weights, parts in self.residual.chunks(blocks):
                 predictors = self.residual.predictors(rows, parts)
-                curvature = slope_pair(self._loss, *predictors, labels).curvature
+                curvature = slope_pair(self._loss, *predictors, labels, weights).curvature
                 total = add_accurately(total, self._product(rows, curvature, parts))
                 count += len(rows)
         with self._lock:

@@ -7,10 +7,13 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import FloatArray
-from expost.losses import AnyLoss
+from expost.losses import AnyLoss, DerivativeCurve
 from expost.losses.regularizers import Regularizer
+from expost.losses.softmax_curve import SoftmaxCurve
 
-Blocks: TypeAlias = Iterable[tuple[FloatArray, FloatArray]]
+Block: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
+"""Rows, their labels and their weights; ``None`` where every weight is one."""
+Blocks: TypeAlias = Iterable[Block]
 Result = TypeVar("Result")
 
 
@@ -18,7 +21,7 @@ class Rows(Protocol):
     """The table, to be read as often as asked and every time alike."""
 
     def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
-        """Run ``work`` on the ``(rows, labels)`` blocks of each span; results in the order of the rows.
+        """Run ``work`` on the blocks of each span; results in the order of the rows.
 
         There is always at least one span, even of no rows. Rows are C-contiguous doubles, the intercept's
         column included. One span per thread, or one.
@@ -30,7 +33,7 @@ class Rows(Protocol):
 class RowBlocks:
     """Blocks in memory, read in one span."""
 
-    blocks: list[tuple[FloatArray, FloatArray]]
+    blocks: list[Block]
 
     def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
         """All blocks in one go."""
@@ -41,7 +44,7 @@ class RowBlocks:
 class Problem:
     r"""The perturbed objective.
 
-    .. math:: \sum_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + (b_1 + b_2)^\top w
+    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + (b_1 + b_2)^\top w
 
     Privacy
     -------
@@ -58,6 +61,13 @@ class Problem:
     regularizer: Regularizer | None = None
     tilt_rounding: float = 0.0
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
+    max_weight: float = 1.0
+    """No weight is larger than this."""
+
+    @property
+    def curve(self) -> DerivativeCurve | SoftmaxCurve:
+        """The derivative curve of the largest weight times the loss."""
+        return self.loss.curve.scaled(self.max_weight)
 
     @property
     def slack(self) -> float:
@@ -67,7 +77,7 @@ class Problem:
     @property
     def largest_curvature(self) -> float:
         """The largest eigenvalue of one record's Hessian."""
-        return self.loss.curve.max_curvature * self.radius**2
+        return self.curve.max_curvature * self.radius**2
 
     @property
     def dimension(self) -> int:

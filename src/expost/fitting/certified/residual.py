@@ -23,8 +23,8 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.fitting.certified.point import NEXT_BITS, Point
-from expost.fitting.certified.problem import Blocks
-from expost.fitting.certified.slopes import slope_pair
+from expost.fitting.certified.problem import Block, Blocks
+from expost.fitting.certified.slopes import Slopes, slope_pair
 from expost.losses import Loss
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
@@ -70,7 +70,7 @@ class Partial:
 
 
 class ResidualPass:
-    r"""A function from row blocks to :math:`\sum_i f'(x_i^\top w; y_i)\,x_i` with a bound on its error.
+    r"""A function from blocks to :math:`\sum_i \omega_if'(x_i^\top w; y_i)\,x_i` with a bound on its error.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class ResidualPass:
 
     Notes
     -----
-    Call it on any blocks ``(rows, labels)``, in as many threads as there are spans of rows, and add up the
-    results in the order of the rows. Rows must be C-contiguous doubles; they are not changed.
+    Call it on any blocks, in as many threads as there are spans of rows, and add up the results in the
+    order of the rows. Rows must be C-contiguous doubles; they are not changed.
 
     With :math:`X_0` the rows on a grid of :math:`2^{-23}` of the radius and :math:`w_0` the coefficients on
     one of :math:`2^{-29}` of their norm, every partial sum of :math:`X_0w_0` is a multiple of the product of
@@ -133,28 +133,29 @@ class ResidualPass:
         square = np.zeros((self._dimension, self._dimension)) if self._hessian else None
         sums = Partial((zero, zero.copy()), hessian=square)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, parts in self.chunks(blocks):
-                self._add(sums, rows, labels, parts)
+            for rows, labels, weights, parts in self.chunks(blocks):
+                slopes = slope_pair(self._loss, *self.predictors(rows, parts), labels, weights)
+                self._add(sums, slopes, rows, parts)
         return sums
 
-    def chunks(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
-        """Rows and labels of the blocks in chunks that fit the cache, each with a buffer for every slice."""
+    def chunks(self, blocks: Blocks) -> Iterator[tuple[*Block, list[FloatArray]]]:
+        """The blocks in chunks that fit the cache, each with a buffer for every slice."""
         length = min(max(_CHUNK_NUMBERS // self._dimension, _LEAST_ROWS), LONGEST_CHUNK)
         length = -(-length // SUB_BLOCK) * SUB_BLOCK
         buffers = [np.empty((length, self._dimension)) for _ in range(self._count)]
-        for rows, labels in blocks:
+        for rows, labels, weights in blocks:
             for start in range(0, len(rows), length):
-                chunk = rows[start : start + length]
-                yield chunk, labels[start : start + length], [b[: len(chunk)] for b in buffers]
+                here = slice(start, min(start + length, len(rows)))
+                weight = None if weights is None else weights[here]
+                yield rows[here], labels[here], weight, [b[: here.stop - start] for b in buffers]
 
-    def _add(self, sums: Partial, rows: FloatArray, labels: FloatArray, parts: list[FloatArray]) -> None:
-        slopes = slope_pair(self._loss, *self.predictors(rows, parts), labels)
+    def _add(self, sums: Partial, slopes: Slopes, rows: FloatArray, parts: list[FloatArray]) -> None:
         sums.total, error = self.weigh(sums.total, (slopes.high, slopes.low), parts)
         sums.error += error
         sums.steepness += float(np.abs(slopes.high).sum())
         sums.curvature += float(slopes.curvature.sum())
         sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
-        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, labels.shape)))
+        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, slopes.high.shape)))
         sums.rows += len(rows)
         sums.additions += self._count**2
         if sums.hessian is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
 from expost.fitting.certified.pairs import (
+    TINY,
     UNIT,
     FloatArray,
     Pair,
@@ -30,6 +31,8 @@ from expost.losses.regularizers import Regularizer, SmoothedL1
 
 _ASSUMED = 16.0 * UNIT  # eight units in the last place
 _NEAR_ONE = 2.0**-100
+OF_PRODUCT = 2.0**-102
+"""More than the relative error of a pair times a double."""
 _UNITY = np.ones(1)
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
 
@@ -92,8 +95,10 @@ def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
     return type(loss) in exactly and (regularizer is None or type(regularizer) is SmoothedL1)
 
 
-def slope_pair(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``.
+def slope_pair(
+    loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray, weights: FloatArray | None = None
+) -> Slopes:
+    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``, times the weights.
 
     A class derived from one of the library's losses may have changed its formulas: it counts as unknown.
     """
@@ -103,7 +108,22 @@ def slope_pair(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> 
         PseudoHuber: _pseudo_huber,
         SquaredLoss: _squared,
     }
-    return rules.get(type(loss), _unknown)(loss, high, low, y)
+    slopes = rules.get(type(loss), _unknown)(loss, high, low, y)
+    return slopes if weights is None else _weighted(slopes, weights)
+
+
+def _weighted(slopes: Slopes, weights: FloatArray) -> Slopes:
+    r"""Slopes and curvatures times weights, which are doubles and not negative.
+
+    The product of a pair and a double is off by :math:`8u^2` of itself, which is less than :math:`2^{-102}`
+    of its high part, and by :data:`TINY`. The error of a slope is multiplied by its weight: the first part of
+    it stays the same share of the curvature. A weighted curvature is rounded once more, and where it
+    underflows it is off by less than :data:`TINY`: the second part pays for what the first may have
+    lost there, with room for predictors that are off by up to :math:`2^{10}`.
+    """
+    high, low = times((slopes.high, slopes.low), (weights, np.zeros_like(weights)))
+    absolute = weights * slopes.absolute + OF_PRODUCT * np.abs(high) + 2.0**12 * TINY
+    return Slopes(high, low, weights * slopes.curvature, slopes.per_curvature, absolute)
 
 
 def gradient_pair(regularizer: Regularizer, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:

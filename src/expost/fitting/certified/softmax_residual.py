@@ -17,7 +17,7 @@ from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Blocks
 from expost.fitting.certified.residual import Partial, ResidualPass
-from expost.fitting.certified.softmax_slopes import softmax_slopes, weight_roundings
+from expost.fitting.certified.softmax_slopes import SoftmaxSlopes, softmax_slopes, weight_roundings
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -45,7 +45,7 @@ class ClassPoints:
 
 
 class SoftmaxPass:
-    r"""A function from row blocks to :math:`\sum_i v_{ij}x_i` for every class :math:`j`, as pairs.
+    r"""A function from row blocks to :math:`\sum_i \omega_iv_{ij}x_i` for every class :math:`j`, as pairs.
 
     Parameters
     ----------
@@ -98,8 +98,10 @@ class SoftmaxPass:
             (zero, zero.copy()), hessian=np.zeros((pairs, columns, columns)) if self._hessian else None
         )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, parts in self._passes[0].chunks(blocks):
-                self._add(sums, rows, labels, parts)
+            for rows, labels, weights, parts in self._passes[0].chunks(blocks):
+                self._passes[0].cut(rows, parts)
+                scores = [one.multiply(parts) for one in self._passes]
+                self._add(sums, softmax_slopes(self._loss, scores, labels, weights), rows, parts)
         return sums
 
     def centred(self, sums: Partial) -> Partial:
@@ -116,9 +118,7 @@ class SoftmaxPass:
             sums, total=as_pair(total), error=sums.error + 2.0**-100 * length(high), hessian=hessian
         )
 
-    def _add(self, sums: Partial, rows: FloatArray, labels: FloatArray, parts: list[FloatArray]) -> None:
-        self._passes[0].cut(rows, parts)
-        found = softmax_slopes(self._loss, [one.multiply(parts) for one in self._passes], labels)
+    def _add(self, sums: Partial, found: SoftmaxSlopes, rows: FloatArray, parts: list[FloatArray]) -> None:
         for j, (one, slopes) in enumerate(zip(self._passes, found.gradient, strict=True)):
             before = sums.total[0][j], sums.total[1][j]
             (sums.total[0][j], sums.total[1][j]), error = one.weigh(before, slopes, parts)
@@ -126,7 +126,7 @@ class SoftmaxPass:
             sums.steepness += float(np.abs(slopes[0]).sum())
         sums.curvature += 2.0 * float(found.weights.sum())
         sums.per_curvature = max(sums.per_curvature, found.per_curvature)
-        sums.absolute += 1.01 * found.absolute * len(rows)
+        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(found.absolute, len(rows))))
         sums.rows += len(rows)
         sums.additions += len(parts) ** 2
         if sums.hessian is not None:

@@ -12,7 +12,8 @@ import numpy as np
 from expost._common.typing import BoolArray
 from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
-from expost.fitting.certified.pairs import UNIT, FloatArray, Pair, add, add_accurately, divide, times, two_sum
+from expost.fitting.certified.pairs import TINY, UNIT, FloatArray, Pair, add, add_accurately, divide, times, two_sum
+from expost.fitting.certified.slopes import OF_PRODUCT
 from expost.losses import SoftmaxLoss
 
 
@@ -25,12 +26,14 @@ class SoftmaxSlopes(NamedTuple):
     r"""Rows by pairs of classes: the Hessian is :math:`\sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top`."""
     per_curvature: float
     """The error is at most this in the norm of the Hessian, times the root of its trace ..."""
-    absolute: float
+    absolute: FloatArray | float
     """... plus this (Euclidean), for each row."""
 
 
-def softmax_slopes(loss: SoftmaxLoss, scores: list[Pair], y: FloatArray) -> SoftmaxSlopes:
-    r"""Gradients at the scores, one pair of vectors per class.
+def softmax_slopes(
+    loss: SoftmaxLoss, scores: list[Pair], y: FloatArray, weights: FloatArray | None = None
+) -> SoftmaxSlopes:
+    r"""Gradients at the scores, one pair of vectors per class, times the weights of the rows.
 
     Notes
     -----
@@ -98,12 +101,28 @@ def softmax_slopes(loss: SoftmaxLoss, scores: list[Pair], y: FloatArray) -> Soft
         slope = times(power, share)
         gradient.append(_where(true == j, (-steep[0], -steep[1]), slope))
     first, second = np.triu_indices(loss.classes, 1)
-    weights = mixed[:, None] * others[:, first] * others[:, second]
+    bends = mixed[:, None] * others[:, first] * others[:, second]
     with_true = np.where(true[:, None] == first, others[:, second], 0.0)
     with_true += np.where(true[:, None] == second, others[:, first], 0.0)
-    weights += curvature[:, None] * with_true
+    bends += curvature[:, None] * with_true
     absolute = (8.0 * loss.classes + 256.0) * UNIT**2
-    return SoftmaxSlopes(gradient, weights, per_curvature, absolute)
+    found = SoftmaxSlopes(gradient, bends, per_curvature, absolute)
+    return found if weights is None else _weighted(found, weights)
+
+
+def _weighted(found: SoftmaxSlopes, weights: FloatArray) -> SoftmaxSlopes:
+    r"""Gradients and Hessians times weights, which are doubles and not negative.
+
+    As for one predictor: each product of a pair and a double is off by :data:`OF_PRODUCT` of itself and by
+    :data:`TINY`, and what a weight of the Hessian may have lost by underflow is paid for here, with room for
+    scores that are off by up to :math:`2^{10}`.
+    """
+    zero = np.zeros_like(weights)
+    gradient = [times(pair, (weights, zero)) for pair in found.gradient]
+    sizes = sum((np.abs(high) for high, _ in gradient), zero)
+    underflow = 2.0**12 * TINY * (len(gradient) + found.weights.shape[1])
+    absolute = weights * found.absolute + OF_PRODUCT * sizes + underflow
+    return SoftmaxSlopes(gradient, weights[:, None] * found.weights, found.per_curvature, absolute)
 
 
 def weight_roundings(loss: SoftmaxLoss) -> float:
@@ -111,7 +130,7 @@ def weight_roundings(loss: SoftmaxLoss) -> float:
 
     Beyond the corner ``q - κ`` is at least ``q**2``, so that the difference loses a factor of ``1/q``.
     """
-    return 4.0 * loss.classes + 32.0 + (0.0 if loss.corner is None else 8.0 / loss.link.corner_slope)
+    return 4.0 * loss.classes + 33.0 + (0.0 if loss.corner is None else 8.0 / loss.link.corner_slope)
 
 
 def _where(condition: BoolArray, a: Pair, b: Pair) -> Pair:
