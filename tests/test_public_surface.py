@@ -20,7 +20,7 @@ NAMES = [
 # fmt: on
 ESTIMATORS = (expost.LogisticRegression, expost.LinearRegression, expost.SmoothedHingeClassifier)
 # Arguments that say which model is fitted, not how private it is.
-OF_THE_MODEL = {"loss", "threshold", "scale", "cap", "classes"}
+OF_THE_MODEL = {"loss", "threshold", "scale", "cap", "classes", "class_weight"}
 
 
 def test_the_package_shows_public_names_only():

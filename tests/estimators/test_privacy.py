@@ -47,6 +47,7 @@ ALLOWED_STATE = {
     "plan_",
     "insecure_",
     "_publication",
+    "_weighting",  # what the parameters declare
     "_sklearn_version",
 }
 

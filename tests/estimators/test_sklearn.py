@@ -8,10 +8,22 @@ from sklearn.linear_model import LogisticRegression as Peer, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import expost
 from expost.exceptions import ParameterError, PrivacyLeakWarning, UndeclaredWarning
+
+# Their weights are above 1, or they compare fits without noise: the next test has estimators for them.
+WEIGHTS = dict.fromkeys(
+    (
+        "check_sample_weights_list",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "weights are declared to be at most 1",
+)
+NO_RECORDS = {"check_all_zero_sample_weights_error": "whether all weights are zero is private"}
 
 
 @pytest.mark.filterwarnings("ignore::expost.exceptions.PrivacyLeakWarning")
@@ -21,10 +33,25 @@ from expost.exceptions import ParameterError, PrivacyLeakWarning, UndeclaredWarn
         expost.SmoothedHingeClassifier(norm=1.0),
         expost.LinearRegression(norm=1.0),
         expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: WEIGHTS | NO_RECORDS,
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::expost.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize(
+    "kind", [expost.LogisticRegression, expost.SmoothedHingeClassifier, expost.LinearRegression]
+)
+def test_scikit_learns_checks_of_weights(kind, name):
+    """Without noise, where a weight of two is the row twice."""
+    estimator = kind(norm=10.0, sigma=1e-12, l2=1.0, max_weight=10.0)
+    checks = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ == name]
+    for check in checks:
+        check(estimator)
+    assert checks
 
 
 rng = np.random.default_rng(3)

@@ -27,6 +27,7 @@ from expost import (
 from expost.data.design import Design
 from expost.data.encoding import encode_labels
 from expost.data.tables import open_table
+from expost.data.weights import UNWEIGHTED
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.page.numbers import CONFIDENCES
@@ -101,7 +102,7 @@ def as_table(answers, domain, *, classified=False):
 
 
 @cache
-def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, seed=3):
+def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, seed=3, weighting=UNWEIGHTED):
     loss = example(name)
     domain = domain_for(loss)
     norm = 1.3 if domain is None else domain.row_norm
@@ -113,6 +114,7 @@ def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, se
         fit_intercept=fit_intercept,
         l2=2.0,
         sigma=4.0,
+        max_weight=weighting.largest,
         **{scale: SCALES[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
@@ -120,9 +122,18 @@ def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, se
     classes = getattr(domain and domain.label, "classes", None)
     labels = encode_labels(y, loss=loss, classes=classes, rows=design.n_rows, domain=domain)
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
-    release, _ = perturb(plan, design, labels, noise=SeededNoise(seed), regularizer=regularizer)
+    release, _ = perturb(
+        plan,
+        design,
+        labels,
+        noise=SeededNoise(seed),
+        regularizer=regularizer,
+        weights=weighting.of(None, labels, loss),
+    )
     names = None if domain is None else domain.column_names
-    return Publication.from_release(release, classes=classes, feature_names=names, domain=domain)
+    return Publication.from_release(
+        release, classes=classes, feature_names=names, domain=domain, weighting=weighting
+    )
 
 
 def questions(rng, count):
@@ -137,7 +148,7 @@ def questions(rng, count):
     ]
 
 
-def by_python(publication, answers, asked, *, sharing=1):
+def by_python(publication, answers, asked, *, sharing=1, weights=None):
     """The library's figures: lower, upper, report's cost and total of each record."""
     figures = np.empty((len(answers), 4))
     groups: dict[tuple, list[int]] = {}
@@ -149,6 +160,7 @@ def by_python(publication, answers, asked, *, sharing=1):
         bounds = publication.bounds(
             X,
             y,
+            sample_weight=None if weights is None else [weights[place] for place in places],
             confidence=1.0 - (1.0 - levels[confidence]) / sharing,
             member=member,
             simultaneous="all" if every else None,

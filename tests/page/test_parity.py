@@ -15,7 +15,9 @@ from hypothesis import given, settings, strategies as st
 from problems import REGISTRY
 
 from expost import Category, Number, Publication, YesNo
+from expost.data.weights import Weighting
 from expost.exceptions import DomainError
+from expost.page import render
 from expost.page.numbers import CONSTANTS, payload
 from expost.privacy.statistics import REPORT_KINDS
 
@@ -86,6 +88,39 @@ def test_a_hessian_that_is_mostly_noise(kind):
 def test_several_publications_share_the_confidence():
     several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
     assert compared(several, 500) < TOLERANCE
+
+
+@pytest.mark.parametrize("kind", ["independent", "adaptive"])
+@pytest.mark.parametrize(
+    ("loss", "weighting"),
+    [
+        ("capped", Weighting(4.0, (0.3, 2.5))),
+        ("hinge", Weighting(class_weight=(0.0, 1.0))),
+        ("huber", Weighting(1.0)),
+    ],
+    ids=["both", "classes", "records"],
+)
+def test_weights(loss, weighting, kind):
+    """A sample weight is one more field before the outcome, 1 where empty; class weights are not asked."""
+    rng = np.random.default_rng(6)
+    publication = pages.published(loss, kind, weighting=weighting)
+    numbers = json.loads(json.dumps(payload([publication])))
+    answers, asked = pages.people(rng, 500, publication.domain, publication.loss), pages.questions(rng, 500)
+    weights, filled = None, answers
+    if weighting.max_weight is not None:
+        weights = rng.uniform(0.0, weighting.max_weight, 500)
+        texts = [repr(weight) for weight in weights.tolist()]
+        weights[:9], texts[:9] = 1.0, [""] * 9
+        filled = [[*row[:-1], text, row[-1]] for row, text in zip(answers, texts, strict=True)]
+    assert "both times your weight" in render([publication])
+    assert "both times your weight" not in render([pages.published(loss, kind)])
+    asks = [field["role"] for field in numbers["fields"]]
+    assert asks.count("weight") == (weighting.max_weight is not None)
+    ours = pages.by_node(numbers, [[0, *pair] for pair in zip(filled, asked, strict=True)])
+    theirs = pages.by_python(publication, answers, asked, weights=weights)
+    assert pages.discrepancy(ours, theirs) < TOLERANCE
+    plain = pages.by_python(pages.published(loss, kind), answers, asked)
+    assert not np.allclose(theirs, plain)
 
 
 TEXTS = st.one_of(

@@ -17,6 +17,7 @@ from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
+from expost.data.weights import Weighting
 from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
@@ -50,6 +51,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     sigma_hessian: float | None
     sigma_eigenvalue: float | None
     rows_at_most: int
+    max_weight: float
     fit_intercept: bool
     regularizer: Regularizer | None
     report: str
@@ -60,8 +62,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     verbose: bool
 
     @abstractmethod
-    def _make_loss(self, norm: float) -> AnyLoss:
-        """The loss that the parameters describe, for rows of this norm."""
+    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
+        """The loss that the parameters describe, for rows of this norm and records of at most this weight."""
 
     @abstractmethod
     def _set_classes(self, y: Any) -> None:
@@ -71,7 +73,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         """Store the released coefficients, one row or one row per class, in scikit-learn's shapes."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Release a model of ``y`` given ``X``.
 
         Parameters
@@ -82,6 +84,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             ``norm`` are scaled down to it.
         y
             One label per row.
+        sample_weight
+            One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
+            record, as private as the rest of it. By default 1.
 
         Privacy
         -------
@@ -91,10 +96,12 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
+            weighting = self._declared_weighting(sample_weight)
             self._set_classes(y)  # the number of classes decides the loss
-            plan = self._make_plan()
+            self._weighting = self._class_weighting(weighting)
+            plan = self._make_plan(weighting.largest)
             design = encode_rows(X, plan, domain=self.domain)
-            records = self._with_labels(design, y, plan)
+            records = self._with_labels(design, y, plan, sample_weight)
             if self.domain is None:
                 validate_data(self, X, reset=True, skip_check_array=True)
             else:
@@ -103,6 +110,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 "classes": getattr(self, "classes_", None),
                 "feature_names": self._column_names(),
                 "domain": self.domain,
+                "weighting": self._weighting,
             }
             if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
                 rehearse(plan, self.n_features_in_, regularizer=self.regularizer, **declared)
@@ -164,14 +172,26 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     @overload
     def ex_post_losses(
-        self, X: Any, y: Any, *, member: bool = True, return_terms: Literal[False] = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: Literal[False] = False,
     ) -> FloatArray: ...
     @overload
     def ex_post_losses(
-        self, X: Any, y: Any, *, member: bool = True, return_terms: Literal[True]
+        self, X: Any, y: Any, *, sample_weight: Any = None, member: bool = True, return_terms: Literal[True]
     ) -> LossTerms: ...
     def ex_post_losses(
-        self, X: Any, y: Any, *, member: bool = True, return_terms: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: bool = False,
     ) -> FloatArray | LossTerms:
         """Exact privacy loss of each record at the coefficients that were released.
 
@@ -179,6 +199,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         ----------
         X, y
             Records in the units of the fit.
+        sample_weight
+            Their weights in the fit, 1 by default. Declared class weights are counted anyway.
         member
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
@@ -192,8 +214,15 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """
         check_is_fitted(self)
         private = self._private_part()
-        records = self._with_labels(self._encode_rows(X), y, self.plan_)
-        terms = ex_post_terms(private, records.design, records.labels, self.plan_.loss, member=member)
+        records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
+        terms = ex_post_terms(
+            private,
+            records.design,
+            records.labels,
+            self.plan_.loss,
+            member=member,
+            weights=records.weights,
+        )
         return terms if return_terms else terms.loss
 
     def _private_part(self) -> PrivateFit:
@@ -214,10 +243,21 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         # One column of scores for each class, or a vector.
         return linear_predictor(self._encode_rows(X), theta.T if len(theta) > 1 else theta[0])
 
-    def _make_plan(self) -> Plan:
+    def _declared_weighting(self, sample_weight: Any) -> Weighting:
+        """What the parameters declare about weights, before the classes are known."""
+        class_weight = getattr(self, "class_weight", None)
+        return Weighting.declared(self.max_weight, class_weight, of_records=sample_weight is not None)
+
+    def _class_weighting(self, weighting: Weighting) -> Weighting:
+        """The same with class weights in the order of the classes, where there are any."""
+        class_weight = getattr(self, "class_weight", None)
+        return weighting.for_classes(class_weight, getattr(self, "classes_", ()))
+
+    def _make_plan(self, max_weight: float) -> Plan:
         norm = self._declared_norm()
         return calibrate(
-            loss=self._make_loss(norm),
+            loss=self._make_loss(norm, max_weight),
+            max_weight=max_weight,
             norm=norm,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -256,9 +296,16 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             validate_data(self, X, reset=False, skip_check_array=True)
         return design
 
-    def _with_labels(self, design: Design, y: Any, plan: Plan) -> Encoded:
-        classes = getattr(self, "classes_", None)
-        return with_labels(design, y, plan, classes=classes, domain=self.domain)
+    def _with_labels(self, design: Design, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+        return with_labels(
+            design,
+            y,
+            plan,
+            classes=getattr(self, "classes_", None),
+            domain=self.domain,
+            weighting=self._weighting,
+            sample_weight=sample_weight,
+        )
 
     def _column_names(self) -> Sequence[str] | None:
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)

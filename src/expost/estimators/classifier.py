@@ -1,7 +1,7 @@
 """The base class of the classifiers."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
     """A private linear classifier of declared classes: two, or more where the estimator takes them."""
 
     classes: Sequence[Any] | None
+    class_weight: Mapping[Any, float] | None
 
     def _most_classes(self) -> int | None:
         """How many classes the estimator takes at most; None for any number."""

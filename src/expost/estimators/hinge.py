@@ -1,6 +1,6 @@
 """A private support vector machine with the smoothed hinge loss."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from expost.data.domain import Domain
@@ -21,7 +21,7 @@ class SmoothedHingeClassifier(LinearClassifier):
         As in :class:`expost.LogisticRegression`.
     classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         As in :class:`expost.LogisticRegression`.
-    regularizer, domain, random_state, verbose
+    rows_at_most, max_weight, class_weight, regularizer, domain, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -59,6 +59,8 @@ class SmoothedHingeClassifier(LinearClassifier):
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
         rows_at_most: int = ROWS_AT_MOST,
+        max_weight: float = 1.0,
+        class_weight: Mapping[Any, float] | None = None,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -79,10 +81,12 @@ class SmoothedHingeClassifier(LinearClassifier):
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
         self.rows_at_most = rows_at_most
+        self.max_weight = max_weight
+        self.class_weight = class_weight
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
         self.verbose = verbose
 
-    def _make_loss(self, norm: float) -> Loss:
+    def _make_loss(self, norm: float, max_weight: float) -> Loss:
         return SmoothedHinge(self.scale)

@@ -31,7 +31,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         from ``epsilon`` and ``delta`` (docs/calibration.md), and stated in ``plan_`` and the publication.
     epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, regularizer, domain
+    sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, max_weight, regularizer, domain
         As there.
     random_state, verbose
         As in :class:`expost.LogisticRegression`.
@@ -72,6 +72,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
         rows_at_most: int = ROWS_AT_MOST,
+        max_weight: float = 1.0,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -92,6 +93,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
         self.rows_at_most = rows_at_most
+        self.max_weight = max_weight
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
@@ -102,7 +104,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         predictor = self._linear_predictor(X)
         return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
 
-    def _make_loss(self, norm: float) -> Loss:
+    def _make_loss(self, norm: float, max_weight: float) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
         if self.loss == "pseudo_huber":
             chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold

@@ -1,6 +1,6 @@
 """Private logistic regression."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from expost._common.typing import FloatArray
@@ -63,6 +63,12 @@ class LogisticRegression(LinearClassifier):
         Explicit noise for the statistics of ``report``; they come together with ``sigma``.
     rows_at_most
         Up to how many rows exact losses and intervals keep their stated accuracy; a public guess, no limit.
+    max_weight
+        The largest ``sample_weight`` that ``fit`` may be given, at least 1. Weights up to 1 cost nothing;
+        larger ones cost as much as if every record had the largest.
+    class_weight
+        The weight of each class, ``{label: weight}``, by which sample weights are multiplied; declared, never
+        computed from the table. ``"balanced"`` counts the table's labels and is refused.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
     domain
@@ -119,6 +125,8 @@ class LogisticRegression(LinearClassifier):
         sigma_hessian: float | None = None,
         sigma_eigenvalue: float | None = None,
         rows_at_most: int = ROWS_AT_MOST,
+        max_weight: float = 1.0,
+        class_weight: Mapping[Any, float] | None = None,
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
@@ -139,6 +147,8 @@ class LogisticRegression(LinearClassifier):
         self.sigma_hessian = sigma_hessian
         self.sigma_eigenvalue = sigma_eigenvalue
         self.rows_at_most = rows_at_most
+        self.max_weight = max_weight
+        self.class_weight = class_weight
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
@@ -162,7 +172,7 @@ class LogisticRegression(LinearClassifier):
         """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
 
-    def _make_loss(self, norm: float) -> AnyLoss:
+    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
         classes = len(self.classes_)
         scales = (self.sigma, self.sigma_gradient, self.sigma_hessian, self.sigma_eigenvalue)
         given = any(scale is not None for scale in scales)  # there is no budget that the cap could follow
@@ -175,7 +185,8 @@ class LogisticRegression(LinearClassifier):
         if given:
             return LogisticLoss(cap=1.0 if self.cap is None else self.cap)
         radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
-        return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=self.l2, radius=radius)
+        l2 = None if self.l2 is None else check_positive("l2", self.l2) / max_weight
+        return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=l2, radius=radius)
 
     def _refuse_for_several(self) -> None:
         """Refuse what is not offered for more than two classes."""

@@ -62,6 +62,7 @@ def render(publications: Sequence[Published]) -> str:
         data=Markup(data_block(payload(publications))),
         insecure=next((publication.insecure for publication in publications if publication.insecure), None),
         count=len(publications),
+        weighted=any(publication.weighting.used for publication in publications),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from expost.data.domain import Domain
+from expost.data.weights import Weighting
 from expost.fitting.release import Release
 
 
@@ -25,6 +26,10 @@ class Published(Protocol):
     @property
     def classes(self) -> Sequence[str | bool | int | float] | None:
         """The two labels of a classifier."""
+
+    @property
+    def weighting(self) -> Weighting:
+        """What was declared about weights."""
 
     @property
     def insecure(self) -> str | None:

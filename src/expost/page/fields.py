@@ -20,6 +20,8 @@ class Form:
     """For each publication, the fields of its features in the order of its encoding."""
     outcomes: tuple[int, ...]
     """For each publication, the field of its outcome."""
+    weights: tuple[int | None, ...]
+    """For each publication, the field of the sample weight; None where records have none of their own."""
 
     @classmethod
     def of(cls, publications: Sequence[Published]) -> "Form":
@@ -32,9 +34,9 @@ class Form:
         """
         places: dict[tuple[str, str, int], int] = {}
         fields: list[dict[str, Any]] = []
-        features, outcomes = [], []
+        features, outcomes, weights = [], [], []
         for publication in publications:
-            own = []
+            own: dict[str, list[int]] = {"feature": [], "weight": [], "outcome": []}
             for key, field in _asked(publication):
                 place = places.setdefault(key, len(fields))
                 if place == len(fields):
@@ -44,23 +46,29 @@ class Form:
                         f"the publications declare {field['name']!r} differently, and one answer cannot "
                         "serve both; make a page for each."
                     )
-                own.append(place)
-            features.append(tuple(own[:-1]))
-            outcomes.append(own[-1])
+                own[key[0]].append(place)
+            features.append(own["feature"])
+            weights.append(own["weight"])
+            outcomes.append(own["outcome"][0])
         # Outcomes come last, as in a table.
-        order = sorted(range(len(fields)), key=lambda place: fields[place]["role"] == "outcome")
+        order = sorted(range(len(fields)), key=lambda place: list(own).index(fields[place]["role"]))
         moved = {place: rank for rank, place in enumerate(order)}
         return cls(
             fields=tuple(fields[place] for place in order),
             features=tuple(tuple(moved[place] for place in own) for own in features),
             outcomes=tuple(moved[place] for place in outcomes),
+            weights=tuple(moved[places[0]] if places else None for places in weights),
         )
 
 
 def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[str, Any]]]:
     """The fields of one publication, the outcome last, each with the key that identifies it on the page."""
     seen: Counter[tuple[str, str]] = Counter()
-    for role, fields in (("feature", _features(publication)), ("outcome", [_outcome(publication)])):
+    for role, fields in (
+        ("feature", _features(publication)),
+        ("weight", _weights(publication)),
+        ("outcome", [_outcome(publication)]),
+    ):
         for field in fields:
             name = field["name"]
             # Without a domain, several features may have the same name.
@@ -88,6 +96,14 @@ def _outcome(publication: Published) -> dict[str, Any]:
         return {"name": name, "kind": "classes", "classes": [_text(label) for label in publication.classes]}
     declared = _unbounded(name) if domain is None else domain.label.model_dump(mode="json")
     return declared | {"least": _finite(labels.low), "most": _finite(labels.high)}
+
+
+def _weights(publication: Published) -> list[dict[str, Any]]:
+    """A number from 0 to the largest sample weight, 1 where nothing is given; class weights are not asked."""
+    most = publication.weighting.max_weight
+    if most is None:
+        return []
+    return [_unbounded("sample weight") | {"missing": 1.0, "least": 0.0, "most": most}]
 
 
 def _unbounded(name: str) -> dict[str, Any]:

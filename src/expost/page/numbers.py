@@ -84,7 +84,11 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
         "constants": CONSTANTS,
         "publications": [
             _numbers(publication, len(publications))
-            | {"features": form.features[place], "outcome": form.outcomes[place]}
+            | {
+                "features": form.features[place],
+                "outcome": form.outcomes[place],
+                "weight": form.weights[place],
+            }
             for place, publication in enumerate(publications)
         ],
     }
@@ -102,6 +106,8 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "loss": describe(loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "labels": loss.labels.values,
+        "class_weight": publication.weighting.class_weight,
+        "max_weight": publication.weighting.max_weight,
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],

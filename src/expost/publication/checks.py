@@ -13,11 +13,19 @@ from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
 from expost.losses import Loss, describe
+from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import REAL, statistic_grid
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.statistics import REPORT_KINDS, STATISTICS
-from expost.publication.schema import FIRST_FORMAT, Label, PublishedPlan, PublishedPrecision, Statistics
+from expost.publication.schema import (
+    FIRST_FORMAT,
+    Label,
+    PublishedPlan,
+    PublishedPrecision,
+    PublishedWeights,
+    Statistics,
+)
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -62,6 +70,26 @@ def check_classes(loss: Loss, classes: Sequence[Label] | None) -> None:
         raise publication_error(
             f"`classes` must be {wanted} for the loss {describe(loss)['name']} but is {shown(classes)}"
         )
+
+
+def check_weights(weights: PublishedWeights | None, loss: Loss, classes: Sequence[Label] | None) -> None:
+    """Refuse weights that say nothing, and class weights that do not belong to the classes."""
+    if weights is None:
+        return
+    by_class = weights.class_weight
+    if weights.max_weight is None and by_class is None:
+        raise publication_error("`weights` must state a weight, or be absent")
+    if not loss.curve.ratio_falls:
+        raise publication_error(f"`weights` must be absent for the loss {describe(loss)['name']}")
+    if by_class is None:
+        return
+    if classes is None or len(by_class) != len(classes):
+        raise publication_error("`weights.class_weight` must be null or one weight for each of `classes`")
+    if not all(0.0 <= weight <= LARGEST_WEIGHT for weight in by_class):
+        raise publication_error(f"`weights.class_weight` must be between 0 and {LARGEST_WEIGHT:g}")
+    if not SMALLEST_WEIGHT <= weights.value.largest <= LARGEST_WEIGHT:
+        limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+        raise publication_error(f"the largest weight that `weights` allows must be {limits}")
 
 
 def check_domain(
@@ -188,6 +216,7 @@ def check_guarantee(
     *,
     norm: float,
     fit_intercept: bool,
+    max_weight: float = 1.0,
 ) -> None:
     """Refuse a guarantee that the noise scales do not certify.
 
@@ -213,13 +242,14 @@ def check_guarantee(
                 "scale the data by a constant",
             )
     radius = row_radius(norm, fit_intercept=fit_intercept)
-    curvature = loss.curve.max_curvature * radius**2
+    curve = loss.curve.scaled(max_weight)
+    curvature = curve.max_curvature * radius**2
     if precision is not None:
         drift = precision.output_noise * (plan.l2 + curvature * precision.rows_at_most) / plan.sigma
         if not drift <= 2.0**-10:
             raise publication_error("`precision.output_noise` must be far below the noise of the objective")
     rounding = REAL if precision is None else precision.value.rounding(curvature)
-    profile = PrivacyProfile(loss.curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding)
+    profile = PrivacyProfile(curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding)
     if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):
         promise = f"epsilon={plan.epsilon:g} at delta={plan.delta:g}"
         raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from expost._common.summary import Summary
+from expost.data.weights import Weighting
 from expost.losses import Loss, describe
 from expost.publication.schema import PublishedPlan
 
@@ -29,6 +30,10 @@ class Shown(Protocol):
     @property
     def fit_intercept(self) -> bool:
         """Whether there is an intercept."""
+
+    @property
+    def weighting(self) -> Weighting:
+        """What was declared about weights."""
 
     @property
     def insecure(self) -> str | None:
@@ -63,9 +68,18 @@ def summary(publication: Shown) -> Summary:
         ("guarantee", f"none; with secret noise {stated}" if publication.insecure else stated),
         ("loss", str(publication.loss)),
         ("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}"),
-        ("rows", f"of norm ≤ {publication.norm:g}"),
+        ("rows", f"of norm ≤ {publication.norm:g}{_weights(publication.weighting)}"),
         ("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}"),
         ("report", publication.plan.report),
         ("sha256", publication.sha256),
     ]
     return Summary("Publication (public)", rows, alarm=publication.insecure)
+
+
+def _weights(weighting: Weighting) -> str:
+    parts = []
+    if weighting.max_weight is not None:
+        parts.append(f"sample weights ≤ {weighting.max_weight:g}")
+    if weighting.class_weight is not None:
+        parts.append("class weights " + ", ".join(f"{weight:g}" for weight in weighting.class_weight))
+    return "".join(f", {part}" for part in parts)

@@ -28,6 +28,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records, encode_rows
 from expost.data.frames import FrameKind
+from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
@@ -40,6 +41,7 @@ from expost.publication.checks import (
     check_precision,
     check_shapes,
     check_statistics,
+    check_weights,
 )
 from expost.publication.display import one_line, summary
 from expost.publication.schema import (
@@ -51,6 +53,7 @@ from expost.publication.schema import (
     PublishedPlan,
     PublishedPrecision,
     PublishedRegularizer,
+    PublishedWeights,
     Statistics,
     check_format,
     choice,
@@ -99,6 +102,7 @@ class Publication(FrozenModel):
     domain: Domain | None
     plan: PublishedPlan
     precision: PublishedPrecision | None = None
+    weights: PublishedWeights | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
@@ -111,6 +115,7 @@ class Publication(FrozenModel):
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
         domain: Domain | None = None,
+        weighting: Weighting = UNWEIGHTED,
     ) -> Self:
         """Make the publication of a release.
 
@@ -124,6 +129,8 @@ class Publication(FrozenModel):
             The names of the features, without the intercept.
         domain
             What is publicly known about a record, where the fit was given one.
+        weighting
+            What was declared about weights.
 
         Raises
         ------
@@ -135,7 +142,7 @@ class Publication(FrozenModel):
         Public in, public out.
         """
         fields = {"software": f"expost {version('expost')}"} | content(
-            release, classes=classes, feature_names=feature_names, domain=domain
+            release, classes=classes, feature_names=feature_names, domain=domain, weighting=weighting
         )
         try:
             fingerprint = digest(fields)
@@ -164,6 +171,7 @@ class Publication(FrozenModel):
             precision=self.precision,
             statistics=self.statistics,
             insecure=self.insecure is not None,
+            max_weight=self.weighting.largest,
         )
 
     def to_json(self) -> str:
@@ -250,6 +258,7 @@ class Publication(FrozenModel):
         X: Any,
         y: Any,
         *,
+        sample_weight: Any = None,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: int | str | None = None,
@@ -261,6 +270,8 @@ class Publication(FrozenModel):
         ----------
         X, y
             Records in the units of the fit.
+        sample_weight
+            Their weights in the fit, 1 by default. Class weights that the file states are counted anyway.
         confidence
             How sure to be; choose it before looking at any figure. It holds for a record that was fixed
             before the publication was made. The interval, the report's cost and the total each hold with it
@@ -296,11 +307,14 @@ class Publication(FrozenModel):
             domain=self.domain,
             n_features=self.n_features,
             feature_names=self.feature_names,
+            weighting=self.weighting,
+            sample_weight=sample_weight,
         )
         bounds = evaluate(
             self.release,
             records.design,
             records.labels,
+            weights=records.weights,
             confidence=confidence,
             member=member,
             simultaneous=simultaneous,
@@ -309,13 +323,21 @@ class Publication(FrozenModel):
         return replace(bounds, kind=FrameKind.of(X))
 
     @property
+    def weighting(self) -> Weighting:
+        """What was declared about weights; every record counts once where the file says nothing."""
+        return UNWEIGHTED if self.weights is None else self.weights.value
+
+    @property
     def n_features(self) -> int:
         """The number of features of a record, without the intercept."""
         return len(self.coefficients) - self.fit_intercept
 
     def _document(self) -> dict[str, Any]:
-        """The fields as JSON's types; the first format had no precision."""
-        return self.model_dump(exclude={"precision"} if self.format == FIRST_FORMAT else None)
+        """The fields as JSON's types; a field that was added to the format is left out where it is null."""
+        absent = {"precision"} if self.format == FIRST_FORMAT else set()
+        if self.weights is None:
+            absent.add("weights")
+        return self.model_dump(exclude=absent)
 
     @classmethod
     def _examined(cls, document: dict[str, Any]) -> Self:
@@ -341,11 +363,17 @@ class Publication(FrozenModel):
             feature_names=self.feature_names,
         )
         check_classes(self.loss, self.classes)
+        check_weights(self.weights, self.loss, self.classes)
         check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
         check_statistics(self.plan, self.statistics, len(self.coefficients))
         check_precision(self.format, self.precision, self.plan, self.coefficients, self.statistics)
         check_guarantee(
-            self.loss, self.plan, self.precision, norm=self.norm, fit_intercept=self.fit_intercept
+            self.loss,
+            self.plan,
+            self.precision,
+            norm=self.norm,
+            fit_intercept=self.fit_intercept,
+            max_weight=self.weighting.largest,
         )
         return self
 

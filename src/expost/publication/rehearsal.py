@@ -7,6 +7,7 @@ import numpy as np
 
 from expost._common.strict_json import check_size
 from expost.data.domain import Domain
+from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release
 from expost.losses import Regularizer
 from expost.privacy.plan import Plan
@@ -25,6 +26,7 @@ def rehearse(
     feature_names: Sequence[str] | None,
     domain: Domain | None,
     regularizer: Regularizer | None = None,
+    weighting: Weighting = UNWEIGHTED,
 ) -> int:
     """Check that what a fit will publish can be read, and return how many bytes it can take.
 
@@ -46,7 +48,11 @@ def rehearse(
     numbers = dimension + plan.scales.entries(dimension)
     check_size(numbers * (_LONGEST_NUMBER + 2), numbers)
     publication = Publication.from_release(
-        _dry(plan, dimension, regularizer), classes=classes, feature_names=feature_names, domain=domain
+        _dry(plan, dimension, regularizer),
+        classes=classes,
+        feature_names=feature_names,
+        domain=domain,
+        weighting=weighting,
     )
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
     check_size(size)

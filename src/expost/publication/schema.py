@@ -10,10 +10,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Va
 
 from expost._common.models import FrozenModel
 from expost._common.strict_json import INTACT, publication_error, shown
+from expost.data.weights import Weighting
 from expost.exceptions import ParameterError, PublicationError
 from expost.losses import Loss, Regularizer, describe
 from expost.losses.registry import LOSSES, REGULARIZERS
-from expost.privacy.calibration import CALIBRATIONS
+from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
 from expost.privacy.precision import Precision
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS
@@ -198,6 +199,20 @@ class PublishedPrecision(FrozenModel):
     def value(self) -> Precision:
         """The precision of the coefficients as a plan has it."""
         return Precision(self.output_noise, self.solver_radius, self.grid, self.rows_at_most)
+
+
+class PublishedWeights(FrozenModel):
+    """How records were weighed; see :class:`expost.data.weights.Weighting`."""
+
+    max_weight: Annotated[float, Field(ge=1.0, le=LARGEST_WEIGHT)] | None
+    """The largest sample weight of a record, or null where records have none of their own."""
+    class_weight: Annotated[tuple[float, ...] | None, numbers("weights.class_weight")]
+    """The weight of each class, in the order of ``classes``, or null."""
+
+    @property
+    def value(self) -> Weighting:
+        """The same as a fit has it."""
+        return Weighting(self.max_weight, self.class_weight)
 
 
 class Statistics(FrozenModel):

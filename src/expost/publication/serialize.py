@@ -9,6 +9,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
+from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release, pack, unpack
 from expost.losses import Loss, describe
 from expost.losses.regularizers import Regularizer
@@ -28,6 +29,7 @@ def content(
     classes: Sequence[Any] | None,
     feature_names: Sequence[str] | None,
     domain: Domain | None,
+    weighting: Weighting = UNWEIGHTED,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own.
 
@@ -38,7 +40,7 @@ def content(
     plan = release.plan
     if classes is None:
         classes = plan.loss.labels.values
-    return {
+    document = {
         "format": FIRST_FORMAT if plan.precision is None else FORMAT,
         "loss": describe(plan.loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
@@ -63,7 +65,16 @@ def content(
             "eigenvalue": _number(release.eigenvalue),
         },
         "insecure": INSECURE if release.insecure else None,
-    } | ({} if plan.precision is None else {"precision": _precision(plan)})
+    }
+    if plan.precision is not None:
+        document["precision"] = _precision(plan)
+    if weighting.used:
+        classes_weights = weighting.class_weight
+        document["weights"] = {
+            "max_weight": weighting.max_weight,
+            "class_weight": None if classes_weights is None else list(classes_weights),
+        }
+    return document
 
 
 def _precision(plan: Plan) -> dict[str, Any]:
@@ -90,6 +101,7 @@ def restored(
     precision: PublishedPrecision | None,
     statistics: Statistics,
     insecure: bool,
+    max_weight: float,
 ) -> Release:
     """The release that such fields describe, its arrays read-only."""
     gradient, hessian = statistics.gradient, statistics.hessian
@@ -105,6 +117,7 @@ def restored(
             l2=plan.l2,
             scales=plan.scales,
             precision=None if precision is None else precision.value,
+            max_weight=max_weight,
         ),
         coefficients=_frozen(coefficients),
         regularizer=regularizer,

@@ -32,8 +32,8 @@ function refusalsOf({ fields, constants }, answers) {
   const refusals = new Map();
   fields.forEach((field, place) => {
     try {
-      if (field.role === "outcome") encodeOutcome(field, answers[place], []);
-      else encodeFeature(field, answers[place], constants.words);
+      if (field.role === "feature") encodeFeature(field, answers[place], constants.words);
+      else encodeOutcome(field, answers[place], []);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       refusals.set(place, problem);

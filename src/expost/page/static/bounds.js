@@ -7,8 +7,10 @@ const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
 // What the bounds need to know about a record.
 export function factsOf(numbers, publication, answers) {
-  const { row, label } = encode(numbers, publication, answers);
-  const [slope, curvature] = derivatives(publication.loss, dot(row, publication.coefficients), label);
+  const { row, label, weight } = encode(numbers, publication, answers);
+  const [slope, curvature] = derivatives(publication.loss, dot(row, publication.coefficients), label).map(
+    (derivative) => weight * derivative,
+  );
   return {
     row,
     slope,

@@ -30,6 +30,8 @@ function table(caption, rows) {
 
 const parameters = (thing) => Object.entries(thing).map(([name, value]) => (name === "name" ? value : `${name} ${value}`)).join(", ");
 
+const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${weights[i]}`).join(", ");
+
 export function showDetails(place, fields, publications) {
   place.append(
     ...publications.flatMap((publication) => {
@@ -40,6 +42,10 @@ export function showDetails(place, fields, publications) {
       const facts = [
         ["loss", parameters(publication.loss)],
         ["largest length of a record", publication.norm],
+        ...(publication.max_weight === null ? [] : [["largest sample weight", publication.max_weight]]),
+        ...(publication.class_weight === null
+          ? []
+          : [["weights of the classes", classWeights(fields[publication.outcome].classes, publication.class_weight)]]),
         ...(publication.regularizer ? [["regulariser", parameters(publication.regularizer)]] : []),
         ...scales.map(([key, name]) => [name, plan[key]]),
         ["fingerprint of the file (SHA-256)", publication.sha256],

@@ -1,4 +1,4 @@
-// Encodes a record as expost.data.features, expost.data.encoding and expost.data.design do.
+// Encodes a record as expost.data.features, expost.data.encoding, expost.data.weights and expost.data.design do.
 // Answers are texts, one per field of the form. An empty one is missing, and so is the number "nan".
 
 // Numbers by the rule of expost._common.validation.numeral: ASCII digits, a point, an exponent.
@@ -108,10 +108,19 @@ export function scaleRow(row, norm, intercept, { roundings, smallest_scale: smal
   return intercept ? [...scaled, 1] : scaled;
 }
 
-// The encoded row and label of a person's answers.
-export function encode({ fields, constants }, publication, answers) {
+// The weight of a record: what the person gives, times that of her class.
+function weigh({ fields }, publication, answers, label) {
+  const { weight: place, class_weight: byClass, labels } = publication;
+  const given = place === null ? 1 : encodeOutcome(fields[place], answers[place], null);
+  return byClass === null ? given : given * byClass[labels.indexOf(label)];
+}
+
+// The encoded row, label and weight of a person's answers.
+export function encode(numbers, publication, answers) {
+  const { fields, constants } = numbers;
   const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  return { row: scaleRow(row, publication.norm, publication.intercept, constants), label };
+  const weight = weigh(numbers, publication, answers, label);
+  return { row: scaleRow(row, publication.norm, publication.intercept, constants), label, weight };
 }
