@@ -226,3 +226,30 @@ def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
     result = run("fit", domain, table, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.parquet")
     assert refused(result, "pip install 'expost[parquet]'")
     assert not (tmp_path / "p.json").exists()
+
+
+def test_weights_of_records_go_from_the_table_to_the_publication_and_the_losses(tmp_path):
+    domain, table = ward(tmp_path)
+    frame = pd.read_csv(table)
+    frame["counts"] = np.arange(len(frame)) % 4
+    frame.to_csv(table, index=False)
+    options = ("--weight", "counts")
+    assert refused(run("fit", domain, table, *options, "-o", tmp_path / "p.json"), "from 0 to max_weight=1")
+    assert refused(run("fit", domain, table, "--weight", "nope", "-o", tmp_path / "p.json"), "column 'nope'")
+    out, private = tmp_path / "p.json", tmp_path / "private.csv"
+    fitted = run("fit", domain, table, *options, "--max-weight", 3, "-o", out, "--losses", private, "--json")
+    assert json.loads(fitted.stdout)["plan"]["max_weight"] == 3.0
+    publication = expost.Publication.load(out)
+    assert publication.weighting.max_weight == publication.release.plan.max_weight == 3.0
+    planned = json.loads(run("plan", domain, "--max-weight", 3, "--json").stdout)
+    assert planned["sigma"] == publication.plan.sigma
+    again = json.loads(run("losses", out, table, *options, "--json").stdout)
+    assert again["plausible"]
+    written = pd.read_csv(private, comment="#").iloc[:, -1]
+    np.testing.assert_allclose(again["losses"], written, rtol=1e-9)
+    assert np.all(written[frame["counts"] == 0] == 0.0)
+    bounds = json.loads(run("bounds", out, table, *options, "--confidence", 1 - 1e-9, "--json").stdout)
+    (read,) = bounds["publications"]
+    assert np.all((np.array(read["lower"]) <= written) & (written <= np.array(read["upper"])))
+    plain = json.loads(run("bounds", out, table, "--confidence", 1 - 1e-9, "--json").stdout)
+    assert np.all(np.array(plain["total"])[frame["counts"] == 0] > 0.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, error_console, print_json, report_errors, say, warn
-from expost.cli.options import AsJson, number, whole_number
+from expost.cli.options import AsJson, Weight, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -51,6 +51,7 @@ def bounds(
             "has, or for all possible records, even one chosen after seeing the publication.",
         ),
     ] = None,
+    weight: Weight = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
@@ -67,7 +68,7 @@ def bounds(
     from expost._common.validation import check_positive
     from expost.cli.display import show_bounds
     from expost.data.files import read_columns
-    from expost.data.records import select_columns
+    from expost.data.records import select_columns, split_weight
     from expost.exceptions import FileError
     from expost.publication import Publication
 
@@ -76,7 +77,7 @@ def bounds(
     read = [Publication.load(path) for path in publications]
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
-    columns = read_columns(records)
+    columns, weights = split_weight(read_columns(records), weight)
     every: list[Bounds] = []
     with error_console.status("Reading the publications for each record"):
         for publication in read:
@@ -89,7 +90,14 @@ def bounds(
             # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
             level = 1.0 - failure / len(read)
             every.append(
-                publication.bounds(X, y, confidence=level, member=_MEMBER[member], simultaneous=scope)
+                publication.bounds(
+                    X,
+                    y,
+                    sample_weight=weights if publication.weighting.max_weight is not None else None,
+                    confidence=level,
+                    member=_MEMBER[member],
+                    simultaneous=scope,
+                )
             )
     for path, publication in zip(publications, read, strict=True):
         if publication.insecure:

@@ -1,7 +1,7 @@
 """``expost fit``: spend the budget once and write what may be published."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,11 +17,13 @@ from expost.cli.options import (
     Epsilon,
     Force,
     LossOption,
+    MaxWeight,
     Report,
     ReportOption,
     RowsAtMost,
     Split,
     Threshold,
+    Weight,
     make_plan,
     plan_fields,
 )
@@ -29,6 +31,7 @@ from expost.cli.options import (
 if TYPE_CHECKING:
     from expost.data.domain import Domain
     from expost.data.encoding import Encoded
+    from expost.data.weights import Weighting
     from expost.privacy.plan import Plan
 
 
@@ -55,6 +58,8 @@ def fit(
     loss: LossOption = None,
     threshold: Threshold = None,
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
+    weight: Weight = None,
+    max_weight: MaxWeight = 1.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
     force: Force = False,
@@ -70,6 +75,7 @@ def fit(
     from expost._common.files import atomic_write
     from expost.cli.private_files import write_losses
     from expost.data.domain import Domain
+    from expost.data.weights import Weighting
     from expost.fitting.ex_post import ex_post_terms
     from expost.fitting.fit import fit as fit_model
     from expost.publication import Publication
@@ -87,14 +93,22 @@ def fit(
         loss=loss,
         threshold=threshold,
         rows_at_most=rows_at_most,
+        max_weight=max_weight,
     )
     _check_places(output, losses, inputs=(domain, table), overwrite=force)
     names = declared.column_names
-    size = rehearse(plan, len(names), classes=declared.classes, feature_names=names, domain=declared)
+    weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
+    public: dict[str, Any] = {
+        "classes": declared.classes,
+        "feature_names": names,
+        "domain": declared,
+        "weighting": weighting,
+    }
+    size = rehearse(plan, len(names), **public)
     out = output_console(as_json)
     _announce(out, plan, output, losses)
     with error_console.status("Reading the table and checking it against the domain"):
-        records = _read(table, declared, plan)
+        records = _read(table, declared, plan, weighting, weight)
     if dry_run:
         out.print("Dry run: everything fits, and nothing was spent or written.")
     elif confirm and not typer.confirm("Spend it?", err=as_json):
@@ -106,14 +120,19 @@ def fit(
             with error_console.status("Drawing the noise and fitting") as status:
                 release, private = fit_model(plan, records, step=status.update)
             with error_console.status("Verifying and writing the publication"):
-                publication = Publication.from_release(
-                    release, classes=declared.classes, feature_names=names, domain=declared
-                )
+                publication = Publication.from_release(release, **public)
                 file.write(publication.to_json())
         say(f"\nPublished: {legible(output)}", to=out)
         if losses is not None:
             with error_console.status("Computing everyone's exact loss"):
-                terms = ex_post_terms(private, records.design, records.labels, plan.loss, member=True)
+                terms = ex_post_terms(
+                    private,
+                    records.design,
+                    records.labels,
+                    plan.loss,
+                    member=True,
+                    weights=records.weights,
+                )
                 write_losses(losses, terms.loss.tolist(), overwrite=force)
             say(f"Private:   {legible(losses)}", to=out)
     if as_json:
@@ -150,13 +169,24 @@ def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> 
     say(written, to=out)
 
 
-def _read(table: Path, domain: "Domain", plan: "Plan") -> "Encoded":
+def _read(
+    table: Path, domain: "Domain", plan: "Plan", weighting: "Weighting", weight: str | None
+) -> "Encoded":
     """Read and encode the table, and check every record once."""
     from expost.data.encoding import encode_records
     from expost.data.files import read_columns
-    from expost.data.records import select_columns
+    from expost.data.records import select_columns, split_weight
 
-    features, outcome = select_columns(read_columns(table), domain)
-    records = encode_records(features, outcome, plan, classes=domain.classes, domain=domain)
+    columns, weights = split_weight(read_columns(table), weight)
+    features, outcome = select_columns(columns, domain)
+    records = encode_records(
+        features,
+        outcome,
+        plan,
+        classes=domain.classes,
+        domain=domain,
+        weighting=weighting,
+        sample_weight=weights,
+    )
     records.design.scan()
     return records

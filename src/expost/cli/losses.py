@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
-from expost.cli.options import AsJson, Force
+from expost.cli.options import AsJson, Force, Weight
 
 if TYPE_CHECKING:
     from expost._common.typing import FloatArray
@@ -26,6 +26,7 @@ def losses(
             "--output", "-o", help="Write the losses (.csv or .parquet); the name must have 'private' in it."
         ),
     ] = None,
+    weight: Weight = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +46,7 @@ def losses(
         check_private(output, inputs=(publication, table), overwrite=force)
     read = Publication.load(publication)
     with error_console.status("Computing everyone's exact loss"):
-        exact, likely = exact_losses(read, table)
+        exact, likely = exact_losses(read, table, weight)
     if not likely:
         warn(
             "this table implies noise that could not have been drawn, so it is not the one behind the "
@@ -71,20 +72,31 @@ def losses(
     say("These figures come from everyone's records. Never publish them.")
 
 
-def exact_losses(publication: "Publication", table: Path) -> "tuple[FloatArray, bool]":
+def exact_losses(
+    publication: "Publication", table: Path, weight: str | None = None
+) -> "tuple[FloatArray, bool]":
     """Everyone's exact loss, and whether the table could be the one that was fitted; both private."""
     from expost.data.encoding import encode_records
     from expost.data.files import read_columns
-    from expost.data.records import select_columns
+    from expost.data.records import select_columns, split_weight
     from expost.fitting.ex_post import ex_post_terms
     from expost.fitting.private_fit import plausible, recover
 
     domain, classes = publication.domain, publication.classes
-    X, y = select_columns(
-        read_columns(table), domain, feature_names=publication.feature_names, classes=classes
-    )
+    columns, weights = split_weight(read_columns(table), weight)
+    X, y = select_columns(columns, domain, feature_names=publication.feature_names, classes=classes)
     release = publication.release
-    records = encode_records(X, y, release.plan, classes=classes, domain=domain)
-    private = recover(release, records.design, records.labels)
-    terms = ex_post_terms(private, records.design, records.labels, publication.loss, member=True)
+    records = encode_records(
+        X,
+        y,
+        release.plan,
+        classes=classes,
+        domain=domain,
+        weighting=publication.weighting,
+        sample_weight=weights,
+    )
+    private = recover(release, records.design, records.labels, records.weights)
+    terms = ex_post_terms(
+        private, records.design, records.labels, publication.loss, member=True, weights=records.weights
+    )
     return terms.loss, plausible(private)

@@ -110,6 +110,19 @@ RowsAtMost = Annotated[
         help="Up to how many rows exact losses and intervals keep their stated accuracy; not a limit.",
     ),
 ]
+MaxWeight = Annotated[
+    float,
+    typer.Option(
+        parser=number,
+        metavar="<number>",
+        help="The largest weight of a record, at least 1. Weights up to 1 cost nothing; larger ones cost as "
+        "much as if every record had the largest.",
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column with the weight of each record; by default all are 1."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
 
@@ -126,15 +139,18 @@ def make_plan(
     loss: LossName | None,
     threshold: float | None,
     rows_at_most: int,
+    max_weight: float,
 ) -> "Plan":
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
+    from expost.data.weights import Weighting
     from expost.losses import Loss, PseudoHuber
     from expost.privacy.calibration import calibrate
     from expost.privacy.plan import row_radius
     from expost.privacy.shapes import capped_logistic, default_threshold
 
     classes = domain.classes is not None
+    max_weight = Weighting.declared(max_weight, None, of_records=False).largest
     if loss is None:
         loss = LossName.LOGISTIC if classes else LossName.PSEUDO_HUBER
     if (loss is LossName.PSEUDO_HUBER) == classes:
@@ -149,7 +165,8 @@ def make_plan(
     chosen: Loss | str = loss.value
     if loss is LossName.LOGISTIC:
         radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
-        chosen = capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
+        penalty = None if l2 is None else l2 / max_weight
+        chosen = capped_logistic(epsilon, delta, cap=cap, l2=penalty, radius=radius)
     elif loss is LossName.PSEUDO_HUBER:
         chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
     return calibrate(
@@ -162,6 +179,7 @@ def make_plan(
         split=split,
         fit_intercept=INTERCEPT,
         rows_at_most=rows_at_most,
+        max_weight=max_weight,
     )
 
 
@@ -182,6 +200,7 @@ def plan_fields(plan: "Plan") -> dict[str, Any]:
         "report": plan.report,
         "calibration": plan.calibration,
         "l2": plan.l2,
+        "max_weight": plan.max_weight,
         **asdict(plan.scales),
         "precision": None if plan.precision is None else asdict(plan.precision),
     }

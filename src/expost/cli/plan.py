@@ -10,6 +10,7 @@ from expost.cli.options import (
     DomainFile,
     Epsilon,
     LossOption,
+    MaxWeight,
     Report,
     ReportOption,
     RowsAtMost,
@@ -32,6 +33,7 @@ def plan(
     loss: LossOption = None,
     threshold: Threshold = None,
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
+    max_weight: MaxWeight = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Show what a fit would spend and what noise it would add. No data is needed and none is read.
@@ -51,6 +53,7 @@ def plan(
         loss=loss,
         threshold=threshold,
         rows_at_most=rows_at_most,
+        max_weight=max_weight,
     )
     if as_json:
         print_json(plan_fields(planned))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.typing import FloatArray
 from expost._common.validation import numeral
 from expost.data.domain import Domain
 from expost.data.features import Number
@@ -43,6 +44,19 @@ def select_columns(
     matrix = [as_numbers(_column(columns, name, "feature"), name) for name in features]
     rows = np.column_stack(matrix) if matrix else np.empty((len(texts), 0))
     return rows, as_numbers(texts, "the outcome") if classes is None else _as_classes(texts, classes)
+
+
+def split_weight(columns: Columns, name: str | None) -> tuple[Columns, FloatArray | None]:
+    """Take the column of the weights out of a file's columns; None where there is none.
+
+    Privacy
+    -------
+    As private as the records. An error names the column and nothing else.
+    """
+    if name is None:
+        return columns, None
+    weights = as_numbers(_column(columns, name, "weight"), name)
+    return {other: column for other, column in columns.items() if other != name}, weights
 
 
 def _select_declared(columns: Columns, domain: Domain) -> tuple[Columns, NDArray[Any]]:
