@@ -13,7 +13,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.data.values import untold
 from expost.exceptions import DomainError
-from expost.losses import Loss
+from expost.losses import AnyLoss
 from expost.privacy.calibration import LARGEST_WEIGHT
 
 
@@ -73,7 +73,7 @@ class Weighting:
         """Whether anything was declared."""
         return self.max_weight is not None or self.class_weight is not None
 
-    def of(self, sample_weight: Any, labels: FloatArray, loss: Loss) -> FloatArray | None:
+    def of(self, sample_weight: Any, labels: FloatArray, loss: AnyLoss) -> FloatArray | None:
         """The weight of each record, from its sample weight and its label; None where all are one.
 
         Parameters

@@ -16,8 +16,10 @@ from expost.losses.regularizers import Regularizer
 class VectorObjective(Objective):
     r"""The objective of objective perturbation for :math:`k` linear predictors.
 
-    .. math:: J(w; D) = \sum_i \omega_i f(w\tilde x_i; y_i) + r(w) + \frac{\lambda}{2}\|w\|^2, \qquad
-              \nabla^2 J = \sum_i \omega_iF_iF_i^\top \otimes \tilde x_i\tilde x_i^\top + \nabla^2 r + \lambda I
+    .. math:: J(w; D) = \sum_i \omega_i f(w\tilde x_i; y_i) + r(w) + \frac{\lambda}{2}\|w\|^2
+
+    .. math:: \nabla^2 J = \sum_i \omega_iF_iF_i^\top \otimes \tilde x_i\tilde x_i^\top + \nabla^2 r
+              + \lambda I
 
     The coefficients are one vector of :math:`kd` numbers, predictor by predictor. A block of rows needs
     memory for its rows times :math:`kd` numbers, and a Hessian :math:`nd^2k(k+1)/2` products.

@@ -70,7 +70,7 @@ class SoftmaxCurve:
 
     @property
     def max_curvature(self) -> float:
-        r"""The largest eigenvalue of :math:`A`; one half, since a cap only lowers :math:`A`, times the weight."""
+        r"""The largest eigenvalue of :math:`A` times the weight: a half, which a cap only lowers."""
         return 0.5 * self.weight
 
     @property
@@ -87,6 +87,11 @@ class SoftmaxCurve:
     def rank(self) -> int:
         """The largest rank of a Hessian."""
         return self.classes - 1
+
+    @property
+    def ratio_falls(self) -> bool:
+        """Always: the curve covers every smaller weight (:meth:`scaled`)."""
+        return True
 
     @property
     def sign_fixed(self) -> bool:

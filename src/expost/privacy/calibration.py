@@ -38,6 +38,7 @@ def calibrate(
     sigma_eigenvalue: float | None = None,
     rows_at_most: int = ROWS_AT_MOST,
     max_weight: float = 1.0,
+    reduced: bool = False,
 ) -> Plan:
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
@@ -83,6 +84,10 @@ def calibrate(
         The largest weight of a record, between 1e-9 and 1e9. Weights from 0 to it cost as much as all of them
         at it: the noise and the default ``l2`` are those of so many times the loss (docs/mathematics.md,
         section 6).
+    reduced
+        For more than two classes: whether the Hessian is released as a matrix of the features alone, the
+        reduced one, whose noise and size do not grow with the number of classes (docs/mathematics.md,
+        section 11).
 
     Privacy
     -------
@@ -122,7 +127,7 @@ def calibrate(
             raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
         rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
     delta = check_positive("delta", delta, below=1.0)
-    target = Target(epsilon, delta, loss, radius, report, rounding, max_weight)
+    target = Target(epsilon, delta, loss, radius, report, rounding, max_weight, bool(reduced))
     explicit = {
         "sigma": sigma,
         "sigma_gradient": sigma_gradient,
@@ -163,10 +168,11 @@ def calibrate(
         scales=scales,
         precision=_precision(target, l2, scales, rows_at_most),
         max_weight=max_weight,
+        reduced=target.reduced,
     )
 
 
-def _check_weight(loss: Loss, max_weight: float) -> float:
+def _check_weight(loss: AnyLoss, max_weight: float) -> float:
     """The largest weight, or ParameterError; a curve that does not cover smaller weights is refused."""
     weight = check_positive("max_weight", max_weight)
     if not SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT:

@@ -50,6 +50,9 @@ class Plan:
         What the plan was made for.
     max_weight
         The largest weight of a record: the guarantee is that of so many times the loss.
+    reduced
+        Whether the released Hessian of a loss of several classes is the reduced one, and with it the
+        eigenvalue (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
     """
 
     loss: AnyLoss
@@ -63,6 +66,7 @@ class Plan:
     scales: NoiseScales
     precision: Precision | None = None
     max_weight: float = 1.0
+    reduced: bool = False
 
     @property
     def sigma(self) -> float:
@@ -107,7 +111,7 @@ class Plan:
         return self.precision.rounding(self.curve.max_curvature * self.radius**2)
 
     @property
-    def curve(self) -> DerivativeCurve:
+    def curve(self) -> DerivativeCurve | SoftmaxCurve:
         """The derivative curve of the largest weight times the loss, which covers every smaller weight."""
         return self.loss.curve.scaled(self.max_weight)
 
@@ -135,7 +139,14 @@ class Plan:
         curve = self.curve
         if math.isinf(curve.max_slope):
             return None
-        return profile_of(curve, norm=self.radius, l2=self.l2, scales=self.scales, rounding=self.rounding)
+        return profile_of(
+            curve,
+            norm=self.radius,
+            l2=self.l2,
+            scales=self.scales,
+            rounding=self.rounding,
+            reduced=self.reduced,
+        )
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.

@@ -175,7 +175,5 @@ def profile_of(
     if isinstance(curve, SoftmaxCurve):
         # An objective and all noise may be divided by the largest weight.
         weight, plain = curve.weight, replace(curve, weight=1.0)
-        return SoftmaxProfile(
-            plain, norm, l2 / weight, scales.over(weight), rounding.over(weight), reduced
-        )
+        return SoftmaxProfile(plain, norm, l2 / weight, scales.over(weight), rounding.over(weight), reduced)
     return PrivacyProfile(curve, norm, l2, scales, rounding)

@@ -122,17 +122,21 @@ def test_the_hessian_of_pairs_of_classes_is_the_hessian():
     np.testing.assert_allclose(centred_hessian(blocks, centring(4)), truth, rtol=1e-12, atol=1e-13)
 
 
-def problem_of(loss, X, y, l2, b, *, block=7):
-    blocks = [(np.ascontiguousarray(X[i : i + block]), y[i : i + block]) for i in range(0, len(y), block)]
-    return Problem(rows=RowBlocks(blocks), loss=loss, l2=l2, radius=1.0, tilt=b)
+def problem_of(loss, X, y, l2, b, *, weights=None, block=7):
+    spans = [slice(i, i + block) for i in range(0, len(y), block)]
+    blocks = [
+        (np.ascontiguousarray(X[here]), y[here], None if weights is None else weights[here]) for here in spans
+    ]
+    largest = 1.0 if weights is None else float(weights.max())
+    return Problem(rows=RowBlocks(blocks), loss=loss, l2=l2, radius=1.0, tilt=b, max_weight=largest)
 
 
-def start_of(loss, X, y, l2, b):
-    objective = VectorObjective(design_of(X), y, loss, l2=l2, tilt=b[0] + b[1])
+def start_of(loss, X, y, l2, b, weights=None):
+    objective = VectorObjective(design_of(X), y, loss, l2=l2, tilt=b[0] + b[1], weights=weights)
     return minimize(objective, tolerance=1e-9).theta
 
 
-def exact_gradient(loss, X, y, l2, b, w):
+def exact_gradient(loss, X, y, l2, b, w, weights=None):
     """The perturbed gradient at mpmath coefficients, and a Newton matrix in doubles."""
     K, d = loss.classes, X.shape[1]
     Q = mp.matrix(K, K - 1)
@@ -144,25 +148,26 @@ def exact_gradient(loss, X, y, l2, b, w):
     g = [mp.mpf(l2) * value for value in w]
     for part in b:
         g = [value + mp.mpf(float(other)) for value, other in zip(g, part, strict=True)]
-    for x, label in zip(X, y, strict=True):
+    counts = np.ones(len(y)) if weights is None else weights
+    for x, label, weight in zip(X, y, counts, strict=True):
         u = mp.matrix([mp.fsum(w[a * d + i] * mp.mpf(float(x[i])) for i in range(d)) for a in range(K - 1)])
         v, _ = exact_derivatives(loss, list(Q * u), int(label))
-        slopes = Q.T * v
+        slopes = mp.mpf(float(weight)) * (Q.T * v)
         for a in range(K - 1):
             for i in range(d):
                 g[a * d + i] += slopes[a] * mp.mpf(float(x[i]))
     return g
 
 
-def distance(loss, X, y, l2, b, integers, grid):
+def distance(loss, X, y, l2, b, integers, grid, weights=None):
     """How far the point is from the minimiser, by Newton steps in 300 bits with a double Hessian."""
     with mp.workprec(300):
         start = [mp.mpf(count) * mp.mpf(grid) for count in integers]
         w = list(start)
-        objective = VectorObjective(design_of(X), y, loss, l2=l2)
+        objective = VectorObjective(design_of(X), y, loss, l2=l2, weights=weights)
         hessian = objective.evaluate(np.array([float(v) for v in w]), hessian=np.float64).hessian
         for _ in range(12):
-            g = exact_gradient(loss, X, y, l2, b, w)
+            g = exact_gradient(loss, X, y, l2, b, w, weights)
             size = max(abs(v) for v in g)
             if size < mp.mpf(2) ** -200:
                 break
@@ -185,7 +190,7 @@ def table_of(kind, loss, random):
     return X, y, l2, tilt(random, sigma, loss.outputs * d)
 
 
-@pytest.mark.parametrize("kind", ["usual", "identical", "separable", "short"])
+@pytest.mark.parametrize("kind", ["usual", "identical", "separable", "short", "weighted"])
 @pytest.mark.parametrize("loss", [SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(3, cap=0.6)], ids=str)
 @pytest.mark.parametrize("level", ["slices", "decimals"])
 def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monkeypatch):
@@ -193,13 +198,14 @@ def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monke
         monkeypatch.setattr("expost.fitting.certified.certify.slices_are_exact", lambda: False)
     random = np.random.default_rng([loss.classes, len(kind)])
     X, y, l2, b = table_of(kind, loss, random)
-    start = start_of(loss, X, y, l2, b)
+    weights = 10.0 ** random.uniform(-300, 2, len(y)) if kind == "weighted" else None
+    start = start_of(loss, X, y, l2, b, weights)
     target = 2.0**-45
     for grid in (2.0**-54, 2.0**-90):
-        found = certify(problem_of(loss, X, y, l2, b), start, target=target, grid=grid)
+        found = certify(problem_of(loss, X, y, l2, b, weights=weights), start, target=target, grid=grid)
         assert found.proved
         assert found.radius <= target
-        assert distance(loss, X, y, l2, b, found.integers, grid) <= found.radius
+        assert distance(loss, X, y, l2, b, found.integers, grid, weights) <= found.radius
 
 
 def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):

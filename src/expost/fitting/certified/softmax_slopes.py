@@ -12,7 +12,17 @@ import numpy as np
 from expost._common.typing import BoolArray
 from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
-from expost.fitting.certified.pairs import TINY, UNIT, FloatArray, Pair, add, add_accurately, divide, times, two_sum
+from expost.fitting.certified.pairs import (
+    TINY,
+    UNIT,
+    FloatArray,
+    Pair,
+    add,
+    add_accurately,
+    divide,
+    times,
+    two_sum,
+)
 from expost.fitting.certified.slopes import OF_PRODUCT
 from expost.losses import SoftmaxLoss
 
