@@ -12,13 +12,19 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "Category", "ClassLabel", "DerivativeCurve", "Domain", "LabelSet", "LinearRegression", "LogisticLoss",
-    "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication",
-    "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1", "SoftmaxLoss", "SquaredLoss",
-    "YesNo", "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
+    "Category", "ClassLabel", "DerivativeCurve", "Domain", "GeneralizedLinearModel", "LabelSet",
+    "LinearRegression", "LogisticLoss", "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan",
+    "PseudoHuber", "Publication", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1",
+    "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
+    "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
 ]
 # fmt: on
-ESTIMATORS = (expost.LogisticRegression, expost.LinearRegression, expost.SmoothedHingeClassifier)
+ESTIMATORS = (
+    expost.LogisticRegression,
+    expost.LinearRegression,
+    expost.SmoothedHingeClassifier,
+    expost.GeneralizedLinearModel,
+)
 # Arguments that say which model is fitted, not how private it is.
 OF_THE_MODEL = {"loss", "threshold", "scale", "cap", "classes", "class_weight"}
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         YesNo as YesNo,
     )
     from expost.estimators import (
+        GeneralizedLinearModel as GeneralizedLinearModel,
         LinearRegression as LinearRegression,
         LogisticRegression as LogisticRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         SmoothedL1 as SmoothedL1,
         SoftmaxLoss as SoftmaxLoss,
         SquaredLoss as SquaredLoss,
+        VectorLoss as VectorLoss,
         check_loss as check_loss,
     )
     from expost.privacy.calibration import calibrate as calibrate
@@ -55,6 +57,7 @@ _HOMES = {
     "ClassLabel": "data.features",
     "DerivativeCurve": "losses",
     "Domain": "data.domain",
+    "GeneralizedLinearModel": "estimators",
     "LabelSet": "losses",
     "LinearRegression": "estimators",
     "LogisticLoss": "losses",
@@ -71,6 +74,7 @@ _HOMES = {
     "SmoothedL1": "losses",
     "SoftmaxLoss": "losses",
     "SquaredLoss": "losses",
+    "VectorLoss": "losses",
     "YesNo": "data.features",
     "calibrate": "privacy.calibration",
     "check_loss": "losses",

@@ -192,7 +192,7 @@ def test_a_missing_column_is_named_and_an_array_is_refused():
         (TOML.replace("norm = 1.5", "norm = 0.0"), "norm"),
         (TOML.replace("norm = 1.5", "norm = 1.5\nextra = 1"), "extra"),
         (TOML.replace('kind = "yes_no"', 'kind = "maybe"'), "kind"),
-        (TOML.replace('["no", "yes"]', '["no", "no"]'), "two different classes"),
+        (TOML.replace('["no", "yes"]', '["no", "no"]'), "two or more different classes"),
         (TOML.replace("missing = 5.0", 'missing = "5"'), "missing"),
     ],
 )

@@ -166,7 +166,7 @@ def test_at_equal_privacy_analyze_gauss_has_twice_the_variance_off_the_diagonal(
     grid = statistic_grid(sigma)
     drawn = np.array(
         [
-            unpack(as_doubles(draw(plan, dimension, SeededNoise(seed))["hessian"], grid), dimension)
+            unpack(as_doubles(draw(plan, dimension, SeededNoise(seed))["hessian"], grid))
             for seed in range(2000)
         ]
     )

@@ -30,7 +30,7 @@ def target(curve, *, epsilon=1.0, delta=DELTA, radius=1.0, report="independent",
 
 @pytest.mark.parametrize(("epsilon", "cap"), [(0.1, 0.558), (1.0, 0.663), (8.0, 0.829)])
 def test_the_rule_for_cap_corner_and_regularisation(epsilon, cap):
-    curve = capped_softmax(10, epsilon, DELTA)
+    curve = capped_softmax(10, epsilon, DELTA).curve
     assert curve.cap == pytest.approx(cap, abs=5e-4)
     assert curve.corner == 0.8
     wanted = target(curve, epsilon=epsilon, radius=3.0)
@@ -42,9 +42,9 @@ def test_the_rule_for_cap_corner_and_regularisation(epsilon, cap):
 
 
 def test_a_named_cap_and_two_classes():
-    assert capped_softmax(5, 1.0, DELTA, cap=1.0) == SoftmaxCurve(5)
-    assert capped_softmax(5, 1.0, DELTA, cap=0.3) == SoftmaxCurve(5, 0.3, 0.8)
-    curve = capped_softmax(2, 1.0, DELTA)
+    assert capped_softmax(5, 1.0, DELTA, cap=1.0).curve == SoftmaxCurve(5)
+    assert capped_softmax(5, 1.0, DELTA, cap=0.3).curve == SoftmaxCurve(5, 0.3, 0.8)
+    curve = capped_softmax(2, 1.0, DELTA).curve
     l2, scales = tight(target(curve), None, None)
     # The capped logistic theorem, with the norm of two centred scores.
     multiplier = gaussian.sigma(1.0, DELTA, sensitivity=1.0)
@@ -86,7 +86,7 @@ def test_a_large_delta_keeps_away_from_the_floor():
     ],
 )
 def test_reports(report, reduced):
-    curve = capped_softmax(4, 1.0, DELTA)
+    curve = capped_softmax(4, 1.0, DELTA).curve
     rounding = Rounding.planned(1.0, curvature=0.5)
     alone = tight(target(curve, rounding=rounding), None, None)[1].sigma
     wanted = target(curve, report=report, reduced=reduced, rounding=rounding)

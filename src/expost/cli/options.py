@@ -77,7 +77,8 @@ Cap = Annotated[
     typer.Option(
         parser=number,
         metavar="<number>",
-        help="Largest slope of the logistic loss; by default from the budget, 1 for none.",
+        help="Largest slope of the logistic loss, of two classes or more; "
+        "by default from the budget, 1 for none.",
     ),
 ]
 Split = Annotated[
@@ -91,7 +92,7 @@ Split = Annotated[
 ]
 LossOption = Annotated[
     LossName | None,
-    typer.Option(help="By default logistic for two classes, pseudo_huber for a numeric outcome."),
+    typer.Option(help="By default logistic for classes, pseudo_huber for a numeric outcome."),
 ]
 Threshold = Annotated[
     float | None,
@@ -144,29 +145,30 @@ def make_plan(
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
     from expost.data.weights import Weighting
-    from expost.losses import Loss, PseudoHuber
+    from expost.losses import AnyLoss, PseudoHuber
     from expost.privacy.calibration import calibrate
     from expost.privacy.plan import row_radius
-    from expost.privacy.shapes import capped_logistic, default_threshold
+    from expost.privacy.shapes import classification_loss, default_threshold
 
-    classes = domain.classes is not None
+    classes = 0 if domain.classes is None else len(domain.classes)
     max_weight = Weighting.declared(max_weight, None, of_records=False).largest
     if loss is None:
         loss = LossName.LOGISTIC if classes else LossName.PSEUDO_HUBER
-    if (loss is LossName.PSEUDO_HUBER) == classes:
-        suitable = (
-            "'logistic' or 'smoothed_hinge' for two classes" if classes else "'pseudo_huber' for a number"
-        )
+    several = classes > 2 and loss is LossName.SMOOTHED_HINGE
+    if (loss is LossName.PSEUDO_HUBER) == bool(classes) or several:
+        suitable = "'pseudo_huber' for a number"
+        if classes:
+            suitable = "'logistic'" + " or 'smoothed_hinge'" * (classes == 2) + f" for {classes} classes"
         raise parameter_error("loss", suitable, loss.value, "The domain says which the outcome is.")
     if cap is not None and loss is not LossName.LOGISTIC:
         raise parameter_error("cap", "left out for this loss", cap, "Only the logistic loss has a cap.")
     if threshold is not None and classes:
-        raise parameter_error("threshold", "left out where the outcome has two classes", threshold)
-    chosen: Loss | str = loss.value
+        raise parameter_error("threshold", "left out where the outcome has classes", threshold)
+    chosen: AnyLoss | str = loss.value
     if loss is LossName.LOGISTIC:
         radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
         penalty = None if l2 is None else l2 / max_weight
-        chosen = capped_logistic(epsilon, delta, cap=cap, l2=penalty, radius=radius)
+        chosen = classification_loss(classes, epsilon, delta, cap=cap, l2=penalty, radius=radius)
     elif loss is LossName.PSEUDO_HUBER:
         chosen = PseudoHuber(default_threshold(epsilon, delta) if threshold is None else threshold)
     return calibrate(

@@ -90,7 +90,7 @@ class Domain(FrozenModel):
         return math.sqrt(len(self.features))
 
     @property
-    def classes(self) -> tuple[str, str] | None:
+    def classes(self) -> tuple[str, ...] | None:
         """The declared classes of the outcome; None where it is a number."""
         return self.label.classes if isinstance(self.label, ClassLabel) else None
 

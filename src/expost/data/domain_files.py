@@ -60,10 +60,10 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
             parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(
-        "# The outcome: two classes, positive scores predict the second, or a number.\n"
+        "# The outcome: two classes or more (of two, positive scores predict the second), or a number.\n"
         f"[label]\nname = {_quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
         "# For "
-        + ("two classes" if numeric else "a number")
+        + ("classes" if numeric else "a number")
         + " write instead:\n"
         + "".join(f"# {line}\n" for line in (_CLASSES if numeric else _NUMBER).splitlines())
     )

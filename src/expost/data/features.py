@@ -145,16 +145,16 @@ class YesNo(OneColumn):
 
 
 class ClassLabel(FrozenModel):
-    """An outcome with two declared classes; positive scores predict the second."""
+    """An outcome with declared classes; of two, positive scores predict the second."""
 
     name: Text
     kind: Literal["classes"] = "classes"
-    classes: Annotated[tuple[Text, Text], Field(strict=False)]
+    classes: Annotated[tuple[Text, ...], Field(strict=False)]
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        if self.classes[0] == self.classes[1]:
-            raise ValueError(f"`{printable(self.name)}` must have two different classes")
+        if not 2 <= len(set(self.classes)) == len(self.classes):
+            raise ValueError(f"`{printable(self.name)}` must have two or more different classes")
         return self
 
     @property

@@ -16,6 +16,7 @@ from expost.data.features import ClassLabel
 from expost.data.values import untold
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
+from expost.fitting.prediction import likeliest
 
 
 class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
@@ -34,16 +35,17 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of each record."""
-        scores = self.decision_function(X)
-        likeliest = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-        predicted: NDArray[Any] = self.classes_[likeliest]
-        return predicted
+        return likeliest(self.decision_function(X), self.classes_)
 
     def _set_classes(self, y: Any) -> None:
         labels = one_label_per_row(y)
         if self.domain is not None:
             if not isinstance(self.domain.label, ClassLabel):
-                raise parameter_error("domain", "one whose label has two classes", self.domain.label.kind)
+                raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
+            most = self._most_classes()
+            if most is not None and len(self.domain.label.classes) > most:
+                found = f"{len(self.domain.label.classes)} classes"
+                raise parameter_error("domain", f"one whose label has {most} classes", found)
             # In the order of the declaration: positive scores predict the second class.
             self.classes_ = np.array(self.domain.label.classes)
             return

@@ -11,7 +11,7 @@ from expost.fitting.prediction import log_probabilities, probabilities
 from expost.losses import AnyLoss, LogisticLoss, Regularizer, SoftmaxLoss
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
-from expost.privacy.shapes import capped_logistic, capped_softmax
+from expost.privacy.shapes import classification_loss
 
 
 class LogisticRegression(LinearClassifier):
@@ -178,15 +178,12 @@ class LogisticRegression(LinearClassifier):
         given = any(scale is not None for scale in scales)  # there is no budget that the cap could follow
         if classes > 2:
             self._refuse_for_several()
-            if given:
-                return SoftmaxLoss(classes, cap=1.0 if self.cap is None else self.cap)
-            curve = capped_softmax(classes, self.epsilon, self.delta, cap=self.cap)
-            return SoftmaxLoss(curve.classes, curve.cap, curve.corner)
         if given:
-            return LogisticLoss(cap=1.0 if self.cap is None else self.cap)
+            cap = 1.0 if self.cap is None else self.cap
+            return LogisticLoss(cap=cap) if classes == 2 else SoftmaxLoss(classes, cap=cap)
         radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
         l2 = None if self.l2 is None else check_positive("l2", self.l2) / max_weight
-        return capped_logistic(self.epsilon, self.delta, cap=self.cap, l2=l2, radius=radius)
+        return classification_loss(classes, self.epsilon, self.delta, cap=self.cap, l2=l2, radius=radius)
 
     def _refuse_for_several(self) -> None:
         """Refuse what is not offered for more than two classes."""

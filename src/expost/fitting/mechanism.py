@@ -254,7 +254,7 @@ def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer |
                 "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
             )
     dimension = coefficient_count(design, plan.loss)
-    numbers = dimension + plan.scales.entries(dimension)
+    numbers = dimension + plan.entries(dimension)
     if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
         raise DomainError(
             f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "

@@ -11,12 +11,12 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.losses import AnyLoss, LogisticLoss, Loss, SoftmaxLoss
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, predictors
 from expost.losses.softmax import centring
 
 
 def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
-    r"""The coefficients as a table: one row, or one row per class, which sum to zero over the classes.
+    r"""The coefficients as a table: one row per class, or per linear predictor; classes sum to zero.
 
     For the softmax loss :math:`Qw`, with :math:`Q` the Helmert matrix and :math:`w` the released coefficients
     (:func:`expost.losses.softmax.centring`).
@@ -28,7 +28,7 @@ def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
     if isinstance(loss, SoftmaxLoss):
         table: FloatArray = centring(loss.classes) @ coefficients.reshape(loss.outputs, -1)
         return table
-    return coefficients.reshape(1, -1)
+    return coefficients.reshape(predictors(loss), -1)
 
 
 def linear_predictor(design: Design, coefficients: FloatArray) -> FloatArray:
@@ -66,13 +66,23 @@ def log_probabilities(predictor: FloatArray) -> FloatArray:
     return np.column_stack([log_expit(-predictor), log_expit(predictor)])
 
 
+def likeliest(predictor: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
+    """The class of the largest score, or the second of two where the predictor is positive."""
+    place = np.argmax(predictor, axis=1) if predictor.ndim == 2 else (predictor > 0.0).astype(int)
+    labels: NDArray[Any] = classes[place]
+    return labels
+
+
 def predicted_labels(
-    predictor: FloatArray, *, loss: Loss, classes: Sequence[Any] | None, domain: Domain | None
+    predictor: FloatArray, *, loss: AnyLoss, classes: Sequence[Any] | None, domain: Domain | None
 ) -> NDArray[Any]:
-    """The more likely class of each record, or the predicted label where there are no classes."""
-    if classes is not None:
-        labels: NDArray[Any] = np.array(classes)[(predictor > 0.0).astype(int)]
-        return labels
+    """The most likely class of each record, or the predicted label where there are no classes.
+
+    A loss of one's own with several linear predictors says nothing about which class is likely: its
+    predictors are returned.
+    """
+    if classes is not None and (len(classes) == 2 or isinstance(loss, SoftmaxLoss)):
+        return likeliest(predictor, np.array(classes))
     if isinstance(loss, LogisticLoss):
         return probabilities(predictor)[:, 1]
     return predictor if domain is None else domain.unscale_outcome(predictor)

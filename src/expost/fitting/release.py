@@ -1,5 +1,6 @@
 """What the mechanism released, in memory."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,15 +40,16 @@ def pack(matrix: FloatArray) -> list[float]:
     return packed
 
 
-def unpack(packed: Sequence[float], dimension: int) -> FloatArray:
+def unpack(packed: Sequence[float]) -> FloatArray:
     """The symmetric matrix with this upper triangle.
 
     Examples
     --------
-    >>> unpack([1.0, 2.0, 3.0], 2)
+    >>> unpack([1.0, 2.0, 3.0])
     array([[1., 2.],
            [2., 3.]])
     """
+    dimension = math.isqrt(2 * len(packed))
     rows, columns = np.triu_indices(dimension)
     matrix = np.empty((dimension, dimension))
     matrix[rows, columns] = matrix[columns, rows] = packed

@@ -117,7 +117,7 @@ def published(plan: Plan, dimension: int, measured: Steps, draws: Steps) -> Publ
         if statistic.name == "gradient":
             result["gradient"] = numbers
         elif statistic.name == "hessian":
-            result["hessian"] = unpack(numbers.tolist(), dimension)
+            result["hessian"] = unpack(numbers.tolist())
         else:
             result["eigenvalue"] = float(numbers[0])
     return result

@@ -9,7 +9,7 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.fitting.objective import Objective, Sums
-from expost.losses import AnyLoss, VectorLoss, weighted_factors
+from expost.losses import AnyLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
 
 
@@ -112,7 +112,7 @@ class VectorObjective(Objective):
 
 def coefficient_count(design: Design, loss: AnyLoss) -> int:
     """How many coefficients a model has: one per feature, intercept included, and per linear predictor."""
-    return design.dimension * (loss.outputs if isinstance(loss, VectorLoss) else 1)
+    return design.dimension * predictors(loss)
 
 
 def objective_of(

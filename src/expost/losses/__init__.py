@@ -18,6 +18,6 @@ from expost.losses.squared import SquaredLoss as SquaredLoss
 from expost.losses.vector import (
     AnyLoss as AnyLoss,
     VectorLoss as VectorLoss,
+    predictors as predictors,
     weighted_factors as weighted_factors,
 )
-from expost.losses.vector_check import check_vector_loss as check_vector_loss

@@ -7,13 +7,15 @@ import numpy as np
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
 from expost.losses.base import SLACK, LabelSet, Loss
+from expost.losses.vector import AnyLoss, VectorLoss
+from expost.losses.vector_check import check_vector_loss
 
 # Distances on a logarithmic scale: of linear predictors from zero and from the label, of labels from zero.
 _PREDICTORS = np.concatenate([[0.0], np.logspace(-6, np.log10(50.0), 120), [1e3, 1e4]])
 _LABELS = np.concatenate([[0.0], np.logspace(-3, 4, 15)])
 
 
-def check_loss(loss: Loss) -> None:
+def check_loss(loss: AnyLoss) -> None:
     """Verify a loss numerically; one error lists everything that is wrong with it.
 
     Checked on a grid of labels across the whole label set (both ends, between them, and up to 1e4 where there
@@ -24,7 +26,8 @@ def check_loss(loss: Loss) -> None:
     ``curvature(m) / m**2`` non-increasing; and that the label fixes the sign of the slope where the loss
     says so. The accountant relies on each of these. It also asks whether ``curvature(m) / m`` is
     non-increasing; a loss that fails only this is valid, and its reports get more noise
-    (:attr:`expost.losses.base.DerivativeCurve.ratio_falls`).
+    (:attr:`expost.losses.base.DerivativeCurve.ratio_falls`). For a loss of several linear predictors see
+    :func:`expost.losses.vector_check.check_vector_loss`.
 
     Raises
     ------
@@ -36,6 +39,9 @@ def check_loss(loss: Loss) -> None:
     >>> import expost
     >>> expost.check_loss(expost.LogisticLoss())
     """
+    if isinstance(loss, VectorLoss):
+        check_vector_loss(loss)
+        return
     labels = _labels(loss.labels)
     eta, y = _crossed(_PREDICTORS, labels)
     problems = list(_pointwise_problems(loss, eta, y)) or [

@@ -1,8 +1,10 @@
 """The losses and regularisers by name, and their description in a file."""
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
+
+import numpy as np
 
 from expost._common.validation import parameter_error
 from expost.exceptions import PublicationError
@@ -15,22 +17,19 @@ from expost.losses.smoothed_hinge import SmoothedHinge
 from expost.losses.softmax import SoftmaxLoss
 from expost.losses.squared import SquaredLoss
 from expost.losses.vector import AnyLoss, VectorLoss
-from expost.losses.vector_check import check_vector_loss
 
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
 }
+PUBLISHED: dict[str, type[AnyLoss]] = LOSSES | {SoftmaxLoss.name: SoftmaxLoss}
+"""The losses that every reader knows, by their names in a file."""
 REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}
 
 
 def as_loss(loss: Any) -> AnyLoss:
     """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
-    if isinstance(loss, VectorLoss):
-        if type(loss) is not SoftmaxLoss:
-            check_vector_loss(loss)
-        return loss
-    if isinstance(loss, Loss):
-        if type(loss) not in LOSSES.values():
+    if isinstance(loss, Loss | VectorLoss):
+        if type(loss) not in PUBLISHED.values():
             check_loss(loss)  # the certificate relies on the curve that the loss declares
         return loss
     if isinstance(loss, str) and loss in LOSSES:
@@ -40,17 +39,38 @@ def as_loss(loss: Any) -> AnyLoss:
 
 def has_certified_slopes(loss: AnyLoss) -> bool:
     """Whether the library can compute this loss's slopes with a proved error: its own losses only."""
-    return type(loss) in LOSSES.values() or type(loss) is SoftmaxLoss
+    return type(loss) in PUBLISHED.values()
 
 
 def can_be_published(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
-    """Whether a publication can name this loss and this regulariser, by formulas that a reader knows."""
-    known = type(loss) in LOSSES.values()
-    return known and (regularizer is None or type(regularizer) in REGULARIZERS.values())
+    """Whether a publication can name this loss and this regulariser."""
+    known = regularizer is None or type(regularizer) in REGULARIZERS.values()
+    return known and (type(loss) in PUBLISHED.values() or _is_own(loss))
+
+
+def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
+    """The losses that a reader knows by name: the library's, and those of her own.
+
+    Raises
+    ------
+    ParameterError
+        If one is no class of losses, or has a name that is taken.
+    """
+    known: dict[str, Any] = dict(PUBLISHED)
+    for own in losses:
+        if not _makes_losses(own):
+            raise parameter_error("losses", "classes of losses, each a dataclass", own)
+        if known.setdefault(own.name, own) is not own:
+            raise parameter_error("losses", "classes whose names differ from each other and ours", own.name)
+    return known
+
+
+def _makes_losses(own: Any) -> bool:
+    return isinstance(own, type) and issubclass(own, Loss | VectorLoss) and is_dataclass(own)
 
 
 def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
-    """The name and the parameters of a loss or a regulariser that the library knows.
+    """The name and the parameters of a loss or a regulariser, as a file has them.
 
     Examples
     --------
@@ -58,28 +78,45 @@ def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
     {'name': 'pseudo_huber', 'threshold': 2.0}
     >>> describe(LogisticLoss()), describe(LogisticLoss(cap=0.75, corner=0.5))
     ({'name': 'logistic', 'soft': False}, {'name': 'logistic', 'soft': False, 'cap': 0.75, 'corner': 0.5})
+    >>> describe(SoftmaxLoss(3))
+    {'name': 'softmax', 'classes': 3}
     """
-    known: dict[str, type] = LOSSES | REGULARIZERS
+    known: dict[str, type] = PUBLISHED | REGULARIZERS
     for name, kind in known.items():
         if type(thing) is kind:
             return {"name": name} | dict(_parameters(thing))
-    if isinstance(thing, VectorLoss):
+    if isinstance(thing, Loss | VectorLoss):
+        if _is_own(thing):
+            return {"name": thing.name} | dict(_parameters(thing))
         raise PublicationError(
-            f"a {type(thing).__name__} cannot be published yet: publications know one linear predictor only. "
-            "Share the coefficients without a publication."
+            f"a {type(thing).__name__} cannot be published: a loss of one's own must be a dataclass with a "
+            "`name` that no other loss has, and parameters that are numbers, true or false."
         )
     raise PublicationError(
         f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
-        f"one of {', '.join(known)}, or share the coefficients without a publication."
+        f"one of {', '.join(REGULARIZERS)}, or share the coefficients without a publication."
     )
 
 
-def _parameters(thing: AnyLoss | Regularizer) -> Iterator[tuple[str, bool | float]]:
-    for parameter in fields(thing):  # type: ignore[arg-type]
+def _is_own(loss: Any) -> bool:
+    """Whether this loss of someone's own can be written to a file, and be made again from it."""
+    name = getattr(loss, "name", None)
+    if not is_dataclass(loss) or not isinstance(name, str) or name in PUBLISHED or not name.isidentifier():
+        return False
+    parameters = dict(_parameters(loss))
+    plain = all(isinstance(value, bool | int | float) for value in parameters.values())
+    return plain and "name" not in parameters
+
+
+def _parameters(thing: Any) -> Iterator[tuple[str, Any]]:
+    for parameter in fields(thing):
         value = getattr(thing, parameter.name)
         if "added" not in parameter.metadata or value != parameter.default:
-            yield parameter.name, _plain(value)
+            yield parameter.name, _plain(value, whole=parameter.type in (int, "int"))
 
 
-def _plain(parameter: Any) -> bool | float:
-    return parameter if isinstance(parameter, bool) else float(parameter)
+def _plain(value: Any, *, whole: bool) -> Any:
+    """A parameter as a file has it: 2 for a threshold is 2.0, and a number of classes stays whole."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return value
+    return int(value) if whole else float(value)

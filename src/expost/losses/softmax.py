@@ -1,6 +1,6 @@
 """The softmax loss of several classes, in centred coordinates, with a cap on its slope if wanted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import helmert
 
 from expost._common.typing import FloatArray
-from expost.losses.base import LabelSet
+from expost.losses.base import ADDED, LabelSet
 from expost.losses.logistic import LogisticLoss
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.losses.vector import VectorLoss
@@ -72,8 +72,8 @@ class SoftmaxLoss(VectorLoss):
     """
 
     classes: int
-    cap: float = 1.0
-    corner: float | None = None
+    cap: float = field(default=1.0, metadata=ADDED)
+    corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "softmax"
 
     def __post_init__(self) -> None:

@@ -6,7 +6,9 @@ import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK, DerivativeCurve, LabelSet
+from expost.losses.base import SLACK, LabelSet
+from expost.losses.softmax import centring
+from expost.losses.softmax_curve import SoftmaxCurve
 from expost.losses.vector import VectorLoss
 
 # Lengths of the vectors of predictors, and how many directions are tried for each length and label.
@@ -24,9 +26,11 @@ def check_vector_loss(loss: VectorLoss) -> None:
     at labels across the label set: shapes; that everything is finite; that the gradient agrees with finite
     differences of the value, and the product of the factor with its transpose with those of the gradient
     (which also shows convexity, because such a product has no negative eigenvalue); that no gradient is
-    longer than the declared ``max_slope``, no eigenvalue of a Hessian above ``max_curvature`` or above the
-    curve at the gradient's length, and no rank above ``rank``; and that ``curvature(m) / m**2`` does not
-    rise, where there is a curve. Directions are samples: a bound that fails only between them is not found.
+    longer than the declared ``max_slope``, no eigenvalue of a Hessian above the curve at the gradient's
+    length, and no rank above ``rank``; and that ``curvature(m) / m**2`` does not rise. A loss that declares
+    the gradients and Hessians of a softmax loss (:class:`~expost.losses.softmax_curve.SoftmaxCurve`) must
+    have none but these, or smaller Hessians. Directions are samples: a bound that fails only between them
+    is not found.
 
     Raises
     ------
@@ -119,7 +123,10 @@ def _curve_problems(loss: VectorLoss, eta: FloatArray, y: FloatArray) -> Iterato
     largest = eigenvalues[:, -1]
     slack = SLACK * max(curve.max_curvature, 1e-300)
     ceiling = np.full(len(y), curve.max_curvature)
-    if isinstance(curve, DerivativeCurve):
+    if isinstance(curve, SoftmaxCurve):
+        if curve.outputs == loss.outputs:
+            yield from _softmax_problems(curve, gradient, factor, eta, y)
+    else:
         ceiling = curve.curvature(np.minimum(steepness, curve.max_slope))
         if not curve.falls_by(2):
             yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
@@ -128,3 +135,27 @@ def _curve_problems(loss: VectorLoss, eta: FloatArray, y: FloatArray) -> Iterato
     rank = np.sum(eigenvalues > SLACK * np.maximum(largest, 1e-300)[:, None], axis=1)
     if np.any(full := rank > curve.rank):
         yield f"the Hessian has more than the declared rank={curve.rank} {_where(full, eta, y)}"
+
+
+def _softmax_problems(
+    curve: SoftmaxCurve, gradient: FloatArray, factor: FloatArray, eta: FloatArray, y: FloatArray
+) -> Iterator[str]:
+    """In the scores of the classes a gradient is ``q(π - e)``, and the Hessian at most that of the curve."""
+    basis = centring(curve.classes)
+    scores = gradient @ basis.T
+    slope = -np.min(scores, axis=1)
+    true = np.argmin(scores, axis=1)
+    away = scores / np.maximum(slope, 1e-300)[:, None]
+    others = away.copy()
+    np.put_along_axis(others, true[:, None], 0.0, axis=1)
+    beyond = (slope > curve.cap * (1.0 + SLACK)) | np.any(others < -SLACK, axis=1)
+    if np.any(beyond):
+        yield f"the gradient is none of the declared softmax curve {_where(beyond, eta, y)}"
+        return
+    within = others[:, :, None] * (np.eye(curve.classes) - others[:, None, :])
+    bend = curve.curvature(np.minimum(slope, curve.cap))
+    allowed = slope[:, None, None] * within + bend[:, None, None] * (away[:, :, None] * away[:, None, :])
+    rows = basis @ factor
+    excess = np.linalg.eigvalsh(rows @ np.swapaxes(rows, 1, 2) - allowed)[:, -1]
+    if np.any(above := excess > SLACK):
+        yield f"the Hessian exceeds that of the declared softmax curve {_where(above, eta, y)}"

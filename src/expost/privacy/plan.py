@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
-from expost.losses import AnyLoss, DerivativeCurve
+from expost.losses import AnyLoss, DerivativeCurve, predictors
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -119,6 +119,18 @@ class Plan:
     def radius(self) -> float:
         """The largest norm of an encoded row."""
         return row_radius(self.norm, fit_intercept=self.fit_intercept)
+
+    def hessian_side(self, coefficients: int) -> int:
+        """How many rows the released Hessian of a model of so many coefficients has."""
+        return coefficients // predictors(self.loss) if self.reduced else coefficients
+
+    def entries(self, coefficients: int) -> int:
+        """How many numbers are published beside so many coefficients."""
+        side = self.hessian_side(coefficients)
+        return sum(
+            statistic.entries(side if statistic.name == "hessian" else coefficients)
+            for statistic, _ in self.scales.released
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.

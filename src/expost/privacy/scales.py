@@ -62,10 +62,6 @@ class NoiseScales:
         """Whether anything but the coefficients is published."""
         return bool(self.released_names)
 
-    def entries(self, dimension: int) -> int:
-        """How many numbers are published beside ``dimension`` coefficients."""
-        return sum(statistic.entries(dimension) for statistic, _ in self.released)
-
     def over(self, weight: float) -> "NoiseScales":
         """All noise divided by a weight: what an objective divided by it has."""
         return NoiseScales(

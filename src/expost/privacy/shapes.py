@@ -3,9 +3,8 @@
 import math
 
 from expost._common.validation import check_positive
-from expost.losses import LogisticLoss
+from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.losses.logistic import LARGEST_CORNER
-from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.recipes import L2_PER_SIGMA
 
@@ -106,7 +105,7 @@ def capped_logistic(
     return LogisticLoss(cap=loss.cap, corner=_corner(loss.cap, rate))
 
 
-def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxCurve:
+def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxLoss:
     r"""The cap and the corner of a softmax loss that suit a budget, or a given cap with its corner.
 
     .. math:: c = \tfrac12\left(1 + \frac1{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
@@ -135,8 +134,35 @@ def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | N
     """
     logistic = capped_logistic(epsilon, delta, cap=cap)
     if classes == 2 or logistic.corner is None:
-        return SoftmaxCurve(classes, logistic.cap, logistic.corner)
-    return SoftmaxCurve(classes, logistic.cap)
+        return SoftmaxLoss(classes, logistic.cap, logistic.corner)
+    return SoftmaxLoss(classes, logistic.cap)
+
+
+def classification_loss(
+    classes: int,
+    epsilon: float,
+    delta: float,
+    *,
+    cap: float | None = None,
+    l2: float | None = None,
+    radius: float = 1.0,
+) -> LogisticLoss | SoftmaxLoss:
+    """The loss of so many classes that suits a budget: logistic for two, softmax for more.
+
+    The parameters are those of :func:`capped_logistic` and :func:`capped_softmax`.
+
+    Privacy
+    -------
+    A function of public parameters only.
+
+    Examples
+    --------
+    >>> str(classification_loss(2, 8.0, 1e-6)), str(classification_loss(3, 8.0, 1e-6))
+    ('LogisticLoss(cap=0.82927, corner=0.915613)', 'SoftmaxLoss(classes=3, cap=0.82927, corner=0.8)')
+    """
+    if classes == 2:
+        return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
+    return capped_softmax(classes, epsilon, delta, cap=cap)
 
 
 def _corner(cap: float, rate: float) -> float:

@@ -12,11 +12,13 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
-from expost.losses import Loss, describe
+from expost.losses import AnyLoss, SoftmaxLoss, describe, predictors
+from expost.losses.registry import PUBLISHED
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import REAL, statistic_grid
-from expost.privacy.profile import PrivacyProfile
+from expost.privacy.softmax_profile import profile_of
 from expost.privacy.statistics import REPORT_KINDS, STATISTICS
 from expost.publication.schema import (
     FIRST_FORMAT,
@@ -42,20 +44,29 @@ def check_shapes(
     coefficients: Sequence[float],
     statistics: Statistics,
     *,
+    loss: AnyLoss,
     fit_intercept: bool,
     feature_names: Sequence[str] | None,
+    reduced: bool,
 ) -> None:
     """Refuse lists whose lengths do not belong together."""
-    dimension = len(coefficients)
-    features = dimension - fit_intercept
+    dimension, outputs = len(coefficients), predictors(loss)
+    columns, rest = divmod(dimension, outputs)
+    features = columns - fit_intercept
+    if rest:
+        raise publication_error(
+            f"`coefficients` must be {outputs} lists of one length, one after the other, but has {dimension} "
+            "entries"
+        )
     if features < 1:
         raise publication_error(
             "`coefficients` must hold one number per feature, and the intercept last, but has no feature"
         )
+    side = columns if reduced else dimension
     for field, entries, wanted in (
         ("feature_names", feature_names, features),
         ("statistics.gradient", statistics.gradient, dimension),
-        ("statistics.hessian", statistics.hessian, dimension * (dimension + 1) // 2),
+        ("statistics.hessian", statistics.hessian, side * (side + 1) // 2),
     ):
         if entries is not None and len(entries) != wanted:
             raise publication_error(
@@ -63,16 +74,17 @@ def check_shapes(
             )
 
 
-def check_classes(loss: Loss, classes: Sequence[Label] | None) -> None:
-    """Refuse labels for a loss that has none, and a classifier without them."""
-    if (loss.labels.values is None) != (classes is None):
-        wanted = "null" if loss.labels.values is None else "two labels"
+def check_classes(loss: AnyLoss, classes: Sequence[Label] | None) -> None:
+    """Refuse labels for a loss that has none, and a classifier with too few or too many."""
+    values = loss.labels.values
+    if (0 if values is None else len(values)) != (0 if classes is None else len(classes)):
+        wanted = "null" if values is None else f"{len(values)} labels"
         raise publication_error(
             f"`classes` must be {wanted} for the loss {describe(loss)['name']} but is {shown(classes)}"
         )
 
 
-def check_weights(weights: PublishedWeights | None, loss: Loss, classes: Sequence[Label] | None) -> None:
+def check_weights(weights: PublishedWeights | None, loss: AnyLoss, classes: Sequence[Label] | None) -> None:
     """Refuse weights that say nothing, and class weights that do not belong to the classes."""
     if weights is None:
         return
@@ -96,7 +108,7 @@ def check_domain(
     domain: Domain | None,
     feature_names: Sequence[str] | None,
     *,
-    loss: Loss,
+    loss: AnyLoss,
     norm: float,
     classes: Sequence[Label] | None,
 ) -> None:
@@ -120,8 +132,10 @@ def check_domain(
         )
 
 
-def check_statistics(plan: PublishedPlan, statistics: Statistics, dimension: int) -> None:
+def check_statistics(plan: PublishedPlan, statistics: Statistics, loss: AnyLoss) -> None:
     """Refuse statistics that the report does not release or that its noise cannot have produced."""
+    if plan.reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2 and statistics.hessian):
+        raise publication_error("`plan.reduced` must be absent without a Hessian of more than two classes")
     for name in STATISTICS:
         wanted = name in REPORT_KINDS[plan.report].releases
         for field, value in (
@@ -132,7 +146,7 @@ def check_statistics(plan: PublishedPlan, statistics: Statistics, dimension: int
                 verb = "given" if wanted else "null"
                 raise publication_error(f"`{field}` must be {verb} with report {plan.report!r} but is not")
     if statistics.hessian is not None:
-        _check_eigenvalues(plan, unpack(statistics.hessian, dimension), statistics.eigenvalue)
+        _check_eigenvalues(plan, unpack(statistics.hessian), statistics.eigenvalue)
 
 
 def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: float | None) -> None:
@@ -210,7 +224,7 @@ def _check_multiples(field: str, numbers: Sequence[float], grid: float) -> None:
 
 
 def check_guarantee(
-    loss: Loss,
+    loss: AnyLoss,
     plan: PublishedPlan,
     precision: PublishedPrecision | None,
     *,
@@ -233,7 +247,9 @@ def check_guarantee(
         )
     if plan.epsilon is None:
         return
-    parameters = {key: value for key, value in describe(loss).items() if isinstance(value, float)}
+    parameters: dict[str, float | None] = {}
+    if type(loss) in PUBLISHED.values():
+        parameters = {key: value for key, value in describe(loss).items() if isinstance(value, float)}
     parameters |= {"norm": norm, "l2": plan.l2} | asdict(plan.scales)
     for name, value in parameters.items():
         if value is not None and not _SMALLEST <= value <= _LARGEST:
@@ -249,13 +265,20 @@ def check_guarantee(
         if not drift <= 2.0**-10:
             raise publication_error("`precision.output_noise` must be far below the noise of the objective")
     rounding = REAL if precision is None else precision.value.rounding(curvature)
-    profile = PrivacyProfile(curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding)
+    profile = profile_of(
+        curve,
+        norm=radius,
+        l2=plan.l2,
+        scales=plan.scales,
+        rounding=rounding,
+        reduced=bool(plan.reduced),
+    )
     if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):
         promise = f"epsilon={plan.epsilon:g} at delta={plan.delta:g}"
         raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")
 
 
-def _certified(profile: PrivacyProfile, epsilon: float, delta: float) -> bool:
+def _certified(profile: CertifiedProfile, epsilon: float, delta: float) -> bool:
     with np.errstate(all="ignore"):
         if profile.certifies(epsilon, delta):
             return True

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from expost._common.summary import Summary
 from expost.data.weights import Weighting
-from expost.losses import Loss, describe
+from expost.losses import AnyLoss, describe
 from expost.publication.schema import PublishedPlan
 
 
@@ -12,7 +12,7 @@ class Shown(Protocol):
     """What is shown of a publication."""
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> AnyLoss:
         """The loss."""
 
     @property

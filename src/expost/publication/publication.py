@@ -2,9 +2,9 @@
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -30,9 +30,10 @@ from expost.data.encoding import encode_records, encode_rows
 from expost.data.frames import FrameKind
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
-from expost.fitting.prediction import linear_predictor, predicted_labels, probabilities
+from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
-from expost.losses import LogisticLoss, describe
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
+from expost.losses.registry import PUBLISHED, known_losses
 from expost.page import render
 from expost.publication.checks import (
     check_classes,
@@ -124,7 +125,7 @@ class Publication(FrozenModel):
         release
             What :func:`expost.fitting.mechanism.perturb` released.
         classes
-            The two labels in the order of the loss's own, which are the default where it has two.
+            The labels in the order of the loss's own, which are the default where it has a list of them.
         feature_names
             The names of the features, without the intercept.
         domain
@@ -148,10 +149,11 @@ class Publication(FrozenModel):
             fingerprint = digest(fields)
         except (TypeError, ValueError):
             raise PublicationError(
-                "`classes` must be two texts, finite numbers or booleans to be published; recode the labels."
+                "`classes` must be texts, finite numbers or booleans to be published; recode the labels."
             ) from None
         try:
-            publication = cls._examined(fields | {"sha256": fingerprint})
+            own = known_losses([type(release.plan.loss)])
+            publication = cls._examined(fields | {"sha256": fingerprint}, own)
             check_readable(publication.to_json())
             return publication
         except PublicationError as error:
@@ -194,8 +196,16 @@ class Publication(FrozenModel):
             file.write(render([self]))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    def from_json(cls, text: str | bytes, *, losses: Sequence[type[AnyLoss]] = ()) -> Self:
         """Read a publication, and trust nothing that it says before it is verified.
+
+        Parameters
+        ----------
+        text
+            The content of the file.
+        losses
+            The classes of losses of the curator's own: a file names its loss and states its parameters, and
+            only who has the formula can read it. The loss is checked as :func:`expost.check_loss` does.
 
         Raises
         ------
@@ -208,20 +218,23 @@ class Publication(FrozenModel):
         Public in, public out. The hash finds damage; it is no signature, and whoever can change the
         coefficients can compute it anew.
         """
-        return cls._examined(read_object(text))
+        return cls._examined(read_object(text), known_losses(losses))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, losses: Sequence[type[AnyLoss]] = ()) -> Self:
         """Read a publication from a file of at most 128 MiB; see :meth:`from_json`."""
         information = os.stat(path)
         if not stat.S_ISREG(information.st_mode):
             raise publication_error("it must be a regular file", "name the file itself")
         check_size(information.st_size)
         with open(path, "rb") as file:
-            return cls.from_json(file.read(MAX_BYTES + 1))
+            return cls.from_json(file.read(MAX_BYTES + 1), losses=losses)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """The linear predictor of each record, in the units of the fit; positive for the second class.
+        """The linear predictor of each record, positive for the second class; or all scores.
+
+        Several classes have a column of scores each, and other losses of several linear predictors a column
+        for each predictor.
 
         Privacy
         -------
@@ -234,21 +247,23 @@ class Publication(FrozenModel):
             n_features=self.n_features,
             feature_names=self.feature_names,
         )
-        return linear_predictor(design, self.release.coefficients)
+        table = class_coefficients(self.release.coefficients, self.loss)
+        return linear_predictor(design, table.T if len(table) > 1 else table[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The more likely class of each record, or the predicted label where there are no classes."""
+        """The most likely class of each record, or the predicted label where there are no classes."""
         predictor = self.decision_function(X)
         return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, for the logistic loss only: the sigmoid of the decision function.
+        """The probability of each class: the sigmoid of the decision function, or the softmax of the scores.
 
+        Only for the logistic loss and the softmax loss, which are likelihoods.
         :meth:`expost.LogisticRegression.predict_proba` says what it means under a cap.
         """
-        if not isinstance(self.loss, LogisticLoss):
+        if not isinstance(self.loss, LogisticLoss | SoftmaxLoss):
             raise PublicationError(
-                "`predict_proba` needs the logistic loss but this publication has "
+                "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
                 f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
             )
         return probabilities(self.decision_function(X))
@@ -330,21 +345,23 @@ class Publication(FrozenModel):
     @property
     def n_features(self) -> int:
         """The number of features of a record, without the intercept."""
-        return len(self.coefficients) - self.fit_intercept
+        return len(self.coefficients) // predictors(self.loss) - self.fit_intercept
 
     def _document(self) -> dict[str, Any]:
         """The fields as JSON's types; a field that was added to the format is left out where it is null."""
-        absent = {"precision"} if self.format == FIRST_FORMAT else set()
+        absent: dict[str, Any] = {} if self.plan.reduced else {"plan": {"reduced"}}
+        if self.format == FIRST_FORMAT:
+            absent["precision"] = True
         if self.weights is None:
-            absent.add("weights")
+            absent["weights"] = True
         return self.model_dump(exclude=absent)
 
     @classmethod
-    def _examined(cls, document: dict[str, Any]) -> Self:
+    def _examined(cls, document: dict[str, Any], known: Mapping[str, type[AnyLoss]]) -> Self:
         """The publication that a document describes, or the sentence that refuses it."""
         check_format(document.get("format"))
         try:
-            return cls.model_validate(document)
+            return cls.model_validate(document, context=known)
         except ValidationError as error:
             raise error_of_validation(error) from None
 
@@ -359,13 +376,15 @@ class Publication(FrozenModel):
         check_shapes(
             self.coefficients,
             self.statistics,
+            loss=self.loss,
             fit_intercept=self.fit_intercept,
             feature_names=self.feature_names,
+            reduced=bool(self.plan.reduced),
         )
         check_classes(self.loss, self.classes)
         check_weights(self.weights, self.loss, self.classes)
         check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
-        check_statistics(self.plan, self.statistics, len(self.coefficients))
+        check_statistics(self.plan, self.statistics, self.loss)
         check_precision(self.format, self.precision, self.plan, self.coefficients, self.statistics)
         check_guarantee(
             self.loss,
@@ -384,8 +403,10 @@ class Publication(FrozenModel):
         return hash(self.sha256)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle holds the file's text and nothing else, and is verified like any other file.
-        return Publication.from_json, (self.to_json(),)
+        # A pickle holds the file's text and nothing else, and is verified like any other file. A loss of the
+        # curator's own is named by its class.
+        own = () if type(self.loss) in PUBLISHED.values() else (type(self.loss),)
+        return partial(Publication.from_json, losses=own) if own else Publication.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
         return one_line(self)

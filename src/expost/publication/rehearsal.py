@@ -9,7 +9,7 @@ from expost._common.strict_json import check_size
 from expost.data.domain import Domain
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release
-from expost.losses import Regularizer
+from expost.losses import Regularizer, predictors
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -44,8 +44,8 @@ def rehearse(
     Public in, public out. Call it before any noise is drawn: a budget must not be spent on a file that
     nobody can read.
     """
-    dimension = n_features + plan.fit_intercept
-    numbers = dimension + plan.scales.entries(dimension)
+    dimension = (n_features + plan.fit_intercept) * predictors(plan.loss)
+    numbers = dimension + plan.entries(dimension)
     check_size(numbers * (_LONGEST_NUMBER + 2), numbers)
     publication = Publication.from_release(
         _dry(plan, dimension, regularizer),
@@ -70,7 +70,7 @@ def _dry(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release
         coefficients=np.zeros(dimension),
         regularizer=regularizer,
         gradient=np.zeros(dimension) if "gradient" in least else None,
-        hessian=least["hessian"] * np.eye(dimension) if "hessian" in least else None,
+        hessian=least["hessian"] * np.eye(plan.hessian_side(dimension)) if "hessian" in least else None,
         eigenvalue=least.get("eigenvalue"),
         insecure=False,
     )

@@ -4,30 +4,43 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
 
 from expost._common.models import FrozenModel
 from expost._common.strict_json import INTACT, publication_error, shown
 from expost.data.weights import Weighting
 from expost.exceptions import ParameterError, PublicationError
-from expost.losses import Loss, Regularizer, describe
-from expost.losses.registry import LOSSES, REGULARIZERS
+from expost.losses import AnyLoss, Regularizer, as_loss, describe
+from expost.losses.registry import PUBLISHED, REGULARIZERS
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
 from expost.privacy.precision import Precision
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS
 
 FORMAT = "expost-publication/2"
-# Without a precision: its numbers are taken to be real ones. Still read, no longer written by a fit.
+# Without a precision: its numbers are taken to be real ones. A fit writes it for a loss of one's own only.
 FIRST_FORMAT = "expost-publication/1"
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
 
-Named = TypeVar("Named", Loss, Regularizer)
+Named = TypeVar("Named", bound=AnyLoss | Regularizer)
 Label = str | bool | int | float
+
+
+def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
+    """The loss that a file names; the reader may bring her own, which are checked."""
+    known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
+    return as_loss(_named("loss", value, known))
 
 
 def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
@@ -36,17 +49,14 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
         choices = ", ".join(known)
-        raise publication_error(
-            f"`{field}` must name one of {choices} but is {got}",
-            "upgrade expost if it is newer than this one, or " + INTACT,
-        )
+        way_out = "upgrade expost if it is newer than this one, or " + INTACT
+        if field == "loss":
+            way_out = "give its class with `losses` if it is a loss of the curator's own, " + way_out
+        raise publication_error(f"`{field}` must name one of {choices} but is {got}", way_out)
     declared = {parameter.name: parameter.type for parameter in fields(known[name])}  # type: ignore[arg-type]
     parameters = {key: given for key, given in value.items() if key in declared}
     for key, given in parameters.items():
-        if declared[key] is bool and not isinstance(given, bool):
-            raise publication_error(f"`{field}.{key}` must be true or false but is {shown(given)}")
-        if declared[key] is not bool and (type(given) not in (int, float) or given <= 0):
-            raise publication_error(f"`{field}.{key}` must be a finite number above 0 but is {shown(given)}")
+        _check_parameter(f"{field}.{key}", given, declared[key], positive=name in PUBLISHED | REGULARIZERS)
     try:
         built = known[name](**parameters)
     except ParameterError as error:
@@ -56,6 +66,18 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
         wanted = ", ".join(key for key in described if key != "name") or "no parameters"
         raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
     return built
+
+
+def _check_parameter(field: str, given: Any, declared: Any, *, positive: bool) -> None:
+    """Refuse a parameter of another type than the loss declares."""
+    if declared in (bool, "bool"):
+        if not isinstance(given, bool):
+            raise publication_error(f"`{field}` must be true or false but is {shown(given)}")
+    elif declared in (int, "int"):
+        if type(given) is not int or (positive and given <= 0):
+            raise publication_error(f"`{field}` must be a whole number above 0 but is {shown(given)}")
+    elif type(given) not in (int, float) or (positive and given <= 0):
+        raise publication_error(f"`{field}` must be a finite number above 0 but is {shown(given)}")
 
 
 def numbers(field: str) -> BeforeValidator:
@@ -88,18 +110,19 @@ def choice(field: str, choices: Collection[str]) -> AfterValidator:
 def _labels(value: Any) -> Any:
     if value is None:
         return None
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise publication_error(f"`classes` must be null or two labels but is {shown(value)}")
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) < 2:
+        raise publication_error(f"`classes` must be null or two labels or more but is {shown(value)}")
     kinds = [next((k for k in (bool, str, int, float) if isinstance(label, k)), None) for label in value]
     if None in kinds or (len(set(kinds)) > 1 and set(kinds) != {int, float}):
-        raise publication_error("`classes` must be two labels of one kind: texts, numbers, or false and true")
+        raise publication_error("`classes` must be labels of one kind: texts, numbers, or false and true")
     for label in value:
         if isinstance(label, str):
             _check_text("classes", label)
         elif not abs(label) <= (_LARGEST_INTEGER if isinstance(label, int) else sys.float_info.max):
             raise publication_error(f"`classes` must be exact, finite numbers but one is {shown(label)}")
-    if value[0] == value[1]:
-        raise publication_error(f"`classes` must be two different labels but both are {shown(value[0])}")
+    if len(set(value)) < len(value):
+        twice = next(label for place, label in enumerate(value) if label in value[:place])
+        raise publication_error(f"`classes` must be different labels but two are {shown(twice)}")
     return tuple(value)
 
 
@@ -130,15 +153,13 @@ def _names(value: Any) -> Any:
 
 
 Positive = Annotated[float, Field(gt=0.0)]
-PublishedLoss = Annotated[
-    Loss, BeforeValidator(lambda value: _named("loss", value, LOSSES)), PlainSerializer(describe)
-]
+PublishedLoss = Annotated[AnyLoss, BeforeValidator(_loss), PlainSerializer(describe)]
 PublishedRegularizer = Annotated[
     Regularizer,
     BeforeValidator(lambda value: _named("regularizer", value, REGULARIZERS)),
     PlainSerializer(describe),
 ]
-Classes = Annotated[tuple[Label, Label] | None, BeforeValidator(_labels)]
+Classes = Annotated[tuple[Label, ...] | None, BeforeValidator(_labels)]
 FeatureNames = Annotated[tuple[str, ...] | None, BeforeValidator(_names)]
 
 
@@ -163,6 +184,8 @@ class PublishedPlan(FrozenModel):
     """Which statistics are published beside the coefficients."""
     calibration: Annotated[str, choice("plan.calibration", CALIBRATIONS)]
     """The theorem by which the scales were chosen."""
+    reduced: Literal[True] | None = None
+    """Whether the Hessian of several classes is the reduced one; left out where it is not."""
 
     @property
     def scales(self) -> NoiseScales:

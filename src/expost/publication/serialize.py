@@ -11,7 +11,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release, pack, unpack
-from expost.losses import Loss, describe
+from expost.losses import AnyLoss, describe
 from expost.losses.regularizers import Regularizer
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
@@ -58,6 +58,8 @@ def content(
             **{name: _number(scale) for name, scale in asdict(plan.scales).items()},
             "report": plan.report,
             "calibration": plan.calibration,
+            # Added to the format: left out where it says nothing.
+            **({"reduced": True} if plan.reduced else {}),
         },
         "statistics": {
             "gradient": None if release.gradient is None else release.gradient.tolist(),
@@ -92,7 +94,7 @@ def _precision(plan: Plan) -> dict[str, Any]:
 
 def restored(
     *,
-    loss: Loss,
+    loss: AnyLoss,
     regularizer: Regularizer | None,
     norm: float,
     fit_intercept: bool,
@@ -118,11 +120,12 @@ def restored(
             scales=plan.scales,
             precision=None if precision is None else precision.value,
             max_weight=max_weight,
+            reduced=bool(plan.reduced),
         ),
         coefficients=_frozen(coefficients),
         regularizer=regularizer,
         gradient=None if gradient is None else _frozen(gradient),
-        hessian=None if hessian is None else _frozen(unpack(hessian, len(coefficients))),
+        hessian=None if hessian is None else _frozen(unpack(hessian)),
         eigenvalue=statistics.eigenvalue,
         insecure=insecure,
     )

@@ -157,4 +157,4 @@ def ellipse_quantile(stretch: float, failure: float) -> float:
 
 
 def _statistics_dimension(release: Release) -> int:
-    return release.plan.scales.entries(len(release.coefficients))
+    return release.plan.entries(len(release.coefficients))
