@@ -13,8 +13,9 @@ from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, unpack
 from expost.fitting.statistics import as_doubles, draw
 from expost.privacy.precision import statistic_grid
-from expost.reports.base import Records, Scope
+from expost.reports.base import Scope
 from expost.reports.drift import NO_DRIFT
+from expost.reports.records import records_of
 from expost.reports.total import statistics_shift
 
 DIMENSION, FITS = 4, 4000
@@ -121,7 +122,7 @@ def test_the_shift_of_the_ensemble_is_the_frobenius_norm_in_every_direction(dime
     plan = calibrate(report="leverage", l2=2.0, sigma=2.0, sigma_hessian=0.7)
     plan = replace(plan, precision=None)
     release = Release(plan, rng.normal(size=dimension), hessian=np.eye(dimension))
-    records = Records.of(release, rows, y, Scope(None))
+    records = records_of(release, rows, y, Scope(None))
     moved = [c * np.outer(x, x) for c, x in zip(records.curvature, rows, strict=True)]
     np.testing.assert_allclose(
         [goe_shift(A, 0.7) for A in moved], statistics_shift(release, records, NO_DRIFT)

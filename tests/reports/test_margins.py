@@ -12,8 +12,10 @@ from scipy import integrate, stats
 
 import expost
 from expost.fitting.release import Release
-from expost.reports.base import Records, Scope, Shares, form_quantile, goe_quantile, two_sided
+from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
+from expost.reports.laws import two_sided
+from expost.reports.records import ScalarRecords
 from expost.reports.total import ellipse_quantile
 
 D, RECORDS, DRAWS = 5, 6, 500
@@ -51,7 +53,7 @@ class Setting:
             True: floor + (X.T * kappa) @ X,
             False: floor + (X[RECORDS:].T * kappa[RECORDS:]) @ X[RECORDS:],
         }
-        self.records = Records(self.rows, np.zeros(RECORDS), self.kappa, np.ones(RECORDS), None, None)
+        self.records = ScalarRecords.of(self.rows, np.zeros(RECORDS), self.kappa)
 
     def truth(self, member):
         inverse = np.linalg.solve(self.hessian[member], self.rows.T).T
@@ -134,7 +136,7 @@ def test_a_record_chosen_after_seeing_the_hessian_needs_every_direction():
         seen = release.hessian - setting.hessian[False]
         row = setting.hessian[False] @ np.linalg.eigh(seen)[1][:, -1]
         row /= np.linalg.norm(row)
-        records = Records(row[None], np.zeros(1), np.full(1, 0.25), np.ones(1), None, None)
+        records = ScalarRecords.of(row[None], np.zeros(1), np.full(1, 0.25))
         truth = -np.log1p(0.25 * row @ np.linalg.solve(setting.hessian[False], row))
         for scope in missed:
             got = Determinant(release, shares, Scope(scope)).bound(records, member=False)

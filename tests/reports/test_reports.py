@@ -79,13 +79,14 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
     """As the noise goes to zero the interval converges to the truth, for members and others."""
     made = problem("leverage", sigma=4.0, sigma_hessian=1e-7)
     release, private = made.fit(0)
-    from expost.reports.base import Records, Scope, Shares
+    from expost.reports.base import Scope, Shares
     from expost.reports.determinant import Determinant
+    from expost.reports.records import ScalarRecords
 
     for side in (True, False):
         rows = with_intercept(made.X[side], True)
         slope, curvature = made.loss.derivatives(rows @ release.coefficients, made.y[side])
-        records = Records(rows, slope, curvature, np.linalg.norm(rows, axis=1), None, None)
+        records = ScalarRecords.of(rows, slope, curvature)
         interval = Determinant(release, Shares.of("leverage", 0.05), Scope(None)).bound(records, member=side)
         leverage = curvature * np.sum(rows * np.linalg.solve(private.hessian, rows.T).T, axis=1)
         truth = -np.log1p(-leverage) if side else -np.log1p(leverage)

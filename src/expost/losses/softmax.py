@@ -128,6 +128,11 @@ class SoftmaxLoss(VectorLoss):
         factor = (basis.T - mean[:, :, None]) * np.sqrt(weights)[:, None, :]
         return gradient, factor
 
+    def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
+        wrong, _ = self._others(eta, y)
+        return self.link.derivatives(wrong, np.zeros_like(wrong))[0]
+
     def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + sA)` in closed form.
 

@@ -59,7 +59,7 @@ class Quantiles:
         if release.gradient is not None:
             measured = gradient_factors(scope, report.shares.gradient, dimension, report.drift, release.plan)
         return cls(
-            noise=reach_factors(scope, report.shares.tilt, dimension, report.drift),
+            noise=reach_factors(scope, report.shares.tilt, dimension, report.drift, release.plan.loss),
             gradient=measured,
             cost=cost_quantile(release, scope, failure) if beside else None,
             whole=whole_noise(release, scope, report.shares.whole) if beside else None,

@@ -1,18 +1,15 @@
-"""What a report reads of a record, and how its confidence is shared among the parts in use."""
+"""How a reader's confidence is shared: among the parts in use, and among records."""
 
 import math
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from scipy.special import gammainccinv, ndtri
+from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
-from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
-from expost.losses import weighted_derivatives
 from expost.privacy.statistics import REPORT_KINDS
 
 # How sure a reader is who does not say how sure to be.
@@ -100,50 +97,6 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Records:
-    """What a report needs to know of a block of records at the released coefficients."""
-
-    rows: FloatArray
-    slope: FloatArray
-    """The first derivative of the weighted loss, signed."""
-    curvature: FloatArray
-    """The second derivative of the weighted loss."""
-    norm: FloatArray
-    """The Euclidean norm of each encoded row."""
-    norm1: FloatArray | None
-    """The sum of absolute entries, where every record is covered."""
-    along: FloatArray | None
-    """The row's inner product with the noisy gradient, where it is released."""
-
-    @property
-    def hessian_norm(self) -> FloatArray:
-        """The largest eigenvalue of each record's Hessian."""
-        return self.curvature * self.norm**2
-
-    @classmethod
-    def of(
-        cls,
-        release: Release,
-        rows: FloatArray,
-        y: FloatArray,
-        scope: Scope,
-        weights: FloatArray | None = None,
-    ) -> Self:
-        """What a release's report reads of encoded rows, their labels and their weights."""
-        eta = rows @ release.coefficients
-        slope, curvature = weighted_derivatives(release.plan.loss, eta, y, weights)
-        norm: FloatArray = np.sqrt(np.vecdot(rows, rows))
-        return cls(
-            rows=rows,
-            slope=slope,
-            curvature=curvature,
-            norm=norm,
-            norm1=np.sum(np.abs(rows), axis=1) if scope.every else None,
-            along=None if release.gradient is None else rows @ release.gradient,
-        )
-
-
-@dataclass(frozen=True)
 class Interval:
     """Lower and upper ends, one per record."""
 
@@ -171,15 +124,3 @@ def form_quantile(dimension: int, failure: float, scope: Scope) -> float:
 def check_confidence(confidence: Any) -> float:
     """Return the failure probability of a confidence level, or refuse it."""
     return 1.0 - check_positive("confidence", confidence, below=1.0)
-
-
-def two_sided(failure: float) -> float:
-    """The normal quantile that a standard normal exceeds in size with probability ``failure``."""
-    return float(-ndtri(0.5 * failure))
-
-
-def chi_quantile(freedom: int, failure: float) -> float:
-    """The quantile that a chi variable exceeds with probability ``failure``."""
-    if freedom == 2:
-        return math.sqrt(-2.0 * math.log(failure))
-    return math.sqrt(2.0 * float(gammainccinv(0.5 * freedom, failure)))

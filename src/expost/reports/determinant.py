@@ -9,8 +9,9 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.reports.base import Interval, Records, Scope, Shares, form_quantile, goe_quantile
+from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.drift import NO_DRIFT, Drift
+from expost.reports.records import Records, ScalarRecords
 
 # Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is
 # valid, so a grid loses a little sharpness and no soundness.
@@ -86,13 +87,14 @@ class Determinant:
 
     def bound(self, records: Records, *, member: bool) -> Interval:
         """The interval of each record."""
+        if self.release.hessian is None and self.release.regularizer is None:
+            largest = records.log_determinant(self.release.plan.l2)
+            nothing = np.zeros_like(largest)
+            return Interval(nothing, largest) if member else Interval(-largest, nothing)
+        assert isinstance(records, ScalarRecords)
         kappa = records.curvature[:, None]
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
-        if self.release.hessian is None and self.release.regularizer is None:
-            largest = np.log1p(records.hessian_norm / self.release.plan.l2)
-            nothing = np.zeros_like(largest)
-            return Interval(nothing, largest) if member else Interval(-largest, nothing)
         public, adaptive = self.public, self.adaptive
         squares = public.squares(records.rows)
         excess = _smallest(kappa * (squares @ public.reciprocals), public.weights if member else 0.0)

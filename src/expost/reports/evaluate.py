@@ -7,9 +7,11 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.fitting.release import Release
-from expost.reports.base import CONFIDENCE, Records, Scope, check_confidence
+from expost.losses import VectorLoss
+from expost.reports.base import CONFIDENCE, Scope, check_confidence
 from expost.reports.bounds import Bounds
 from expost.reports.paper import PaperReader
+from expost.reports.records import records_of
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
 
@@ -58,6 +60,9 @@ def evaluate(
     scope = Scope.of(simultaneous)
     scope.check_records(design.n_rows)
     check_choice("method", method, METHODS)
+    if isinstance(release.plan.loss, VectorLoss) and method == "paper":
+        way_out = "That report is for one linear predictor."
+        raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
     reader = METHODS[method](release, failure, scope)
@@ -70,12 +75,16 @@ def evaluate(
             # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
             with np.errstate(over="ignore", invalid="ignore"):
                 weight = None if weights is None else weights[block]
-                records = Records.of(release, rows, y[block], scope, weight)
+                records = records_of(release, rows, y[block], scope, weight)
                 readings = [reader.read(records, member=side) for side in sides]
                 bounds.report_cost[block] = report_cost(release, records, scope, failure)
             bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
             bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
             bounds.total[block] = np.max([reading.total for reading in readings], axis=0)
 
-    map_spans(design.n_rows, design.dimension, work)
+    # A record of several predictors has matrices of its own.
+    width = design.dimension
+    if isinstance(release.plan.loss, VectorLoss):
+        width = max(width, (release.plan.loss.outputs + 1) ** 2)
+    map_spans(design.n_rows, width, work)
     return bounds

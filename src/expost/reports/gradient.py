@@ -9,9 +9,12 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.losses import AnyLoss, VectorLoss
 from expost.privacy.plan import Plan
-from expost.reports.base import Interval, Records, Scope, Shares, chi_quantile, two_sided
+from expost.reports.base import Interval, Scope, Shares
 from expost.reports.drift import SHARE, Drift
+from expost.reports.laws import chi_quantile, every_quantile, noise_law
+from expost.reports.records import Records
 
 
 class Factors(NamedTuple):
@@ -29,6 +32,10 @@ def reach(records: Records, factors: Factors) -> FloatArray:
 
     .. math:: \min\{\|x\|_2\,\chi_d(1 - \rho/2),\; \|x\|_1\,\Phi^{-1}((1 + (1 - \rho/2)^{1/d})/2)\}
 
+    With several linear predictors the noise along the row is a vector, and the steepness that factors out
+    goes with a law of its own (:func:`~expost.reports.laws.noise_law`); for every record at once it is the
+    gradient's length in the predictors (:func:`~expost.reports.laws.every_quantile`).
+
     Tighter than the Theorem on the third term in [RW21]_ by the exact quantiles in place of tail bounds.
     ``factors`` come from :func:`reach_factors`.
     """
@@ -39,7 +46,9 @@ def reach(records: Records, factors: Factors) -> FloatArray:
     return np.minimum(straight, records.norm1 * factors.norm1)
 
 
-def reach_factors(scope: Scope, failure: float, dimension: int, drift: Drift, unit: float = 1.0) -> Factors:
+def reach_factors(
+    scope: Scope, failure: float, dimension: int, drift: Drift, loss: AnyLoss, unit: float = 1.0
+) -> Factors:
     """What :func:`reach` multiplies the norms of a record with; public, and the same for every record.
 
     ``unit`` is the objective's noise in units of the noise that is bounded.
@@ -49,11 +58,14 @@ def reach_factors(scope: Scope, failure: float, dimension: int, drift: Drift, un
     moved = replace(drift, tilt=unit * drift.tilt)
     left = failure - share
     if not scope.every:
-        rest = two_sided(scope.each(share)) if share else 0.0
-        return Factors(moved.widened(two_sided(scope.each(left)), rest), None)
+        law = noise_law(loss)
+        rest = law.quantile(scope.each(share)) if share else 0.0
+        return Factors(moved.widened(law.quantile(scope.each(left)), rest), None)
+    rest = chi_quantile(dimension, share) if share else 0.0
+    if isinstance(loss, VectorLoss):
+        return Factors(moved.widened(every_quantile(dimension, loss.outputs, left), rest), None)
     # (1 + p^(1/d))/2 is one minus this; computed so that it keeps its digits.
     tail = -0.5 * math.expm1(math.log1p(-0.5 * left) / dimension)
-    rest = chi_quantile(dimension, share) if share else 0.0
     # The Euclidean norm of a row is at most the sum of its entries.
     return Factors(
         moved.widened(chi_quantile(dimension, 0.5 * left), rest), moved.widened(float(-ndtri(tail)), rest)
@@ -64,7 +76,7 @@ def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift,
     """The same for what a noisy gradient leaves open, in units of that."""
     assert plan.sigma_gradient is not None
     unit = math.hypot(plan.sigma, plan.sigma_gradient) / plan.sigma_gradient
-    return reach_factors(scope, failure, dimension, drift, unit)
+    return reach_factors(scope, failure, dimension, drift, plan.loss, unit)
 
 
 def inner_product(
@@ -72,13 +84,15 @@ def inner_product(
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2`, from public values.
 
-    Without a noisy gradient, :math:`\pm m\,\mathrm{reach}/\sigma`. With one, weighed by precision,
+    Without a noisy gradient, :math:`\pm m\,\mathrm{reach}/\sigma` with the steepness :math:`m`. With one,
+    weighed by precision,
 
     .. math:: x\cdot\nabla J = s\,x\cdot\hat g + N(0, \|x\|^2\sigma^2\sigma_2^2/(\sigma^2+\sigma_2^2)),
               \quad s = \sigma^2/(\sigma^2 + \sigma_2^2)
 
-    holds unconditionally; the two intervals, each with its share of the confidence, are intersected, so
-    that a noisy gradient never makes the figure worse than the noise's law alone would at that share.
+    holds unconditionally, for each of several linear predictors alike; the two intervals, each with its
+    share of the confidence, are intersected, so that a noisy gradient never makes the figure
+    worse than the noise's law alone would at that share.
 
     Differs from Algorithm 2 of [RW21]_ in keeping the sign (its printed bound lacks an absolute value and
     fails for about half of the records), and in paying for each of the two bounds.
@@ -88,14 +102,15 @@ def inner_product(
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
     plan, dimension = release.plan, len(release.coefficients)
-    steepness = np.abs(records.slope)
-    width = steepness * reach(records, reach_factors(scope, shares.tilt, dimension, drift)) / plan.sigma
+    steepness = records.steepness
+    factors = reach_factors(scope, shares.tilt, dimension, drift, plan.loss)
+    width = steepness * reach(records, factors) / plan.sigma
     if plan.sigma_gradient is None:
         return Interval(-width, width)
     assert records.along is not None
     together = math.hypot(plan.sigma, plan.sigma_gradient)
     sign = -1.0 if member else 1.0
-    centre = sign * records.slope * records.along / together**2  # s/σ² = 1/(σ² + σ₂²)
+    centre = sign * records.along / together**2  # s/σ² = 1/(σ² + σ₂²)
     factors = gradient_factors(scope, shares.gradient, dimension, drift, plan)
     narrow = steepness * reach(records, factors)
     narrow *= plan.sigma_gradient / (plan.sigma * together)

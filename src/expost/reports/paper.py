@@ -9,10 +9,12 @@ from scipy.special import ndtri
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.statistics import REPORT_KINDS
-from expost.reports.base import Records, Scope, chi_quantile, goe_quantile
+from expost.reports.base import Scope, goe_quantile
 from expost.reports.determinant import Pencil
 from expost.reports.drift import SHARE, Drift
 from expost.reports.gradient import gradient_factors, reach_factors
+from expost.reports.laws import chi_quantile
+from expost.reports.records import Records, ScalarRecords
 from expost.reports.tight import Reading
 from expost.reports.total import report_cost, statistics_shift
 
@@ -54,35 +56,35 @@ class PaperReader:
         plan = self._release.plan
         share = failure / REPORT_KINDS[plan.report].paper_events
         determinant = self.determinant(records, share)
-        gradient = np.abs(records.slope) * records.norm
+        gradient = records.gradient_norm
         return (
             determinant + 0.5 * (gradient / plan.sigma) ** 2 + self._product(records, share) / plan.sigma**2
         )
 
     def determinant(self, records: Records, share: float) -> FloatArray:
         """The bound on the determinant term of each record, where ``share`` is its failure probability."""
+        assert isinstance(records, ScalarRecords)
         leverage = records.curvature * self._inverse_form(records, share)
         with np.errstate(divide="ignore"):
             largest: FloatArray = -np.log1p(-np.minimum(leverage, 1.0))
         return largest
 
     def _product(self, records: Records, share: float) -> FloatArray:
-        plan = self._release.plan
-        gradient = np.abs(records.slope) * records.norm
+        plan, dimension = self._release.plan, len(self._release.coefficients)
+        gradient = records.gradient_norm
         if self._scope.every:
             assert records.norm1 is not None
-            dimension = len(self._release.coefficients)
-            bound: FloatArray = np.abs(records.slope) * records.norm1
+            bound: FloatArray = records.steepness * records.norm1
             quantile = math.sqrt(2.0 * math.log(2.0 * dimension / share))
             rest = chi_quantile(dimension, SHARE * share)
             return bound * plan.sigma * self._drift.widened(quantile, rest)
-        quantile = reach_factors(self._scope, share, len(self._release.coefficients), self._drift).norm
-        alone = plan.sigma * gradient * quantile
+        factors = reach_factors(self._scope, share, dimension, self._drift, plan.loss)
+        alone = plan.sigma * gradient * factors.norm
         if plan.sigma_gradient is None:
             return alone
         assert records.along is not None
-        factors = gradient_factors(self._scope, share, len(self._release.coefficients), self._drift, plan)
-        measured = np.abs(records.slope * records.along) + plan.sigma_gradient * gradient * factors.norm
+        factors = gradient_factors(self._scope, share, dimension, self._drift, plan)
+        measured = np.abs(records.along) + plan.sigma_gradient * gradient * factors.norm
         return measured if plan.report == "adaptive" else np.minimum(measured, alone)
 
     def _inverse_form(self, records: Records, share: float) -> FloatArray:

@@ -6,10 +6,11 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.reports.base import Interval, Records, Scope, Shares
+from expost.reports.base import Interval, Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.drift import Drift
 from expost.reports.gradient import inner_product
+from expost.reports.records import Records
 from expost.reports.total import whole_cost
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
@@ -69,7 +70,7 @@ class TightReader:
 
     def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
         product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
-        quadratic = 0.5 * (records.slope * records.norm / self._release.plan.sigma) ** 2
+        quadratic = 0.5 * (records.gradient_norm / self._release.plan.sigma) ** 2
         sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
         slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
         low = determinant.low + quadratic + product.low - slack

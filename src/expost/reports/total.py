@@ -12,8 +12,10 @@ from scipy.special import logsumexp
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
-from expost.reports.base import Records, Scope, chi_quantile, two_sided
+from expost.reports.base import Scope
 from expost.reports.drift import Drift
+from expost.reports.laws import chi_quantile, two_sided
+from expost.reports.records import Records
 
 # A normal variable is larger in size with a probability below 1e-15.
 _BEYOND = 8.1
@@ -27,8 +29,8 @@ def statistics_shift(release: Release, records: Records, drift: Drift, *, solver
     """
     plan = release.plan
     rounding = plan.rounding if solver else replace(plan.rounding, solver=0.0)
-    gradient = np.abs(records.slope) * records.norm + drift.slope * plan.sigma
-    curvature = records.hessian_norm * (1.0 + drift.curvature)
+    gradient = records.gradient_norm + drift.slope * plan.sigma
+    curvature = records.released_norm * (1.0 + drift.curvature)
     shift: FloatArray = plan.scales.shift(gradient, curvature, rounding=rounding)
     return shift
 
@@ -73,16 +75,23 @@ def whole_cost(
     :math:`c = 1`, and :math:`q` is the radius of a ball that holds all the noise there is.
     """
     plan = release.plan
-    gradient = np.abs(records.slope) * records.norm + drift.slope * plan.sigma
-    steep = gradient / plan.sigma
-    if plan.sigma_gradient is not None:
-        error = plan.rounding.error("gradient", plan.sigma_gradient)
-        steep = np.hypot(steep, gradient / plan.sigma_gradient + 2.0 * error)
+
+    def steep(length: FloatArray) -> FloatArray:
+        gradient = length + drift.slope * plan.sigma
+        moved: FloatArray = gradient / plan.sigma
+        if plan.sigma_gradient is not None:
+            error = plan.rounding.error("gradient", plan.sigma_gradient)
+            moved = np.hypot(moved, gradient / plan.sigma_gradient + 2.0 * error)
+        return moved
+
+    moved = steep(records.gradient_norm)
     others = replace(plan.scales, sigma_gradient=None)
-    curved = others.shift(gradient, records.hessian_norm * (1.0 + drift.curvature), rounding=plan.rounding)
+    curvature = records.released_norm * (1.0 + drift.curvature)
+    curved = others.shift(records.gradient_norm, curvature, rounding=plan.rounding)
     noise = whole_noise(release, scope, failure)
-    reached = noise.quantile * np.hypot(steep, noise.stretch * curved) + noise.rest
-    total: FloatArray = determinant + 0.5 * (steep**2 + curved**2) + reached
+    reaching = steep(records.steepness * records.norm)
+    reached = noise.quantile * np.hypot(reaching, noise.stretch * curved) + noise.rest
+    total: FloatArray = determinant + 0.5 * (moved**2 + curved**2) + reached
     return total
 
 

@@ -1,0 +1,149 @@
+r"""The laws of the noise along a record: their tails and quantiles.
+
+A record's gradient is :math:`\nabla\ell = v \otimes x`, and the noise along the row is :math:`\|x\|` times
+standard normal noise :math:`W`, one number per linear predictor, because the row is fixed in advance. So
+:math:`|v\cdot W|` is at most a *steepness* of the record, which may depend on the noise in any way, times a
+variable of a law that does not.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfc, gammaincc, gammainccinv, ndtr, ndtri
+
+from expost._common.typing import FloatArray
+from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
+
+# The noise of the own class, beyond which nothing is left of any tail; half a density is integrated.
+_OWN = np.arange(0.0, 40.0, 0.05)
+_DENSITY = 0.1 * np.exp(-0.5 * _OWN**2) / math.sqrt(2.0 * math.pi)
+_DENSITY[0] *= 0.5
+
+
+class NoiseLaw(Protocol):
+    """The law of a variable that is not negative."""
+
+    def tail(self, at: FloatArray) -> FloatArray:
+        """The probability of a larger value than each of ``at``."""
+        ...
+
+    def quantile(self, failure: float) -> float:
+        """What is exceeded with probability ``failure``."""
+        ...
+
+
+@dataclass(frozen=True)
+class NormalSize:
+    """The size of one standard normal: for one linear predictor, with the size of the slope."""
+
+    def tail(self, at: FloatArray) -> FloatArray:
+        """The two tails of the normal law."""
+        tail: FloatArray = erfc(at / math.sqrt(2.0))
+        return tail
+
+    def quantile(self, failure: float) -> float:
+        """The normal quantile of half the failure."""
+        return two_sided(failure)
+
+
+@dataclass(frozen=True)
+class Chi:
+    r"""The length of ``freedom`` standard normals: with :math:`\|v\|`, for any loss of several predictors."""
+
+    freedom: int
+
+    def tail(self, at: FloatArray) -> FloatArray:
+        """The tail of the chi law."""
+        return np.asarray(gammaincc(0.5 * self.freedom, 0.5 * np.square(at)), dtype=float)
+
+    def quantile(self, failure: float) -> float:
+        """The chi quantile."""
+        return chi_quantile(self.freedom, failure)
+
+
+@dataclass(frozen=True)
+class Spread:
+    r"""How far the noise of the other classes is from the own one's: for softmax, with :math:`\sqrt2q`.
+
+    .. math:: T = \max_{j\ne y}|W_j - W_y|/\sqrt2, \qquad
+              P(T\sqrt2 > t) = \int\phi(w)\bigl(1 - [\Phi(w+t) - \Phi(w-t)]^{K-1}\bigr)dw
+
+    The gradient in the scores is :math:`v = q(\pi - e_y)` with a law :math:`\pi` on the other classes, capped
+    or not, so :math:`v\cdot W = q\sum\pi_j(W_j - W_y)` is at most :math:`\sqrt2qT` in size, whatever
+    :math:`\pi`. Two classes have the law of :class:`NormalSize`.
+
+    Examples
+    --------
+    >>> [round(math.sqrt(2.0) * Spread(classes).quantile(0.05), 4) for classes in (2, 3, 5, 10, 30)]
+    [2.7718, 3.1284, 3.4532, 3.7989, 4.2444]
+    """
+
+    classes: int
+
+    def tail(self, at: FloatArray) -> FloatArray:
+        """The tail, by the trapezoidal rule, which converges exponentially for such an integrand."""
+        t = math.sqrt(2.0) * np.asarray(at, dtype=float)[..., None]
+        outside = ndtr(-(t + _OWN)) + ndtr(_OWN - t)  # of one other class
+        with np.errstate(divide="ignore"):
+            missed = -np.expm1((self.classes - 1) * np.log1p(-np.minimum(outside, 1.0)))
+        tail: FloatArray = missed @ _DENSITY
+        return tail
+
+    def quantile(self, failure: float) -> float:
+        """The quantile, by bisection."""
+        return _spread_quantile(self, failure)
+
+
+@cache
+def _spread_quantile(law: Spread, failure: float) -> float:
+    def excess(at: float) -> float:
+        return math.log(max(float(law.tail(np.array(at))), 1e-320)) - math.log(failure)
+
+    # Between one other class and a union over all of them.
+    low, high = 0.0, two_sided(failure / (law.classes - 1)) + 1e-3
+    return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
+
+
+NORMAL = NormalSize()
+
+
+def noise_law(loss: AnyLoss) -> NoiseLaw:
+    """The law that goes with the steepness of a record fixed in advance."""
+    if isinstance(loss, SoftmaxLoss):
+        return Spread(loss.classes)
+    return Chi(loss.outputs) if isinstance(loss, VectorLoss) else NORMAL
+
+
+def every_quantile(dimension: int, outputs: int, failure: float) -> float:
+    r"""The quantile that goes with :math:`\|v\|` for every record at once, with several linear predictors.
+
+    .. math:: \min\{\sqrt d + \sqrt k + \sqrt{2\log(1/\rho)},\; \chi_{kd}(1-\rho)\}
+
+    ``dimension`` is :math:`kd`. The first bounds the largest singular value of a :math:`k\times d` matrix of
+    standard normals ([DS01]_), the second its Frobenius norm. Which is smaller is public, so the failure is
+    not shared.
+
+    References
+    ----------
+    .. [DS01] K. R. Davidson and S. J. Szarek. Local operator theory, random matrices and Banach spaces.
+       Handbook of the Geometry of Banach Spaces 1, 2001, Theorem II.13.
+    """
+    columns = dimension // outputs
+    singular = math.sqrt(columns) + math.sqrt(outputs) + math.sqrt(-2.0 * math.log(failure))
+    return min(singular, chi_quantile(dimension, failure))
+
+
+def two_sided(failure: float) -> float:
+    """The normal quantile that a standard normal exceeds in size with probability ``failure``."""
+    return float(-ndtri(0.5 * failure))
+
+
+def chi_quantile(freedom: int, failure: float) -> float:
+    """The quantile that a chi variable exceeds with probability ``failure``."""
+    if freedom == 2:
+        return math.sqrt(-2.0 * math.log(failure))
+    return math.sqrt(2.0 * float(gammainccinv(0.5 * freedom, failure)))

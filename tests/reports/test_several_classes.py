@@ -1,0 +1,92 @@
+"""Reports of several classes: each formula against its truth, and two classes against the logistic loss."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from problems import design_of, rows_in_ball
+from scipy import stats
+
+import expost
+from expost.exceptions import ParameterError
+from expost.fitting.release import Release
+from expost.losses import SoftmaxLoss
+from expost.reports import evaluate
+from expost.reports.laws import NORMAL, Chi, Spread, every_quantile
+
+
+def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
+    known = {2: 2.7718, 3: 3.1284, 5: 3.4532, 10: 3.7989, 30: 4.2444}
+    rng = np.random.default_rng(0)
+    for classes, quantile in known.items():
+        law = Spread(classes)
+        assert math.sqrt(2.0) * law.quantile(0.05) == pytest.approx(quantile, abs=5e-5)
+        W = rng.normal(size=(20_000, classes))
+        drawn = np.abs(W[:, 1:] - W[:, :1]).max(axis=1) / math.sqrt(2.0)
+        for at in (0.5, 1.5, 2.5):
+            tail = float(law.tail(np.array(at)))
+            # Two-sided binomial, at most 2e-8 for each of the fifteen comparisons.
+            assert stats.binom.cdf((drawn > at).sum(), len(W), tail) > 1e-8
+            assert stats.binom.sf((drawn > at).sum() - 1, len(W), tail) > 1e-8
+    for failure in (0.3, 1e-3, 1e-12, 1e-30):
+        assert Spread(2).quantile(failure) == pytest.approx(NORMAL.quantile(failure), rel=1e-12)
+        for classes in (3, 10, 1000):
+            law = Spread(classes)
+            assert float(law.tail(np.array(law.quantile(failure)))) == pytest.approx(failure, rel=1e-9)
+            # It is never worse than the length of the noise, by which it may be replaced.
+            assert law.quantile(failure) <= Chi(classes - 1).quantile(failure) * (1 + 1e-12)
+
+
+def test_the_largest_singular_value_covers_every_record_at_once():
+    assert every_quantile(450, 9, 0.05) == pytest.approx(12.5, abs=0.05)
+    assert every_quantile(4, 2, 0.05) == Chi(4).quantile(0.05)
+    rng = np.random.default_rng(1)
+    for outputs, columns in ((2, 3), (4, 20), (9, 5)):
+        largest = np.linalg.norm(rng.normal(size=(4000, outputs, columns)), ord=2, axis=(1, 2))
+        for failure in (0.3, 0.05):
+            missed = (largest > every_quantile(outputs * columns, outputs, failure)).sum()
+            assert missed <= stats.binom.isf(1e-7, 4000, failure)
+
+
+def two_ways(report, rng, dimension=4, **statistics):
+    """One release of two classes, as softmax at (σ, λ) and as logistic at (σ/√2, λ/2)."""
+    common = {"report": report, "norm": 1.0, "delta": 1e-5}
+    several = expost.calibrate(loss=SoftmaxLoss(2), sigma=4.0, l2=3.0, **common, **statistics)
+    # The score of the second class over the first is -√2 times the centred predictor.
+    halves = {"sigma_gradient": math.sqrt(0.5), "sigma_hessian": 0.5, "sigma_eigenvalue": 0.5}
+    one = expost.calibrate(
+        loss="logistic",
+        sigma=4.0 / math.sqrt(2.0),
+        l2=1.5,
+        **common,
+        **{name: halves[name] * scale for name, scale in statistics.items()},
+    )
+    w = rng.normal(size=dimension)
+    # In real arithmetic: the printed digits of the two are not the same.
+    return replace(several, precision=None), replace(one, precision=None), w
+
+
+@pytest.mark.parametrize("simultaneous", [None, 50, "all"])
+@pytest.mark.parametrize("member", [True, False, None])
+def test_two_classes_are_the_logistic_loss(member, simultaneous):
+    rng = np.random.default_rng(3)
+    X, y = rows_in_ball(rng, 40, 4), rng.integers(0, 2, 40).astype(float)
+    weights = rng.uniform(0.0, 1.0, 40)
+    several, one, w = two_ways("independent", rng)
+    there = Release(one, -math.sqrt(2.0) * w)
+    how = {"weights": weights, "confidence": 0.9, "member": member, "simultaneous": simultaneous}
+    got = evaluate(Release(several, w), design_of(X), y, **how)
+    want = evaluate(there, design_of(X), y, **how)
+    if simultaneous == "all":  # one predictor has a second norm to choose from, and pays for the choice
+        assert np.all(got.upper <= want.upper * (1 + 1e-9))
+        return
+    np.testing.assert_allclose(got.upper, want.upper, rtol=1e-11)
+    np.testing.assert_allclose(got.lower, want.lower, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(got.total, want.total, rtol=1e-11)
+
+
+def test_the_papers_report_is_for_one_predictor():
+    plan = expost.calibrate(loss=SoftmaxLoss(3), sigma=4.0, l2=3.0)
+    with pytest.raises(ParameterError, match="'tight' with several linear predictors"):
+        evaluate(Release(plan, np.zeros(4)), design_of(np.zeros((1, 2))), np.zeros(1), method="paper")
