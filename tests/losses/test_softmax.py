@@ -1,13 +1,12 @@
 """The softmax loss against the textbook, against many digits, and against its own claims."""
 
-from dataclasses import dataclass
-
 import mpmath
 import numpy as np
 import pytest
+from own_losses import Direction
 
 from expost.exceptions import LossError, ParameterError
-from expost.losses import DerivativeCurve, LabelSet, LogisticLoss, SoftmaxLoss, VectorLoss
+from expost.losses import LogisticLoss, SoftmaxCurve, SoftmaxLoss, VectorLoss
 from expost.losses.softmax import centring
 from expost.losses.vector_check import check_vector_loss
 
@@ -185,57 +184,14 @@ def test_a_cap_is_that_of_the_logistic_loss():
         SoftmaxLoss(3, corner=0.5)
 
 
-@dataclass(frozen=True)
-class SmoothedNorm(VectorLoss):
-    """A user's own loss of two predictors: the distance to a point on a circle, its corner rounded."""
-
-    longest: float = 1.0
-    factor_scale: float = 1.0
-    name = "smoothed_norm"
-
-    @property
-    def outputs(self):
-        return 2
-
-    @property
-    def labels(self):
-        return LabelSet(-3.0, 3.0)
-
-    @property
-    def curve(self):
-        return DerivativeCurve(
-            max_slope=self.longest,
-            curvature=lambda m: np.sqrt(np.maximum(1.0 - m**2, 0.0)),
-            peak=0.0,
-            sign_fixed=False,
-            outputs=2,
-            rank=2,
-        )
-
-    def _residual(self, eta, y):
-        return eta - np.column_stack([np.cos(y), np.sin(y)])
-
-    def value(self, eta, y):
-        r = self._residual(eta, y)
-        return np.sqrt(1.0 + np.sum(r**2, axis=1)) - 1.0
-
-    def derivatives(self, eta, y):
-        r = self._residual(eta, y)
-        s = np.sqrt(1.0 + np.sum(r**2, axis=1))
-        # (I - rr'/s²)/s is the square of what follows, up to its scale.
-        share = (1.0 - 1.0 / s) / np.maximum(np.sum(r**2, axis=1), 1e-300)
-        root = np.eye(2) - share[:, None, None] * r[:, :, None] * r[:, None, :]
-        return r / s[:, None], self.factor_scale * root / np.sqrt(s)[:, None, None]
-
-
 def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
-    check_vector_loss(SmoothedNorm())
+    check_vector_loss(Direction())
     with pytest.raises(LossError, match="longer than the declared max_slope"):
-        check_vector_loss(SmoothedNorm(longest=0.9))
+        check_vector_loss(Direction(longest=0.9))
     with pytest.raises(LossError, match="factor disagrees with finite differences"):
-        check_vector_loss(SmoothedNorm(factor_scale=0.9))
+        check_vector_loss(Direction(factor_scale=0.9))
 
-    class Steeper(SmoothedNorm):
+    class Steeper(Direction):
         def derivatives(self, eta, y):
             gradient, factor = super().derivatives(eta, y)
             return 0.9 * gradient, factor
@@ -243,10 +199,47 @@ def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
     with pytest.raises(LossError, match="gradient disagrees with finite differences"):
         check_vector_loss(Steeper())
 
-    class Flat(SmoothedNorm):
+    class Flat(Direction):
         def derivatives(self, eta, y):
             gradient, factor = super().derivatives(eta, y)
             return gradient[:, 0], factor
 
     with pytest.raises(LossError, match="the gradient has shape"):
         check_vector_loss(Flat())
+
+
+class Softened(SoftmaxLoss):
+    """A softmax loss whose Hessians are scaled: no more of the set that it declares where they are larger."""
+
+    scale = 1.0
+
+    def derivatives(self, eta, y):
+        gradient, factor = super().derivatives(eta, y)
+        return gradient, self.scale * factor
+
+
+@pytest.mark.parametrize("loss", LOSSES[1:], ids=str)
+def test_a_declared_softmax_curve_is_verified_as_a_set(loss):
+    """The gradients and Hessians of the loss are in its set; a steeper cap, or larger Hessians, are not."""
+    check_vector_loss(loss)
+    larger = Softened(loss.classes, loss.cap, loss.corner)
+    object.__setattr__(larger, "scale", 1.01)
+    with pytest.raises(LossError, match="Hessian exceeds that of the declared softmax curve"):
+        check_vector_loss(larger)
+
+    class Lower(SoftmaxLoss):
+        curve = SoftmaxCurve(loss.classes, 0.9 * loss.cap)
+        link = loss.link
+
+    with pytest.raises(LossError, match="none of the declared softmax curve"):
+        check_vector_loss(Lower(loss.classes, loss.cap, loss.corner))
+
+
+def test_a_gradient_outside_the_simplex_is_found():
+    """Direction's gradients point anywhere; as long as √2 they may be, but not anywhere."""
+
+    class Anywhere(Direction):
+        curve = SoftmaxCurve(3)
+
+    with pytest.raises(LossError, match="none of the declared softmax curve"):
+        check_vector_loss(Anywhere())

@@ -20,6 +20,7 @@ from expost import (
     Publication,
     SmoothedHinge,
     SmoothedL1,
+    SoftmaxLoss,
     SquaredLoss,
     YesNo,
     calibrate,
@@ -39,7 +40,10 @@ EXAMPLES = {
     "hinge": SmoothedHinge(0.3),
     "huber": PseudoHuber(0.7),
     "squared": SquaredLoss(),
+    "softmax": SoftmaxLoss(4),
+    "softmax-capped": SoftmaxLoss(3, cap=0.65),
 }
+CLASSES = ("no", "yes", "perhaps", "later")
 # Every loss of the registry is tested: one without an example fails by its name.
 LOSSES = [*EXAMPLES, *(name for name in REGISTRY if name not in {loss.name for loss in EXAMPLES.values()})]
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -64,7 +68,8 @@ def example(name):
 def domain_for(loss):
     """The domain for a loss; None for soft labels, which a domain cannot declare."""
     if loss.labels.values is not None:
-        return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=("no", "yes")), norm=1.6)
+        classes = CLASSES[: len(loss.labels.values)]
+        return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=classes), norm=1.6)
     if math.isfinite(loss.labels.high):
         return None
     return Domain(features=FEATURES, label=NumberLabel(name="score", low=-5.0, high=20.0))
@@ -86,7 +91,7 @@ def people(rng, count, domain, loss):
     if loss.labels.values is None:
         columns.append([repr(x) for x in rng.uniform(-9, 25, count).tolist()])
     else:
-        columns.append(rng.choice(["no", "yes"], count).tolist())
+        columns.append(rng.choice(domain.label.classes, count).tolist())
     return [list(row) for row in zip(*columns, strict=True)]
 
 

@@ -92,8 +92,8 @@ def test_names_cannot_end_the_data():
 def test_numbers_survive_bit_for_bit():
     publication = pages.published("logistic", "dependent")
     numbers = numbers_on(render([publication]))["publications"][0]
-    assert numbers["coefficients"] == list(publication.coefficients)
-    assert numbers["gradient"] == list(publication.statistics.gradient)
+    assert numbers["coefficients"] == [list(publication.coefficients)]
+    assert numbers["gradient"] == [list(publication.statistics.gradient)]
     assert len(numbers["levels"]) == len(CONFIDENCES)
 
 

@@ -12,11 +12,25 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from expost.exceptions import PublicationError
+from expost.losses.registry import PUBLISHED
 from expost.page.base import Published
 from expost.page.numbers import payload
 
 # In the order of their imports.
-MODULES = ("losses", "encoding", "csv", "bounds", "odds", "chart", "form", "results", "details", "app")
+MODULES = (
+    "losses",
+    "softmax",
+    "encoding",
+    "records",
+    "csv",
+    "bounds",
+    "odds",
+    "chart",
+    "form",
+    "results",
+    "details",
+    "app",
+)
 
 
 def render(publications: Sequence[Published]) -> str:
@@ -50,6 +64,12 @@ def render(publications: Sequence[Published]) -> str:
         raise PublicationError("a page needs at least one publication; got none.")
     if len({publication.sha256 for publication in publications}) < len(publications):
         raise PublicationError("a publication is given twice, and would be counted twice; name each once.")
+    for loss in (publication.release.plan.loss for publication in publications):
+        if type(loss) not in PUBLISHED.values():
+            raise PublicationError(
+                f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
+                "read the publication with `bounds`."
+            )
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

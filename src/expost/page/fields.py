@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from expost.exceptions import PublicationError
+from expost.losses import predictors
 from expost.page.base import Published
 
 
@@ -85,7 +86,7 @@ def _features(publication: Published) -> list[dict[str, Any]]:
 def column_names(publication: Published) -> list[str]:
     """The names of the encoded columns, numbered where they have none."""
     release = publication.release
-    count = len(release.coefficients) - release.plan.fit_intercept
+    count = len(release.coefficients) // predictors(release.plan.loss) - release.plan.fit_intercept
     return list(publication.feature_names or (f"feature {number}" for number in range(1, count + 1)))
 
 

@@ -8,7 +8,7 @@ from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
 from expost.data.features import NO, YES
 from expost.fitting.release import Release
-from expost.losses import describe
+from expost.losses import AnyLoss, describe, predictors
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
 from expost.reports.base import CONFIDENCE, Scope
@@ -111,8 +111,8 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
-        "coefficients": release.coefficients.tolist(),
-        "gradient": None if release.gradient is None else release.gradient.tolist(),
+        "coefficients": _by_predictor(release.coefficients, loss),
+        "gradient": None if release.gradient is None else _by_predictor(release.gradient, loss),
         "plan": {
             "epsilon": plan.epsilon if plan.profile is not None else None,
             "delta": plan.delta,
@@ -132,6 +132,11 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "bases": [basis.T.tolist() for basis in bases],
         "levels": levels,
     }
+
+
+def _by_predictor(numbers: FloatArray, loss: AnyLoss) -> list[list[float]]:
+    rows: list[list[float]] = numbers.reshape(predictors(loss), -1).tolist()
+    return rows
 
 
 def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -18,7 +18,7 @@ from pydantic import (
 from expost._common.models import FrozenModel
 from expost._common.strict_json import INTACT, publication_error, shown
 from expost.data.weights import Weighting
-from expost.exceptions import ParameterError, PublicationError
+from expost.exceptions import LossError, ParameterError, PublicationError
 from expost.losses import AnyLoss, Regularizer, as_loss, describe
 from expost.losses.registry import PUBLISHED, REGULARIZERS
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
@@ -40,7 +40,12 @@ Label = str | bool | int | float
 def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     """The loss that a file names; the reader may bring her own, which are checked."""
     known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
-    return as_loss(_named("loss", value, known))
+    built = _named("loss", value, known)
+    try:
+        return as_loss(built)
+    except LossError as error:
+        reason = f"`loss` is refused: {str(error).rstrip('.')}"
+        raise publication_error(reason, "mend the class that `losses` gives") from None
 
 
 def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
@@ -57,14 +62,20 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     parameters = {key: given for key, given in value.items() if key in declared}
     for key, given in parameters.items():
         _check_parameter(f"{field}.{key}", given, declared[key], positive=name in PUBLISHED | REGULARIZERS)
+    needed = {one.name for one in fields(known[name]) if one.default is MISSING}  # type: ignore[arg-type]
+    if not needed <= set(parameters):
+        raise publication_error(f"`{field}` of kind {name!r} must have {', '.join(sorted(needed))}")
     try:
         built = known[name](**parameters)
     except ParameterError as error:
         raise publication_error(f"`{field}` is refused: {str(error).rstrip('.')}") from None
     # What was added to the format later is written only where it has an effect.
-    if set(described := describe(built)) != set(value):
+    described = describe(built)
+    if set(described) != set(value):
         wanted = ", ".join(key for key in described if key != "name") or "no parameters"
         raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
+    if described != value:
+        raise publication_error(f"`{field}` of kind {name!r} changes its parameters as it is made")
     return built
 
 

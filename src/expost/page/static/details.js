@@ -2,6 +2,7 @@
 
 import { element } from "./form.js";
 import { capital, title } from "./odds.js";
+import { centring, dot } from "./softmax.js";
 
 const SCALES = {
   sigma: "noise of the model",
@@ -32,10 +33,23 @@ const parameters = (thing) => Object.entries(thing).map(([name, value]) => (name
 
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${weights[i]}`).join(", ");
 
+// One table, or one for each class: the coefficients of the classes sum to zero.
+function coefficientTables(outcome, { loss, columns, coefficients }) {
+  if (loss.name !== "softmax") {
+    return [table("Coefficients of the model", columns.map((name, i) => [name, coefficients[0][i]]))];
+  }
+  return centring(loss.classes).map((row, j) =>
+    table(
+      `Coefficients of the class “${outcome.classes[j]}”`,
+      columns.map((name, i) => [name, dot(row, coefficients.map((predictor) => predictor[i]))]),
+    ),
+  );
+}
+
 export function showDetails(place, fields, publications) {
   place.append(
     ...publications.flatMap((publication) => {
-      const { plan, columns, coefficients } = publication;
+      const { plan } = publication;
       const scales = Object.entries(SCALES).filter(
         ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
       );
@@ -53,7 +67,7 @@ export function showDetails(place, fields, publications) {
       return [
         ...(publications.length > 1 ? [element("h3", { textContent: capital(title(fields, publication)) })] : []),
         table("Scales and promise", facts),
-        table("Coefficients of the model", columns.map((name, i) => [name, coefficients[i]])),
+        ...coefficientTables(fields[publication.outcome], publication),
       ];
     }),
   );

@@ -51,6 +51,7 @@ export function comparison(total, worst) {
 
 export const KINDS = {
   logistic: "logistic model",
+  softmax: "logistic model of several classes",
   smoothed_hinge: "classifier (smoothed hinge)",
   pseudo_huber: "robust linear model",
   squared: "linear model",
