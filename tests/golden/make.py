@@ -612,6 +612,9 @@ def written(name, value, depth):
 
 
 def main():
+    from softmax_terms import softmax  # it takes formulas from here
+
+    written("softmax", softmax(), 3)
     written("publications", publications(), 2)
     written("losses", losses(), 3)
     written("encodings", encodings(read("publications")), 3)

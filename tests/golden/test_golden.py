@@ -6,15 +6,17 @@ import make
 import numpy as np
 import pages
 import pytest
+import softmax_terms
 from problems import REGISTRY
 
-from expost import Publication
+from expost import Publication, SoftmaxLoss
 from expost.data.domain import Domain
 from expost.data.encoding import encode_labels
 from expost.exceptions import DomainError
 from expost.page.numbers import CONFIDENCES
 
 LOSSES = make.read("losses")
+SOFTMAX = make.read("softmax")
 ENCODINGS = make.read("encodings")
 BOUNDS = make.read("bounds")
 PUBLICATIONS = {
@@ -44,6 +46,25 @@ def test_slope_and_curvature(case):
     ours = instance(case["loss"]).derivatives(eta, y)
     np.testing.assert_allclose(ours[0], slope, rtol=1e-12, atol=GRAIN)
     np.testing.assert_allclose(ours[1], curvature, rtol=1e-12, atol=GRAIN)
+
+
+@pytest.mark.parametrize("case", SOFTMAX, ids=lambda case: "-".join(map(str, case["loss"].values())))
+def test_terms_of_several_classes(case):
+    loss = SoftmaxLoss(**{key: value for key, value in case["loss"].items() if key != "name"})
+    eta, y, wanted = (np.array(part, dtype=float) for part in zip(*case["points"], strict=True))
+    ours = [
+        loss.slope(eta, y),
+        np.linalg.norm(loss.derivatives(eta, y)[0], axis=1),
+        loss.curvature_norm(eta, y),
+        *(loss.log_determinant(eta, y, np.full(len(y), scale)) for scale in case["scales"]),
+    ]
+    # Scores of 1e4 are rounded, and an exponential turns that into a relative error.
+    within = 1e-12 * (1.0 + np.max(np.abs(eta), axis=1))
+    assert np.all(np.abs(np.column_stack(ours) - wanted) <= within[:, None] * np.abs(wanted) + UNDERFLOW)
+
+
+def test_the_vectors_of_several_classes_are_what_their_script_makes():
+    assert json.loads(make.lines(softmax_terms.softmax(), 1)) == SOFTMAX
 
 
 def encoded_feature(feature, text):

@@ -4,6 +4,7 @@ import test from "node:test";
 import { read } from "../../../src/expost/page/static/bounds.js";
 import { encodeFeature, encodeOutcome, Refusal } from "../../../src/expost/page/static/encoding.js";
 import { derivatives } from "../../../src/expost/page/static/losses.js";
+import { softmaxAt } from "../../../src/expost/page/static/softmax.js";
 import { constants, golden, numbers } from "./given.mjs";
 
 // Below the smallest double that has all its digits, numbers are this far apart.
@@ -19,6 +20,20 @@ for (const { loss, points } of golden("losses")) {
     for (const [eta, y, ...wanted] of points) {
       derivatives(loss, eta, y).forEach((ours, i) => {
         assert.ok(close(ours, wanted[i], 1e-12 * Math.abs(wanted[i]) + GRAIN), `${[eta, y]}: ${ours}, not ${wanted[i]}`);
+      });
+    }
+  });
+}
+
+for (const { loss, scales, points } of golden("softmax")) {
+  test(`terms of several classes: ${Object.values(loss).join(" ")}`, () => {
+    for (const [predictors, label, wanted] of points) {
+      const at = softmaxAt(loss, predictors, label);
+      const ours = [at.slope, Math.hypot(...at.gradient), at.curvatureNorm, ...scales.map(at.logDeterminant)];
+      // Scores of 1e4 are rounded, and an exponential turns that into a relative error.
+      const within = 1e-12 * (1 + Math.max(...predictors.map(Math.abs)));
+      ours.forEach((term, i) => {
+        assert.ok(close(term, wanted[i], within * Math.abs(wanted[i]) + UNDERFLOW), `${predictors}: ${term}, not ${wanted[i]}`);
       });
     }
   });

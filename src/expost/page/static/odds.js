@@ -51,7 +51,7 @@ export function comparison(total, worst) {
 
 export const KINDS = {
   logistic: "logistic model",
-  softmax: "logistic model of several classes",
+  softmax: "logistic model",
   smoothed_hinge: "classifier (smoothed hinge)",
   pseudo_huber: "robust linear model",
   squared: "linear model",
@@ -59,7 +59,9 @@ export const KINDS = {
 
 export function title(fields, publication) {
   const count = publication.features.length;
-  return `a ${KINDS[publication.loss.name]} of “${fields[publication.outcome].name}” from ${count} feature${
+  const { classes } = publication.loss;
+  const several = classes === undefined ? "" : ` (${classes} classes)`;
+  return `a ${KINDS[publication.loss.name]} of “${fields[publication.outcome].name}”${several} from ${count} feature${
     count === 1 ? "" : "s"
   }`;
 }
