@@ -25,7 +25,7 @@ from expost.fitting.private_fit import PrivateFit, steepness
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
-from expost.fitting.vector_objective import coefficient_count, objective_of
+from expost.fitting.vector_objective import VectorObjective, coefficient_count, objective_of
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
@@ -62,6 +62,9 @@ def perturb(
     .. math:: \hat g = \nabla J(\hat\theta; D) + N(0, \sigma_2^2 I), \qquad
               \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad
               \hat\lambda = \lambda_{\min}(\nabla^2 J(\hat\theta; D)) + N(0, \sigma_4^2)
+
+    With ``plan.reduced`` the matrix is :math:`\lambda I + \sum_i\omega_iP_ix_ix_i^\top`, :math:`P` the
+    smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
     Assumes a convex, twice differentiable loss, labels from its label set, and ``weights``, one per row where
     they are given, from 0 to the plan's ``max_weight``; the rows are inside the ball by construction of the
@@ -152,7 +155,7 @@ class _Point:
     hessian: FloatArray | None
     """Of the whole objective, in double precision; None where only decimals reached the minimiser."""
     rows_hessian: FloatArray | None
-    """Of the rows alone, where a statistic needs it."""
+    """Of the rows alone, where a statistic needs it; the reduced one where the plan says so."""
     precision: Precision | None
 
     def published(self, noise: NoiseSource) -> FloatArray:
@@ -193,7 +196,8 @@ def _certified(
         if regularizer is not None:
             hessian = hessian + regularizer.hessian(minimum.curvature.at)
     if _needs_hessian(plan):
-        measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed_hessian_error(plan))
+        allowed = allowed_hessian_error(plan)
+        measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed, reduced=plan.reduced)
     exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
     return _Point(exact, gradient, hessian, measured, precision)
@@ -207,7 +211,11 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
             f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
         )
     here = objective.evaluate(solution.theta, hessian=np.float64)
-    return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, here.rows_hessian, None)
+    measured = here.rows_hessian
+    if plan.reduced:
+        assert isinstance(objective, VectorObjective)
+        measured = objective.reduced_hessian(solution.theta)
+    return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured, None)
 
 
 @dataclass(frozen=True, repr=False)

@@ -63,7 +63,7 @@ def measure(
     gradient
         Of the objective without its noise, at the exact minimiser.
     rows_hessian
-        Of the rows alone, there; needed where the plan releases a Hessian.
+        Of the rows alone, there, or the reduced one; needed where the plan releases a Hessian.
     coefficients, regularizer
         The published coefficients, and the regulariser whose Hessian there is public.
 
@@ -72,7 +72,9 @@ def measure(
     Private: only noise makes it public.
     """
     found: Steps = {}
-    public = np.zeros_like(rows_hessian) if regularizer is None else regularizer.hessian(coefficients)
+    public = np.zeros_like(rows_hessian)
+    if regularizer is not None and not plan.reduced:  # whose part in a reduced Hessian would not fit
+        public = regularizer.hessian(coefficients)
     for statistic, scale in plan.scales.released:
         grid = statistic_grid(scale)
         penalty = round(Fraction(plan.l2) / Fraction(grid))
@@ -98,11 +100,11 @@ def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
     draws: Steps = {}
     for statistic, scale in plan.scales.released:
         unit = scale / statistic_grid(scale)  # exact: the grid is a power of two
-        scales = [unit] * statistic.entries(dimension)
+        scales = [unit] * statistic.entries(dimension, plan.hessian_order(dimension))
         if statistic.name == "hessian":
             # The GOE has twice the variance on its diagonal; the scale there is rounded up.
             diagonal = root_above(2 * Fraction(unit) ** 2)
-            rows, columns = np.triu_indices(dimension)
+            rows, columns = np.triu_indices(plan.hessian_order(dimension))
             scales = np.where(rows == columns, diagonal, unit).tolist()
         draws[statistic.name] = noise.integers(scales)
     return draws

@@ -9,7 +9,7 @@ from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.fitting.objective import Objective, Sums
-from expost.losses import AnyLoss, VectorLoss, predictors, weighted_factors
+from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
 
 
@@ -75,6 +75,23 @@ class VectorObjective(Objective):
             return result
 
         return product
+
+    def reduced_hessian(self, theta: FloatArray) -> FloatArray:
+        r""":math:`\sum_i\omega_iP_ix_ix_i^\top` of the softmax loss, of the smallest masses."""
+        loss, coefficients = self._vector_loss, theta.reshape(self._shape)
+        assert isinstance(loss, SoftmaxLoss)
+
+        def work(slices: list[slice]) -> FloatArray:
+            total = np.zeros((self.columns, self.columns))
+            for block, rows in self._design.blocks(slices):
+                mass = loss.smallest_mass(rows @ coefficients.T, self._y[block])
+                if self._weights is not None:
+                    mass = self._weights[block] * mass
+                total += (rows * mass[:, None]).T @ rows
+            return total
+
+        total: FloatArray = np.sum(map_spans(self.n_rows, self.columns, work), axis=0)
+        return total
 
     def _factors(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
         weights = None if self._weights is None else self._weights[block]

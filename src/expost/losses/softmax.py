@@ -133,6 +133,23 @@ class SoftmaxLoss(VectorLoss):
         wrong, _ = self._others(eta, y)
         return self.link.derivatives(wrong, np.zeros_like(wrong))[0]
 
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        r"""The smallest mass, at most :math:`u^\top Au` for every unit vector :math:`u` that sums to zero.
+
+        The masses are those of :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`: :math:`q\pi_j` and,
+        for the true class, :math:`M(q) - q`, which is :math:`1 - q` up to the corner of a cap. Without a cap
+        they are the probabilities.
+        """
+        wrong, others = self._others(eta, y)
+        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        np.put_along_axis(others, y.astype(np.intp)[:, None], np.inf, axis=1)
+        bent = slope > self.link.corner_slope
+        # κ/q up to the corner, qκ/(q - κ) beyond it: neither is a difference of nearly equal numbers.
+        ratio = curvature / np.where(slope > 0.0, slope, 1.0)
+        own = np.where(bent, curvature / np.where(bent, 1.0 - ratio, 1.0), np.where(slope > 0.0, ratio, 1.0))
+        smallest: FloatArray = np.minimum(own, slope * np.min(others, axis=1))
+        return smallest
+
     def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + sA)` in closed form.
 

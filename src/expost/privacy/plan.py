@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
-from expost.losses import AnyLoss, DerivativeCurve, predictors
+from expost.losses import AnyLoss, DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Precision, Rounding
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import profile_of
+from expost.privacy.softmax_profile import profile_of, released_curvature
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -120,17 +120,18 @@ class Plan:
         """The largest norm of an encoded row."""
         return row_radius(self.norm, fit_intercept=self.fit_intercept)
 
-    def hessian_side(self, coefficients: int) -> int:
-        """How many rows the released Hessian of a model of so many coefficients has."""
-        return coefficients // predictors(self.loss) if self.reduced else coefficients
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        return released_curvature(self.curve, self.radius, reduced=self.reduced)
 
-    def entries(self, coefficients: int) -> int:
-        """How many numbers are published beside so many coefficients."""
-        side = self.hessian_side(coefficients)
-        return sum(
-            statistic.entries(side if statistic.name == "hessian" else coefficients)
-            for statistic, _ in self.scales.released
-        )
+    def hessian_order(self, dimension: int) -> int:
+        """How many rows the released Hessian has, where there are ``dimension`` coefficients."""
+        return dimension // self.curve.outputs if self.reduced else dimension
+
+    def entries(self, dimension: int) -> int:
+        """How many numbers are published beside ``dimension`` coefficients."""
+        return self.scales.entries(dimension, self.hessian_order(dimension))
 
     def delta_at(self, epsilon: float) -> float:
         """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
@@ -166,7 +167,7 @@ class Plan:
         The shares do not add up to ``epsilon``: parts released together cost less than the sum of each alone.
         """
         curve = self.curve
-        slope, curvature = curve.max_slope * self.radius, curve.max_curvature * self.radius**2
+        slope = curve.max_slope * self.radius
         alone = math.inf
         if not math.isinf(slope):
             model = NoiseScales(self.sigma)
@@ -176,7 +177,7 @@ class Plan:
         # The largest Frobenius norm of a softmax Hessian is its largest eigenvalue, attained at rank one.
         rank = 1 if isinstance(curve, SoftmaxCurve) else curve.rank
         for statistic, scale in self.scales.released:
-            sensitivity = statistic.sensitivity(slope, curvature, rank)
+            sensitivity = statistic.sensitivity(slope, self.released_curvature, rank)
             yield (
                 statistic.title,
                 scale,

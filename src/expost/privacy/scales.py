@@ -62,6 +62,10 @@ class NoiseScales:
         """Whether anything but the coefficients is published."""
         return bool(self.released_names)
 
+    def entries(self, dimension: int, order: int) -> int:
+        """How many numbers go with ``dimension`` coefficients, for a Hessian of ``order`` rows."""
+        return sum(statistic.entries(dimension, order) for statistic, _ in self.released)
+
     def over(self, weight: float) -> "NoiseScales":
         """All noise divided by a weight: what an objective divided by it has."""
         return NoiseScales(

@@ -177,3 +177,10 @@ def profile_of(
         weight, plain = curve.weight, replace(curve, weight=1.0)
         return SoftmaxProfile(plain, norm, l2 / weight, scales.over(weight), rounding.over(weight), reduced)
     return PrivacyProfile(curve, norm, l2, scales, rounding)
+
+
+def released_curvature(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced: bool) -> float:
+    """The largest eigenvalue of one record's part in the Hessian that is released."""
+    if reduced and isinstance(curve, SoftmaxCurve):
+        return curve.max_reduced * norm**2
+    return curve.max_curvature * norm**2

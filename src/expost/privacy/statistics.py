@@ -17,13 +17,13 @@ class Statistic:
 
     ``sensitivity`` maps the norm of a record's gradient, the largest eigenvalue of its Hessian and that
     Hessian's rank to how far the record can move the statistic, for noise of scale 1. ``entries`` maps the
-    number of coefficients to how many numbers are published.
+    number of coefficients and the number of rows of the released Hessian to how many numbers are published.
     """
 
     name: str
     title: str
     sensitivity: Callable[[Any, Any, int], Any]
-    entries: Callable[[int], int]
+    entries: Callable[[int, int], int]
 
 
 STATISTICS = {
@@ -33,21 +33,21 @@ STATISTICS = {
             "gradient",
             "gradient",
             sensitivity=lambda gradient, curvature, rank: gradient,
-            entries=lambda dimension: dimension,
+            entries=lambda dimension, order: dimension,
         ),
         # The GOE has variance 2 on the diagonal: half of the squared Frobenius norm counts.
         Statistic(
             "hessian",
             "Hessian",
             sensitivity=lambda gradient, curvature, rank: curvature * math.sqrt(rank / 2.0),
-            entries=lambda dimension: dimension * (dimension + 1) // 2,
+            entries=lambda dimension, order: order * (order + 1) // 2,
         ),
         # Weyl: the smallest eigenvalue moves by at most the spectral norm of the change.
         Statistic(
             "eigenvalue",
             "smallest eigenvalue",
             sensitivity=lambda gradient, curvature, rank: curvature,
-            entries=lambda dimension: 1,
+            entries=lambda dimension, order: 1,
         ),
     )
 }

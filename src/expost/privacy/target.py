@@ -13,7 +13,7 @@ from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import profile_of
+from expost.privacy.softmax_profile import profile_of, released_curvature
 from expost.privacy.statistics import REPORT_KINDS, ReportKind
 
 # By how much the certified delta stays below the target: the last digits of another machine may differ.
@@ -59,9 +59,7 @@ class Target:
     @property
     def released_curvature(self) -> float:
         """The largest eigenvalue of one record's part in the Hessian that is released."""
-        if self.reduced and isinstance(self.curve, SoftmaxCurve):
-            return self.curve.max_reduced * self.radius**2
-        return self.curvature
+        return released_curvature(self.curve, self.radius, reduced=self.reduced)
 
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
         """The certified profile of a publication with these scales."""

@@ -70,7 +70,7 @@ def _dry(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release
         coefficients=np.zeros(dimension),
         regularizer=regularizer,
         gradient=np.zeros(dimension) if "gradient" in least else None,
-        hessian=least["hessian"] * np.eye(plan.hessian_side(dimension)) if "hessian" in least else None,
+        hessian=least["hessian"] * np.eye(plan.hessian_order(dimension)) if "hessian" in least else None,
         eigenvalue=least.get("eigenvalue"),
         insecure=False,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.pairs import FloatArray, Pair
+from expost.fitting.certified.pairs import FloatArray, Pair, add_accurately, times
 
 _BITS = 192
 
@@ -50,6 +50,25 @@ def centred_hessian(blocks: FloatArray, helmert: FloatArray) -> FloatArray:
     full = (squares.T @ blocks.reshape(len(first), -1)).reshape(outputs, outputs, columns, columns)
     matrix: FloatArray = full.transpose(0, 2, 1, 3).reshape(outputs * columns, outputs * columns)
     return np.ascontiguousarray(0.5 * (matrix + matrix.T))
+
+
+def centred_pair(blocks: Pair, classes: int) -> FloatArray:
+    """The same from sums that are pairs, rounded once at the end."""
+    helmert = _helmert(classes)
+    first, second = np.triu_indices(classes, 1)
+    outputs, columns = classes - 1, blocks[0].shape[1]
+    full = np.zeros((outputs, outputs, columns, columns))
+    total: Pair = full, full.copy()
+    for place, (a, b) in enumerate(zip(first, second, strict=True)):
+        difference = helmert[a] - helmert[b]
+        counts = [int(count) for count in np.outer(difference, difference).ravel()]
+        square = as_pair(Dyadic(counts, -2 * _BITS))
+        coefficient = tuple(part.reshape(outputs, outputs, 1, 1) for part in square)
+        product = times((coefficient[0], coefficient[1]), (blocks[0][place], blocks[1][place]))
+        total = add_accurately(total, product)
+    matrix = (total[0] + total[1]).transpose(0, 2, 1, 3).reshape(outputs * columns, outputs * columns)
+    # Entries and their mirrors are sums of the same products in another order.
+    return np.ascontiguousarray(np.triu(matrix) + np.triu(matrix, 1).T)
 
 
 @cache

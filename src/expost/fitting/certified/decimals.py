@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.problem import Blocks, Problem
-from expost.fitting.certified.softmax_decimals import softmax_derivatives
+from expost.fitting.certified.softmax_decimals import smallest_mass, softmax_derivatives
 from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, VectorLoss
 from expost.losses.regularizers import SmoothedL1
 
@@ -71,17 +72,21 @@ def certify_in_decimals(
         return _descend(problem, start, hessian, Decimal(target), grid)
 
 
-def hessian_in_decimals(problem: Problem, point: Dyadic) -> FloatArray:
-    """The Hessian of the rows at a point, with one rounding to doubles at the end."""
+def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = False) -> FloatArray:
+    """The Hessian of the rows at a point, or the reduced one, with one rounding to doubles at the end."""
     size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
     digits = 40 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
         where = rounded(point, digits)
-        sums: _Sums = reduce(
-            _Sums.__add__, problem.rows.sweep(partial(_add_up, problem, where, digits, True))
-        )
-        assert sums.hessian is not None
-        return np.array([[float(value) for value in row] for row in sums.hessian])
+        total: DecimalArray | None
+        if reduced:
+            assert isinstance(problem.loss, SoftmaxLoss)
+            total = reduce(add, problem.rows.sweep(partial(_add_reduced, problem.loss, where, digits)))
+        else:
+            work = partial(_add_up, problem, where, digits, True)
+            total = reduce(_Sums.__add__, problem.rows.sweep(work)).hessian
+        assert total is not None
+        return np.array([[float(value) for value in row] for row in total])
 
 
 def _descend(
@@ -205,6 +210,20 @@ def _add_vector(
     sums.steepness += norm(slopes)
     if sums.hessian is not None:
         sums.hessian = sums.hessian + np.kron(curvature, np.outer(x, x))
+
+
+def _add_reduced(loss: SoftmaxLoss, point: DecimalArray, digits: int, blocks: Blocks) -> DecimalArray:
+    columns = len(point) // loss.outputs
+    with localcontext(context(digits)):
+        total = np.full((columns, columns), Decimal(0), dtype=object)
+        for rows, labels, weights in blocks:
+            for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
+                x = _exactly(row)
+                mass = smallest_mass(loss, point, x, Decimal(float(label)), digits)
+                if weights is not None:
+                    mass = Decimal(float(weights[place])) * mass
+                total = total + np.outer(mass * x, x)
+    return total
 
 
 def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:

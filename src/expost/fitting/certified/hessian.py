@@ -5,15 +5,22 @@ r"""The Hessian of the rows at the exact minimiser, with a bound on its error.
 for a double :math:`\tilde H` taken at a distance of at most :math:`\rho` from the minimiser :math:`\hat w`:
 curvatures change by a factor of at most :math:`e^{\zeta R\rho}`, and :math:`\|\,|X|^\top D|X|\,\|_F` is at
 most the trace.
+
+For softmax the same holds of the whole Hessian, a sum over pairs of classes, and of the reduced one, whose
+weights are smallest masses: the logarithm of every mass changes by at most :math:`\zeta\|h\|` over a step
+:math:`h` of the predictors (docs/mathematics.md, section 11).
 """
 
 import math
+from collections.abc import Iterator
 from functools import reduce
 from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
 from expost.fitting.certified.bound import UP, Curvature
+from expost.fitting.certified.centred import centred_pair
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import hessian_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
@@ -37,16 +44,21 @@ from expost.fitting.certified.residual import (
     exact_sum,
     slices_are_exact,
 )
-from expost.fitting.certified.slopes import slope_pair, third_order
-from expost.losses import Loss
+from expost.fitting.certified.slopes import third_order
+from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.fitting.certified.softmax_slopes import weight_roundings
+from expost.losses import Loss, SoftmaxLoss
 
 
-def rows_hessian(problem: Problem, minimum: Minimum, *, grid: float, allowed: float) -> FloatArray:
-    """The Hessian of the rows at the exact minimiser, off by at most ``allowed`` (Frobenius).
+def rows_hessian(
+    problem: Problem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
+) -> FloatArray:
+    """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
 
     The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
     at the certified point adds up the same products without rounding, in two slices, then in three, then in
     decimals. Where the minimiser itself is not known well enough, it is certified to a smaller radius first.
+    Errors are Frobenius norms.
 
     Privacy
     -------
@@ -54,21 +66,20 @@ def rows_hessian(problem: Problem, minimum: Minimum, *, grid: float, allowed: fl
     """
     point, radius = Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
     known = minimum.curvature
-    if known is not None and _error(problem, minimum, point, known) <= allowed:
+    if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
         return known.rows
-    sliced = isinstance(problem.loss, Loss) and slices_are_exact()  # other losses go to decimals at once
-    for slices in (2, 3) if sliced else ():
-        matrix, error = _summed(problem, point, slices)
+    for slices in (2, 3) if slices_are_exact() else ():
+        matrix, error = _summed(problem, point, slices, reduced=reduced)
         wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
         if radius > wanted:
             point, radius = _closer(problem, point, wanted)
-            matrix, error = _summed(problem, point, slices)
+            matrix, error = _summed(problem, point, slices, reduced=reduced)
         if error + UP * _moved(problem, radius) * float(np.trace(matrix)) <= allowed:
             return matrix
-    matrix = hessian_in_decimals(problem, point)
+    matrix = hessian_in_decimals(problem, point, reduced=reduced)
     wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
     if radius > wanted:
-        matrix = hessian_in_decimals(problem, _closer(problem, point, wanted)[0])
+        matrix = hessian_in_decimals(problem, _closer(problem, point, wanted)[0], reduced=reduced)
     return matrix
 
 
@@ -85,23 +96,95 @@ def _closer(problem: Problem, point: Dyadic, target: float) -> tuple[Dyadic, flo
     return Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
 
 
-def _summed(problem: Problem, point: Dyadic, slices: int) -> tuple[FloatArray, float]:
+def _summed(
+    problem: Problem, point: Dyadic, slices: int, *, reduced: bool = False
+) -> tuple[FloatArray, float]:
     r"""The Hessian in slices at a point, and a bound on its error there (Frobenius).
 
-    A curvature and its product with a row are rounded at most sixteen times, and the error of a linear
-    predictor changes a curvature by :math:`\zeta` times that. What the slices leave over is at most
-    :math:`2^{-23}` of the largest curvature in every entry, and is added in chunks.
+    A curvature and its product with a row are rounded at most sixteen times, and for softmax as often as a
+    weight of a pair of classes is; the error of a linear predictor changes a curvature by :math:`\zeta` times
+    that. What the slices leave over is at most :math:`2^{-23}` of the largest curvature in every entry, and
+    is added in chunks, once for each pair of classes.
     """
-    work = HessianPass(problem, Point.near(point, slices))
-    high, low = reduce(add_accurately, problem.rows.sweep(work))
-    matrix: FloatArray = high + low
+    source: _Source
+    if isinstance(problem.loss, SoftmaxLoss):
+        source = _Classes(problem, problem.loss, point, slices, reduced=reduced)
+    else:
+        source = _OnePredictor(problem, point, slices)
+    work = HessianPass(problem, source)
+    matrix = source.assembled(reduce(add_accurately, problem.rows.sweep(work)))
     trace = float(np.trace(matrix))
-    away = length((work.residual.point.exact - point).doubles())
-    relative = 16.0 * UNIT + (third_order(problem.loss) or 0.0) * work.residual.predictor_error()
+    relative = source.roundings * UNIT + (third_order(problem.loss) or 0.0) * source.predictor_error
     rest = (
         2.0**-23 * (LONGEST_CHUNK + 64.0) * UNIT * problem.dimension * work.rows * problem.largest_curvature
     )
-    return matrix, UP * (trace * (relative + _moved(problem, away)) + rest)
+    relative += _moved(problem, source.away)
+    return matrix, UP * (trace * relative + source.leftovers * rest)
+
+
+class _Source(Protocol):
+    """What is added up: the weights of the rows' squares, and how the sums make a Hessian."""
+
+    sums: int
+    """How many weights each row has."""
+    columns: int
+    leftovers: float
+    """How often what the slices of one sum leave over counts in the Hessian."""
+    roundings: float
+    """How often a weight and its product with a row are rounded, and the assembled matrix, at most."""
+    predictor_error: float
+    away: float
+    """How far from the point the weights are taken."""
+
+    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
+        """Weights, rows by sums, then the rows and their slices, chunk by chunk."""
+        ...
+
+    def assembled(self, total: Pair) -> FloatArray:
+        """The Hessian from the sums, sums by columns by columns."""
+        ...
+
+
+class _OnePredictor:
+    def __init__(self, problem: Problem, point: Dyadic, slices: int) -> None:
+        assert isinstance(problem.loss, Loss)
+        self._pass = ResidualPass(problem.loss, Point.near(point, slices), problem.radius)
+        self.sums, self.columns = 1, problem.dimension
+        self.leftovers, self.roundings = 1.0, 16.0
+        self.predictor_error = self._pass.predictor_error()
+        self.away = length((self._pass.point.exact - point).doubles())
+
+    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
+        for found, rows, parts in self._pass.slopes(blocks):
+            yield found.curvature[:, None], rows, parts
+
+    def assembled(self, total: Pair) -> FloatArray:
+        matrix: FloatArray = total[0][0] + total[1][0]
+        return matrix
+
+
+class _Classes:
+    def __init__(
+        self, problem: Problem, loss: SoftmaxLoss, point: Dyadic, slices: int, *, reduced: bool
+    ) -> None:
+        at = ClassPoints.near(point, slices, loss.classes)
+        self._pass = SoftmaxPass(loss, at, problem.radius)
+        self._classes, self._reduced = loss.classes, reduced
+        self.sums = 1 if reduced else loss.classes * (loss.classes - 1) // 2
+        self.leftovers = 1.0 if reduced else 2.0 * self.sums  # the distance of two classes, squared, is 2
+        self.columns = problem.dimension // loss.outputs
+        self.roundings = 16.0 + weight_roundings(loss)
+        self.predictor_error, self.away = self._pass.predictor_error(), 0.0
+
+    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
+        for found, rows, parts in self._pass.slopes(blocks):
+            yield found.smallest[:, None] if self._reduced else found.weights, rows, parts
+
+    def assembled(self, total: Pair) -> FloatArray:
+        if not self._reduced:
+            return centred_pair(total, self._classes)
+        matrix: FloatArray = total[0][0] + total[1][0]
+        return matrix
 
 
 def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
@@ -117,17 +200,15 @@ def _moved(problem: Problem, distance: float) -> float:
 
 
 class HessianPass:
-    r"""A function from row blocks to :math:`\sum_i f''x_ix_i^\top` as a pair, nearly without rounding.
+    r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
 
-    Rows and weighted rows are cut into slices of 23 bits, of which 128 products at a time are added exactly.
-    What the slices leave over is smaller by :math:`2^{-22}` and is added in plain doubles.
+    Nearly without rounding: rows and weighted rows are cut into slices of 23 bits, of which 128 products at a
+    time are added exactly. What the slices leave over is smaller by :math:`2^{-22}` and is added in plain
+    doubles.
     """
 
-    def __init__(self, problem: Problem, point: Point) -> None:
-        assert isinstance(problem.loss, Loss)
-        self.residual = ResidualPass(problem.loss, point, problem.radius)
-        self._loss: Loss = problem.loss
-        self._dimension = problem.dimension
+    def __init__(self, problem: Problem, source: _Source) -> None:
+        self._source = source
         self._unit = math.ldexp(power_above(problem.radius), -BITS)
         self.rows = 0
         self._lock = Lock()
@@ -135,13 +216,14 @@ class HessianPass:
     def __call__(self, blocks: Blocks) -> Pair:
         """Add up over the blocks."""
         count = 0
-        zero = np.zeros((self._dimension, self._dimension))
+        zero = np.zeros((self._source.sums, self._source.columns, self._source.columns))
         total: Pair = (zero, zero.copy())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, weights, parts in self.residual.chunks(blocks):
-                predictors = self.residual.predictors(rows, parts)
-                curvature = slope_pair(self._loss, *predictors, labels, weights).curvature
-                total = add_accurately(total, self._product(rows, curvature, parts))
+            for weights, rows, parts in self._source.weights(blocks):
+                for place, weight in enumerate(weights.T):
+                    before = total[0][place], total[1][place]
+                    after = add_accurately(before, self._product(rows, weight, parts))
+                    total[0][place], total[1][place] = after
                 count += len(rows)
         with self._lock:
             self.rows += count

@@ -133,10 +133,14 @@ class ResidualPass:
         square = np.zeros((self._dimension, self._dimension)) if self._hessian else None
         sums = Partial((zero, zero.copy()), hessian=square)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, weights, parts in self.chunks(blocks):
-                slopes = slope_pair(self._loss, *self.predictors(rows, parts), labels, weights)
-                self._add(sums, slopes, rows, parts)
+            for found, rows, parts in self.slopes(blocks):
+                self._add(sums, found, rows, parts)
         return sums
+
+    def slopes(self, blocks: Blocks) -> Iterator[tuple[Slopes, FloatArray, list[FloatArray]]]:
+        """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
+        for rows, labels, weights, parts in self.chunks(blocks):
+            yield slope_pair(self._loss, *self.predictors(rows, parts), labels, weights), rows, parts
 
     def chunks(self, blocks: Blocks) -> Iterator[tuple[*Block, list[FloatArray]]]:
         """The blocks in chunks that fit the cache, each with a buffer for every slice."""

@@ -6,6 +6,7 @@ row. Only the sums are turned into centred coordinates, in integers.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -98,11 +99,16 @@ class SoftmaxPass:
             (zero, zero.copy()), hessian=np.zeros((pairs, columns, columns)) if self._hessian else None
         )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for rows, labels, weights, parts in self._passes[0].chunks(blocks):
-                self._passes[0].cut(rows, parts)
-                scores = [one.multiply(parts) for one in self._passes]
-                self._add(sums, softmax_slopes(self._loss, scores, labels, weights), rows, parts)
+            for found, rows, parts in self.slopes(blocks):
+                self._add(sums, found, rows, parts)
         return sums
+
+    def slopes(self, blocks: Blocks) -> Iterator[tuple[SoftmaxSlopes, FloatArray, list[FloatArray]]]:
+        """Gradients and Hessians, chunk by chunk, with the rows and their slices."""
+        for rows, labels, weights, parts in self._passes[0].chunks(blocks):
+            self._passes[0].cut(rows, parts)
+            scores = [one.multiply(parts) for one in self._passes]
+            yield softmax_slopes(self._loss, scores, labels, weights), rows, parts
 
     def centred(self, sums: Partial) -> Partial:
         """The sums of all rows in centred coordinates."""

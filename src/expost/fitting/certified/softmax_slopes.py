@@ -34,6 +34,8 @@ class SoftmaxSlopes(NamedTuple):
     """One pair of vectors per class."""
     weights: FloatArray
     r"""Rows by pairs of classes: the Hessian is :math:`\sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top`."""
+    smallest: FloatArray
+    r"""The smallest of :math:`qe_j/S` and, for the class :math:`y`, :math:`q\kappa/(q-\kappa)`."""
     per_curvature: float
     """The error is at most this in the norm of the Hessian, times the root of its trace ..."""
     absolute: FloatArray | float
@@ -91,7 +93,8 @@ def softmax_slopes(
     over = _where(wrong, total, scaled)
     under = add(over, _where(wrong, less, one))
     steep = divide(over, under)
-    curvature = steep[0] * (np.where(wrong, less[0], 1.0) / under[0])
+    right = np.where(wrong, less[0], 1.0) / under[0]
+    curvature = steep[0] * right
     mixed = steep[0] * steep[0]
     per_curvature = 6.0 * RELATIVE_ERROR
     if loss.corner is not None:
@@ -102,12 +105,15 @@ def softmax_slopes(
         steep = _where(outside, bent, steep)
         curvature = np.where(outside, flat, curvature)
         mixed = np.where(outside, steep[0] - curvature, mixed)
+        right = np.where(outside, steep[0] * curvature / np.where(outside, mixed, 1.0), right)
         per_curvature += 1.1 * RELATIVE_ERROR / float(corner.rate[0][0])
     share = divide(steep, total)
     gradient = []
+    smallest = right
     others = np.empty((len(y), loss.classes))
     for j, power in enumerate(powers):
         others[:, j] = power[0] / total[0]
+        smallest = np.where(true == j, smallest, np.minimum(smallest, steep[0] * others[:, j]))
         slope = times(power, share)
         gradient.append(_where(true == j, (-steep[0], -steep[1]), slope))
     first, second = np.triu_indices(loss.classes, 1)
@@ -116,7 +122,7 @@ def softmax_slopes(
     with_true += np.where(true[:, None] == second, others[:, first], 0.0)
     bends += curvature[:, None] * with_true
     absolute = (8.0 * loss.classes + 256.0) * UNIT**2
-    found = SoftmaxSlopes(gradient, bends, per_curvature, absolute)
+    found = SoftmaxSlopes(gradient, bends, smallest, per_curvature, absolute)
     return found if weights is None else _weighted(found, weights)
 
 
@@ -132,11 +138,12 @@ def _weighted(found: SoftmaxSlopes, weights: FloatArray) -> SoftmaxSlopes:
     sizes = sum((np.abs(high) for high, _ in gradient), zero)
     underflow = 2.0**12 * TINY * (len(gradient) + found.weights.shape[1])
     absolute = weights * found.absolute + OF_PRODUCT * sizes + underflow
-    return SoftmaxSlopes(gradient, weights[:, None] * found.weights, found.per_curvature, absolute)
+    bends, smallest = weights[:, None] * found.weights, weights * found.smallest
+    return SoftmaxSlopes(gradient, bends, smallest, found.per_curvature, absolute)
 
 
 def weight_roundings(loss: SoftmaxLoss) -> float:
-    """How many roundings, of the weight itself, are in a weight at most.
+    """How many roundings, of the weight itself, are in a weight or in the smallest mass at most.
 
     Beyond the corner ``q - κ`` is at least ``q**2``, so that the difference loses a factor of ``1/q``.
     """
