@@ -87,13 +87,44 @@ def test_two_classes_are_the_scalar_loss():
 
 
 def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
-    with pytest.raises(ParameterError, match="`report` must be 'independent'"):
-        clone(MODEL).set_params(report="leverage").fit(X, Y)
+    with pytest.raises(ParameterError, match="`reduced` must be None, True or False"):
+        clone(MODEL).set_params(reduced=1).fit(X, Y)
+    two = expost.LogisticRegression(norm=1.0, classes=["no", "yes"], reduced=True)
+    with pytest.raises(ParameterError, match="`reduced` must be None or False with two classes"):
+        two.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    with pytest.raises(ParameterError, match="`reduced` must be False without more than two classes"):
+        expost.calibrate(loss="logistic", reduced=True)
     with pytest.raises(ParameterError, match="`regularizer` must be None"):
         clone(MODEL).set_params(regularizer=expost.SmoothedL1(0.1)).fit(X, Y)
     model = clone(MODEL).set_params(random_state=0).fit(X, Y)
     with pytest.raises(PublicationError, match="publications know one linear predictor only"):
         _ = model.publication_
+
+
+def test_the_hessian_is_reduced_above_a_hundred_coefficients():
+    model = clone(MODEL).set_params(random_state=0, report="leverage", epsilon=8.0)
+    assert not model.fit(X, Y).plan_.reduced
+    assert clone(model).set_params(reduced=True).fit(X, Y).plan_.reduced
+    for columns, intercept, reduced in ((50, False, False), (50, True, True), (51, False, True)):
+        table = np.hstack([X, np.zeros((600, columns - 4))])
+        wide = clone(model).set_params(fit_intercept=intercept).fit(table, Y)
+        assert wide.plan_.reduced is reduced
+        assert not wide.set_params(report="independent").fit(table, Y).plan_.reduced
+
+
+STATISTICS = {
+    "leverage": ["Hessian"],
+    "dependent": ["gradient", "Hessian"],
+    "adaptive": ["gradient", "Hessian", "smallest eigenvalue"],
+}
+
+
+@pytest.mark.parametrize("report", STATISTICS)
+def test_every_report_is_fitted(report):
+    model = clone(MODEL).set_params(random_state=0, report=report, epsilon=8.0).fit(X, Y)
+    assert model.plan_.delta_at(8.0) <= 1e-6
+    assert [name for name, _, _ in model.plan_.parts()] == ["coefficients", *STATISTICS[report]]
+    assert model.ex_post_losses(X, Y).max() < 8.0
 
 
 def test_the_support_vector_machine_stays_binary():

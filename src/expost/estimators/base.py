@@ -17,6 +17,7 @@ from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
+from expost.data.tables import open_table
 from expost.data.weights import Weighting
 from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms
@@ -99,8 +100,9 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             weighting = self._declared_weighting(sample_weight)
             self._set_classes(y)  # the number of classes decides the loss
             self._weighting = self._class_weighting(weighting)
-            plan = self._make_plan(weighting.largest)
-            design = encode_rows(X, plan, domain=self.domain)
+            opened = open_table(X, self.domain)  # the number of columns is public
+            plan = self._make_plan(weighting.largest, opened.n_features)
+            design = Design(opened, norm=plan.norm, fit_intercept=plan.fit_intercept)
             records = self._with_labels(design, y, plan, sample_weight)
             if self.domain is None:
                 validate_data(self, X, reset=True, skip_check_array=True)
@@ -253,7 +255,11 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         class_weight = getattr(self, "class_weight", None)
         return weighting.for_classes(class_weight, getattr(self, "classes_", ()))
 
-    def _make_plan(self, max_weight: float) -> Plan:
+    def _is_reduced(self, columns: int) -> bool:
+        """Whether the report's Hessian is the reduced one, for rows of so many columns in all."""
+        return False
+
+    def _make_plan(self, max_weight: float, n_features: int) -> Plan:
         norm = self._declared_norm()
         return calibrate(
             loss=self._make_loss(norm, max_weight),
@@ -271,6 +277,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             rows_at_most=self.rows_at_most,
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
+            reduced=self._is_reduced(n_features + bool(self.fit_intercept)),
         )
 
     def _declared_norm(self) -> float:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.data.domain import Domain
@@ -12,6 +14,9 @@ from expost.losses import AnyLoss, LogisticLoss, Regularizer, SoftmaxLoss
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
 from expost.privacy.shapes import classification_loss
+
+# Above so many coefficients of several classes, the Hessian of a report is the reduced one.
+_LARGE = 100
 
 
 class LogisticRegression(LinearClassifier):
@@ -28,7 +33,7 @@ class LogisticRegression(LinearClassifier):
 
     With :math:`K > 2` classes it is multinomial (softmax) regression in centred coordinates
     (:class:`expost.losses.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero. Exact
-    losses work as with two classes. Publications, reports and domains of several classes are not offered yet.
+    losses work as with two classes. Publications and domains of several classes are not offered yet.
 
     Parameters
     ----------
@@ -76,6 +81,11 @@ class LogisticRegression(LinearClassifier):
         and ``norm`` and ``classes`` come from the domain.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
+    reduced
+        With more than two classes: whether the Hessian of a report is released as a matrix of the features
+        alone, which needs less noise and grows with the number of features only, but gives no lower ends
+        (docs/reports.md). By default where there are more than 100 coefficients in centred coordinates,
+        one fewer than there are classes for each column.
     verbose
         Whether ``fit`` shows which step it is in, in a terminal and in a notebook.
 
@@ -130,6 +140,7 @@ class LogisticRegression(LinearClassifier):
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
+        reduced: bool | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -152,6 +163,7 @@ class LogisticRegression(LinearClassifier):
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
+        self.reduced = reduced
         self.verbose = verbose
 
     def _most_classes(self) -> int | None:
@@ -171,6 +183,15 @@ class LogisticRegression(LinearClassifier):
     def predict_log_proba(self, X: Any) -> FloatArray:
         """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
+
+    def _is_reduced(self, columns: int) -> bool:
+        several = len(self.classes_) > 2
+        if self.reduced is None:
+            return several and self.report != "independent" and (len(self.classes_) - 1) * columns > _LARGE
+        if not isinstance(self.reduced, bool | np.bool_) or (self.reduced and not several):
+            wanted = "None, True or False" if several else "None or False with two classes"
+            raise parameter_error("reduced", wanted, self.reduced)
+        return bool(self.reduced)
 
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
         classes = len(self.classes_)
@@ -193,11 +214,4 @@ class LogisticRegression(LinearClassifier):
                 "None with more than two classes",
                 self.regularizer,
                 "It would not treat the classes alike.",
-            )
-        if self.report != "independent":
-            raise parameter_error(
-                "report",
-                "'independent' with more than two classes",
-                self.report,
-                "No reader reads others yet.",
             )

@@ -1,4 +1,4 @@
-"""The three terms of an exact privacy loss, and the factor of the Hessian that they need; private."""
+"""The three terms of an exact privacy loss, and the algebra of determinants that they need; private."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,3 +48,24 @@ def inverse_root(hessian: FloatArray) -> FloatArray:
             "raise `l2`."
         )
     return inverse
+
+
+def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
+    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
+
+    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
+    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
+    :math:`I - N` is not positive definite: the record cannot have been in the table.
+    """
+    rest = sign * matrices
+    total = np.zeros(len(rest))
+    for j in range(rest.shape[1]):
+        # What rounding has left on the wrong side of zero is zero.
+        pivot = np.maximum(sign * rest[:, j, j], 0.0) * sign
+        pivot = np.maximum(pivot, -1.0)
+        with np.errstate(divide="ignore"):
+            total += np.log1p(pivot)
+        column = rest[:, j + 1 :, j]
+        scaled = column / np.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
+        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
+    return total

@@ -5,7 +5,7 @@ import numpy as np
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
-from expost.fitting.loss_terms import LossTerms, inverse_root
+from expost.fitting.loss_terms import LossTerms, inverse_root, log_determinants
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import VectorLoss, weighted_factors
 
@@ -71,7 +71,7 @@ def vector_terms(
                 for matrix, buffer in zip(whiten, buffers, strict=True)
             ]
             leverage = np.swapaxes(factor, 1, 2) @ _grams(parts, columns) @ factor
-            determinant[block] = -_log_determinants(leverage, sign)
+            determinant[block] = -log_determinants(leverage, sign)
             quadratic[block] = np.vecdot(gradient, gradient) * np.vecdot(rows, rows) / (2.0 * variance)
             inner_product[block] = sign * np.vecdot(gradient, products[:, outputs:]) / variance
 
@@ -87,24 +87,3 @@ def _grams(parts: list[FloatArray], columns: int) -> FloatArray:
         for b in range(a, outputs):
             grams[:, a, b] = grams[:, b, a] = np.vecdot(parts[a][:, (b - a) * columns :], parts[b])
     return grams
-
-
-def _log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
-    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
-
-    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
-    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
-    :math:`I - N` is not positive definite: the record cannot have been in the table.
-    """
-    rest = sign * matrices
-    total = np.zeros(len(rest))
-    for j in range(rest.shape[1]):
-        # What rounding has left on the wrong side of zero is zero.
-        pivot = np.maximum(sign * rest[:, j, j], 0.0) * sign
-        pivot = np.maximum(pivot, -1.0)
-        with np.errstate(divide="ignore"):
-            total += np.log1p(pivot)
-        column = rest[:, j + 1 :, j]
-        scaled = column / np.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
-        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
-    return total

@@ -12,9 +12,9 @@ from expost.losses import AnyLoss, describe, predictors
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
 from expost.reports.base import CONFIDENCE, Scope
-from expost.reports.determinant import Pencil
 from expost.reports.drift import Drift
 from expost.reports.gradient import Factors, gradient_factors, reach_factors
+from expost.reports.pencil import Pencil
 from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import WholeNoise, cost_quantile, whole_noise
 

@@ -110,15 +110,20 @@ def goe_quantile(dimension: int, failure: float) -> float:
     return float(LargestEigenvalue(dimension).isf(failure))
 
 
-def form_quantile(dimension: int, failure: float, scope: Scope) -> float:
+def form_quantile(dimension: int, failure: float, scope: Scope, outputs: int = 1) -> float:
     r"""What the GOE's quadratic form at a unit vector exceeds with probability ``failure``, for the scope.
 
     For a vector that is independent of the matrix the form is normal with variance 2, so it is
     :math:`\sqrt2\,\Phi^{-1}(1 - \rho)`, with :math:`\rho/n` for :math:`n` of them; for all vectors at once
-    it is the largest eigenvalue's quantile, which never is the smaller one of the two for one vector.
+    it is the largest eigenvalue's quantile, which never is the smaller one of the two for one vector. For
+    all unit vectors of a space of ``outputs`` dimensions that is independent of the matrix, it is the largest
+    eigenvalue's quantile in that dimension.
     """
     every = goe_quantile(dimension, failure)
-    return every if scope.every else min(every, -math.sqrt(2.0) * float(ndtri(scope.each(failure))))
+    if scope.every:
+        return every
+    each = scope.each(failure)
+    return min(every, -math.sqrt(2.0) * float(ndtri(each)) if outputs == 1 else goe_quantile(outputs, each))
 
 
 def check_confidence(confidence: Any) -> float:

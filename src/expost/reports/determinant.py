@@ -9,48 +9,11 @@ from scipy.special import ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.losses import Regularizer, VectorLoss
 from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.drift import NO_DRIFT, Drift
-from expost.reports.records import Records, ScalarRecords
-
-# Weights to try between the noisy Hessian (1) and the lower bound that needs no data (0): any of them is
-# valid, so a grid loses a little sharpness and no soundness.
-_WEIGHTS = np.array(
-    [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997, 0.999, 0.9999, 1.0]
-)
-# Below this share of the largest eigenvalue, positive definiteness is a matter of rounding.
-_DEFINITE = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Pencil:
-    """Mixtures of two matrices, diagonal in one basis: ``values`` with the weights and ``floor``."""
-
-    basis: FloatArray
-    weights: FloatArray
-    values: FloatArray
-    floor: float
-
-    @classmethod
-    def single(cls, basis: FloatArray, values: FloatArray) -> "Pencil":
-        """One matrix, by its eigenvalues in the basis."""
-        return cls(basis, np.ones(1), values, 0.0)
-
-    @cached_property
-    def reciprocals(self) -> FloatArray:
-        """The reciprocals of each mixture's eigenvalues, eigenvalues by mixtures."""
-        mixed = np.outer(self.values, self.weights) + self.floor * (1.0 - self.weights)
-        reciprocals: FloatArray = 1.0 / mixed
-        return reciprocals
-
-    def squares(self, rows: FloatArray) -> FloatArray:
-        """The squared coordinates of each row in the basis; pencils with one basis share them."""
-        coordinates: FloatArray = rows @ self.basis
-        return np.multiply(coordinates, coordinates, out=coordinates)
-
-    def forms(self, rows: FloatArray) -> FloatArray:
-        """The quadratic form of each inverse matrix at each row, rows by matrices."""
-        return self.squares(rows) @ self.reciprocals
+from expost.reports.pencil import DEFINITE, FEW_WEIGHTS, WEIGHTS, Pencil, mixtures
+from expost.reports.records import Records
 
 
 @dataclass(frozen=True)
@@ -67,8 +30,11 @@ class Determinant:
     For all records :math:`\tau` is the quantile of the GOE's largest eigenvalue, so that
     :math:`M_w \preceq H`. For a record that was fixed before the Hessian's noise was drawn
     :math:`\sqrt2\,\Phi^{-1}(1 - \rho)` is enough: what counts is the noise along :math:`H^{-1}x`
-    (docs/mathematics.md, section 7). The other ends use :math:`H \preceq \hat H + \tau\sigma_3 I` with the
-    GOE's quantile in every scope, for there the direction that counts depends on the noise.
+    (docs/mathematics.md, section 7). With :math:`k` linear predictors a record has a small matrix in place of
+    :math:`\kappa\mu_w`, and the GOE of dimension :math:`k` serves; beside a reduced Hessian it has
+    :math:`\mu_w` and its own part :math:`P` of that matrix (section 11). The other ends use
+    :math:`H \preceq \hat H + \tau\sigma_3 I` with the GOE's quantile in every scope, for there the direction
+    that counts depends on the noise.
 
     At :math:`w = 0` this is :math:`\log(1 + \kappa\|x\|^2/\lambda)`, which needs no statistics, holds for
     every :math:`\lambda > 0` and is smaller than the :math:`-\log(1 - \kappa\|x\|^2/\lambda)` of [RW21]_. At
@@ -91,40 +57,46 @@ class Determinant:
             largest = records.log_determinant(self.release.plan.l2)
             nothing = np.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
-        assert isinstance(records, ScalarRecords)
-        kappa = records.curvature[:, None]
-        # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
-        # terms keep their digits.
-        public, adaptive = self.public, self.adaptive
-        squares = public.squares(records.rows)
-        excess = _smallest(kappa * (squares @ public.reciprocals), public.weights if member else 0.0)
-        if self.release.regularizer is not None and self.release.hessian is not None:
-            squares = np.square(records.rows @ self._spectrum[1])
-        if adaptive is not None:
-            other = _smallest(kappa * (squares @ adaptive.reciprocals), 1.0 if member else 0.0)
-            excess = np.minimum(excess, other)
-        largest = np.log1p(excess)
+        coordinates = records.coordinates(self.public.basis)
+        largest = records.above(coordinates, self.public, self.public.weights if member else 0.0)
+        if self._regularizer is not None and self.release.hessian is not None:
+            coordinates = records.coordinates(self._spectrum[1])
+        if self.adaptive is not None:
+            other = records.above(coordinates, self.adaptive, 1.0 if member else 0.0)
+            largest = np.minimum(largest, other)
         smallest = np.zeros_like(largest)
         if self.upper is not None:
-            leverage = (kappa * (squares @ self.upper.reciprocals))[:, 0]
-            smallest = -np.log1p(-np.where(leverage < 1.0, leverage, 0.0)) if member else np.log1p(leverage)
+            smallest = records.below(coordinates, self.upper, member=member)
             smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)
+
+    @property
+    def _matrices(self) -> bool:
+        """Whether a record has a small matrix for each mixture."""
+        return isinstance(self.release.plan.loss, VectorLoss) and not self.release.plan.reduced
+
+    @property
+    def _regularizer(self) -> Regularizer | None:
+        """The regulariser, where it has a part in the matrix that bounds the Hessian."""
+        return None if self.release.plan.reduced else self.release.regularizer
 
     @cached_property
     def _floor(self) -> FloatArray:
         """The public lower bound of the Hessian: the regularisers' curvature."""
         plan, theta = self.release.plan, self.release.coefficients
         floor = plan.l2 * np.eye(len(theta))
-        if self.release.regularizer is not None:
-            floor += self.release.regularizer.hessian(theta)
+        if self._regularizer is not None:
+            floor += self._regularizer.hessian(theta)
         return floor
 
     @cached_property
     def _margin(self) -> float:
         """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
-        dimension = len(self.release.coefficients)
-        return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope))
+        assert self.release.hessian is not None
+        loss = self.release.plan.loss
+        outputs = loss.outputs if self._matrices and isinstance(loss, VectorLoss) else 1
+        dimension = len(self.release.hessian)
+        return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope, outputs))
 
     def _moved(self, quantile: float) -> float:
         plan = self.release.plan
@@ -145,16 +117,16 @@ class Determinant:
     @cached_property
     def public(self) -> Pencil:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
-        if self.release.hessian is not None and self.release.regularizer is None:
+        if self.release.hessian is not None and self._regularizer is None:
             values, vectors = self._spectrum
-            return _mixtures(vectors, self._lowered(values), self.release.plan.l2, self._margin)
+            return self._mixed(vectors, self._lowered(values), self.release.plan.l2, self._margin)
         # Whitened by the floor, the mixtures are diagonal in one basis again.
         identity = np.eye(len(self._floor))
         whiten = solve_triangular(cholesky(self._floor, lower=True), identity, lower=True)
         if self.release.hessian is None:
             return Pencil.single(whiten.T, np.ones(len(identity)))
         values, vectors = eigh(whiten @ (self.release.hessian - self._margin * identity) @ whiten.T)
-        return _mixtures(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
+        return self._mixed(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
 
     @cached_property
     def adaptive(self) -> Pencil | None:
@@ -167,35 +139,19 @@ class Determinant:
         floor = self.release.eigenvalue + (quantile - error) * plan.sigma_eigenvalue
         values, vectors = self._spectrum
         floor *= 1.0 - self.drift.curvature
-        return _mixtures(vectors, self._lowered(values), max(plan.l2, floor), self._margin)
+        return self._mixed(vectors, self._lowered(values), max(plan.l2, floor), self._margin)
 
     @cached_property
     def upper(self) -> Pencil | None:
         """The upper bound of the Hessian, where it is positive definite."""
-        if self.release.hessian is None:
+        if self.release.hessian is None or self.release.plan.reduced:
             return None
         values, vectors = self._spectrum
         margin = self._moved(goe_quantile(len(values), self.shares.hessian_above))
         raised = (values + margin) + self.drift.curvature * np.abs(values + margin)
-        if raised[0] <= _DEFINITE * raised[-1]:
+        if raised[0] <= DEFINITE * raised[-1]:
             return None
         return Pencil.single(vectors, raised)
 
-
-def _mixtures(basis: FloatArray, lower: FloatArray, floor: float, margin: float) -> Pencil:
-    """The mixtures of two diagonal lower bounds that are positive definite."""
-    # Beyond the largest weight the mixture is indefinite.
-    largest = floor / (floor - lower[0]) if lower[0] < 0.0 else 1.0
-    # The last weight makes the mixture proportional to the noisy Hessian itself.
-    weights = np.append(largest * _WEIGHTS, floor / (floor + margin))
-    values = np.outer(lower, weights) + floor * (1.0 - weights)
-    definite = values.min(axis=0) > _DEFINITE * values.max(axis=0)
-    return Pencil(basis, weights[definite], lower, floor)
-
-
-def _smallest(leverages: FloatArray, weights: FloatArray | float) -> FloatArray:
-    """The smallest ``a / (1 - wa)`` along each row, over the weights with ``wa < 1``."""
-    below = 1.0 - weights * leverages
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess: FloatArray = np.min(np.where(below > 0.0, leverages / below, np.inf), axis=1)
-    return excess
+    def _mixed(self, basis: FloatArray, lower: FloatArray, floor: float, margin: float) -> Pencil:
+        return mixtures(basis, lower, floor, margin, FEW_WEIGHTS if self._matrices else WEIGHTS)

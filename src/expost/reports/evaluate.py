@@ -85,6 +85,7 @@ def evaluate(
     # A record of several predictors has matrices of its own.
     width = design.dimension
     if isinstance(release.plan.loss, VectorLoss):
-        width = max(width, (release.plan.loss.outputs + 1) ** 2)
+        size = width if release.plan.reduced else len(release.coefficients)
+        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
     map_spans(design.n_rows, width, work)
     return bounds

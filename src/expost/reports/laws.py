@@ -35,6 +35,10 @@ class NoiseLaw(Protocol):
         """What is exceeded with probability ``failure``."""
         ...
 
+    def __hash__(self) -> int:
+        """Laws are values."""
+        ...
+
 
 @dataclass(frozen=True)
 class NormalSize:

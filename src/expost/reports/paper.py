@@ -10,10 +10,10 @@ from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.statistics import REPORT_KINDS
 from expost.reports.base import Scope, goe_quantile
-from expost.reports.determinant import Pencil
 from expost.reports.drift import SHARE, Drift
 from expost.reports.gradient import gradient_factors, reach_factors
 from expost.reports.laws import chi_quantile
+from expost.reports.pencil import Pencil
 from expost.reports.records import Records, ScalarRecords
 from expost.reports.tight import Reading
 from expost.reports.total import report_cost, statistics_shift

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
+from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
 from expost.reports.drift import Drift
-from expost.reports.laws import chi_quantile, two_sided
+from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, noise_law, two_sided
 from expost.reports.records import Records
 
 # A normal variable is larger in size with a probability below 1e-15.
@@ -116,7 +117,8 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     if plan.sigma_gradient is not None:
         rest = 2.0 * plan.rounding.error("gradient", plan.sigma_gradient) * _BEYOND
     stretch = ellipse_stretch(plan)
-    return WholeNoise(ellipse_quantile(stretch, scope.each(failure)), stretch, rest)
+    quantile = ellipse_quantile(stretch, scope.each(failure), noise_law(plan.loss))
+    return WholeNoise(quantile, stretch, rest)
 
 
 def ellipse_stretch(plan: Plan) -> float:
@@ -132,7 +134,7 @@ def ellipse_stretch(plan: Plan) -> float:
     if math.isinf(curve.max_slope):
         return 1.0
     others = replace(plan.scales, sigma_gradient=None)
-    curved = float(others.shift(0.0, curve.max_curvature * plan.radius**2))
+    curved = float(others.shift(0.0, released_curvature(curve, plan.radius, reduced=plan.reduced)))
     precision = 1.0 / plan.sigma**2
     if plan.sigma_gradient is not None:
         precision += 1.0 / plan.sigma_gradient**2
@@ -141,16 +143,23 @@ def ellipse_stretch(plan: Plan) -> float:
 
 
 @cache
-def ellipse_quantile(stretch: float, failure: float) -> float:
-    r"""The first half axis of the ellipse that two independent normals leave with probability ``failure``.
+def ellipse_quantile(stretch: float, failure: float, law: NoiseLaw = NORMAL) -> float:
+    r"""The first half axis of the ellipse that two independent variables leave with probability ``failure``.
 
-    The second one is ``stretch`` times as long. In polar coordinates
+    The first has the given law, the second is normal. The second axis is ``stretch`` times as long. For two
+    normals, in polar coordinates,
 
     .. math:: P\bigl(N_1^2 + N_2^2/c^2 > q^2\bigr) =
               \frac1{2\pi}\int_0^{2\pi} \exp\frac{-q^2}{2(\cos^2\varphi + \sin^2\varphi/c^2)}\,d\varphi,
 
-    and for this periodic integrand the mean over equally spaced angles converges exponentially.
+    and for this periodic integrand the mean over equally spaced angles converges exponentially. For any
+    other law, with :math:`G` its tail,
+
+    .. math:: P\bigl(T^2 + N^2/c^2 > q^2\bigr) = 2\Phi(-cq) + 2\int_0^{\pi/2}
+              \phi(cq\sin\varphi)\,G(q\cos\varphi)\,cq\cos\varphi\,d\varphi.
     """
+    if law is not NORMAL:
+        return _law_quantile(stretch, failure, law)
     if stretch == 1.0:
         return chi_quantile(2, failure)
     angles = np.linspace(0.0, 0.5 * math.pi, 1025)
@@ -163,6 +172,22 @@ def ellipse_quantile(stretch: float, failure: float) -> float:
 
     # Between the quantile of one normal and that of the disc.
     return float(brentq(excess, two_sided(failure), chi_quantile(2, failure), xtol=1e-14, rtol=1e-14))
+
+
+def _law_quantile(stretch: float, failure: float, law: NoiseLaw) -> float:
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    angles = 0.25 * math.pi * (nodes + 1.0)
+    weights = 0.5 * math.pi * weights / math.sqrt(2.0 * math.pi)
+
+    def excess(quantile: float) -> float:
+        far = stretch * quantile
+        density = weights * np.exp(-0.5 * (far * np.sin(angles)) ** 2) * far * np.cos(angles)
+        inside = float(density @ law.tail(quantile * np.cos(angles)))
+        return math.log(inside + 2.0 * float(ndtr(-far))) - math.log(failure)
+
+    # Between the quantile of the first variable and a rectangle that the two leave as seldom.
+    high = math.hypot(law.quantile(0.5 * failure), two_sided(0.5 * failure) / stretch)
+    return float(brentq(excess, law.quantile(failure), high, xtol=1e-13, rtol=1e-14))
 
 
 def _statistics_dimension(release: Release) -> int:
