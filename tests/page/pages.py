@@ -107,7 +107,17 @@ def as_table(answers, domain, *, classified=False):
 
 
 @cache
-def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, seed=3, weighting=UNWEIGHTED):
+def published(
+    name,
+    kind,
+    *,
+    regularized=False,
+    fit_intercept=True,
+    rows=120,
+    seed=3,
+    weighting=UNWEIGHTED,
+    reduced=False,
+):
     loss = example(name)
     domain = domain_for(loss)
     norm = 1.3 if domain is None else domain.row_norm
@@ -120,6 +130,7 @@ def published(name, kind, *, regularized=False, fit_intercept=True, rows=120, se
         l2=2.0,
         sigma=4.0,
         max_weight=weighting.largest,
+        reduced=reduced,
         **{scale: SCALES[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)

@@ -73,6 +73,12 @@ def test_every_loss_and_report_kind(loss, kind):
     assert compared([pages.published(loss, kind)], RECORDS) < TOLERANCE
 
 
+@pytest.mark.parametrize("kind", pages.KINDS[1:])
+@pytest.mark.parametrize("loss", ["softmax", "softmax-capped"])
+def test_a_reduced_hessian(loss, kind):
+    assert compared([pages.published(loss, kind, reduced=True)], RECORDS) < TOLERANCE
+
+
 @pytest.mark.parametrize("kind", pages.KINDS)
 def test_a_public_regularizer_and_no_intercept(kind):
     plain = pages.published("logistic", kind, regularized=True)
@@ -98,8 +104,9 @@ def test_several_publications_share_the_confidence():
         ("capped", Weighting(4.0, (0.3, 2.5))),
         ("hinge", Weighting(class_weight=(0.0, 1.0))),
         ("huber", Weighting(1.0)),
+        ("softmax-capped", Weighting(3.0, (0.5, 1.0, 2.0))),
     ],
-    ids=["both", "classes", "records"],
+    ids=["both", "classes", "records", "several"],
 )
 def test_weights(loss, weighting, kind):
     """A sample weight is one more field before the outcome, 1 where empty; class weights are not asked."""

@@ -145,10 +145,11 @@ def make_plan(
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
     from expost._common.validation import parameter_error
     from expost.data.weights import Weighting
-    from expost.losses import AnyLoss, PseudoHuber
+    from expost.losses import AnyLoss, PseudoHuber, as_loss
     from expost.privacy.calibration import calibrate
     from expost.privacy.plan import row_radius
     from expost.privacy.shapes import classification_loss, default_threshold
+    from expost.privacy.softmax_rules import default_reduced
 
     classes = 0 if domain.classes is None else len(domain.classes)
     max_weight = Weighting.declared(max_weight, None, of_records=False).largest
@@ -182,6 +183,7 @@ def make_plan(
         fit_intercept=INTERCEPT,
         rows_at_most=rows_at_most,
         max_weight=max_weight,
+        reduced=default_reduced(as_loss(chosen), report.value, len(domain.column_names) + INTERCEPT),
     )
 
 
@@ -200,6 +202,7 @@ def plan_fields(plan: "Plan") -> dict[str, Any]:
         "norm": plan.norm,
         "fit_intercept": plan.fit_intercept,
         "report": plan.report,
+        "reduced": plan.reduced,
         "calibration": plan.calibration,
         "l2": plan.l2,
         "max_weight": plan.max_weight,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
+from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
@@ -29,6 +29,8 @@ from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
+from expost.privacy.softmax_rules import default_reduced
+from expost.privacy.statistics import REPORT_KINDS
 from expost.publication import Publication
 from expost.publication.rehearsal import rehearse
 
@@ -255,14 +257,15 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         class_weight = getattr(self, "class_weight", None)
         return weighting.for_classes(class_weight, getattr(self, "classes_", ()))
 
-    def _is_reduced(self, columns: int) -> bool:
+    def _is_reduced(self, loss: AnyLoss, columns: int) -> bool:
         """Whether the report's Hessian is the reduced one, for rows of so many columns in all."""
-        return False
+        return default_reduced(loss, check_choice("report", self.report, REPORT_KINDS), columns)
 
     def _make_plan(self, max_weight: float, n_features: int) -> Plan:
         norm = self._declared_norm()
+        loss = self._make_loss(norm, max_weight)
         return calibrate(
-            loss=self._make_loss(norm, max_weight),
+            loss=loss,
             max_weight=max_weight,
             norm=norm,
             epsilon=self.epsilon,
@@ -277,7 +280,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             rows_at_most=self.rows_at_most,
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
-            reduced=self._is_reduced(n_features + bool(self.fit_intercept)),
+            reduced=self._is_reduced(loss, n_features + bool(self.fit_intercept)),
         )
 
     def _declared_norm(self) -> float:

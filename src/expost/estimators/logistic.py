@@ -15,9 +15,6 @@ from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
 from expost.privacy.shapes import classification_loss
 
-# Above so many coefficients of several classes, the Hessian of a report is the reduced one.
-_LARGE = 100
-
 
 class LogisticRegression(LinearClassifier):
     r"""Logistic regression of two or more classes, released once with differential privacy.
@@ -32,8 +29,7 @@ class LogisticRegression(LinearClassifier):
     (:class:`expost.LogisticLoss`): the noise grows with the largest slope, so a cap below 1 lowers it.
 
     With :math:`K > 2` classes it is multinomial (softmax) regression in centred coordinates
-    (:class:`expost.losses.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero. Exact
-    losses work as with two classes. Publications and domains of several classes are not offered yet.
+    (:class:`expost.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero.
 
     Parameters
     ----------
@@ -56,6 +52,11 @@ class LogisticRegression(LinearClassifier):
     report
         What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
         ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
+    reduced
+        With more than two classes: whether the Hessian of a report is released as a matrix of the features
+        alone, which needs less noise and grows with the number of features only, but gives no lower ends
+        (docs/reports.md). By default where there are more than 100 coefficients in centred coordinates,
+        one fewer than there are classes for each column.
     split
         How the budget is divided between the model and the report, see :func:`expost.calibrate`.
     classes
@@ -81,11 +82,6 @@ class LogisticRegression(LinearClassifier):
         and ``norm`` and ``classes`` come from the domain.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
-    reduced
-        With more than two classes: whether the Hessian of a report is released as a matrix of the features
-        alone, which needs less noise and grows with the number of features only, but gives no lower ends
-        (docs/reports.md). By default where there are more than 100 coefficients in centred coordinates,
-        one fewer than there are classes for each column.
     verbose
         Whether ``fit`` shows which step it is in, in a terminal and in a notebook.
 
@@ -127,6 +123,7 @@ class LogisticRegression(LinearClassifier):
         cap: float | None = None,
         fit_intercept: bool = True,
         report: str = "independent",
+        reduced: bool | None = None,
         split: float | Sequence[float] | None = None,
         classes: Sequence[Any] | None = None,
         calibration: str = "tight",
@@ -140,7 +137,6 @@ class LogisticRegression(LinearClassifier):
         regularizer: Regularizer | None = None,
         domain: Domain | None = None,
         random_state: Any = None,
-        reduced: bool | None = None,
         verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
@@ -150,6 +146,7 @@ class LogisticRegression(LinearClassifier):
         self.cap = cap
         self.fit_intercept = fit_intercept
         self.report = report
+        self.reduced = reduced
         self.split = split
         self.classes = classes
         self.calibration = calibration
@@ -163,7 +160,6 @@ class LogisticRegression(LinearClassifier):
         self.regularizer = regularizer
         self.domain = domain
         self.random_state = random_state
-        self.reduced = reduced
         self.verbose = verbose
 
     def _most_classes(self) -> int | None:
@@ -184,10 +180,10 @@ class LogisticRegression(LinearClassifier):
         """The logarithm of ``predict_proba``, always finite."""
         return log_probabilities(self.decision_function(X))
 
-    def _is_reduced(self, columns: int) -> bool:
-        several = len(self.classes_) > 2
+    def _is_reduced(self, loss: AnyLoss, columns: int) -> bool:
         if self.reduced is None:
-            return several and self.report != "independent" and (len(self.classes_) - 1) * columns > _LARGE
+            return super()._is_reduced(loss, columns)
+        several = len(self.classes_) > 2
         if not isinstance(self.reduced, bool | np.bool_) or (self.reduced and not several):
             wanted = "None, True or False" if several else "None or False with two classes"
             raise parameter_error("reduced", wanted, self.reduced)

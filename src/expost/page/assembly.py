@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from expost.exceptions import PublicationError
+from expost.losses import SoftmaxLoss
 from expost.losses.registry import PUBLISHED
 from expost.page.base import Published
 from expost.page.numbers import payload
@@ -82,6 +83,7 @@ def render(publications: Sequence[Published]) -> str:
         data=Markup(data_block(payload(publications))),
         insecure=next((publication.insecure for publication in publications if publication.insecure), None),
         count=len(publications),
+        several=any(isinstance(publication.release.plan.loss, SoftmaxLoss) for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
     )
 

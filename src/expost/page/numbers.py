@@ -118,6 +118,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
             "delta": plan.delta,
             "l2": plan.l2,
             "report": plan.report,
+            "reduced": plan.reduced,
             **asdict(plan.scales),
         },
         "rounding": {

@@ -205,7 +205,8 @@ class Plan:
             promise,
             f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}"
             + (f", weights ≤ {self.max_weight:g}" if self.max_weight != 1.0 else ""),
-            f"l2 = {self.l2:.6g}, report {self.report!r}, calibration {self.calibration!r}",
+            f"l2 = {self.l2:.6g}, report {self.report!r}{' with the reduced Hessian' * self.reduced}, "
+            f"calibration {self.calibration!r}",
             self._printed,
         )
         columns = ("released", "noise scale", "ε it alone would cost")

@@ -5,10 +5,35 @@ import math
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive
+from expost.losses import AnyLoss, SoftmaxLoss, predictors
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.order_statistics import flat_delta
 from expost.privacy.softmax_cells import softmax_cells
+from expost.privacy.statistics import REPORT_KINDS
+
+# Above so many coefficients of several classes the Hessian of a report is the reduced one.
+_LARGE = 100
+
+
+def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
+    """Whether a report's Hessian is the reduced one, for rows of so many columns, the intercept's included.
+
+    By default where a softmax model of more than two classes has more than 100 coefficients in centred
+    coordinates: the noise of the whole Hessian grows with their number, that of the reduced one does not.
+
+    Privacy
+    -------
+    A function of public parameters only.
+
+    Examples
+    --------
+    >>> from expost.losses import SoftmaxLoss
+    >>> [default_reduced(SoftmaxLoss(classes), "leverage", 20) for classes in (2, 6, 7)]
+    [False, False, True]
+    """
+    several = isinstance(loss, SoftmaxLoss) and loss.classes > 2
+    return several and bool(REPORT_KINDS[report].releases) and predictors(loss) * columns > _LARGE
 
 
 def flat_sigma(classes: int, epsilon: float, delta: float) -> float:

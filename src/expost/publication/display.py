@@ -70,7 +70,7 @@ def summary(publication: Shown) -> Summary:
         ("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}"),
         ("rows", f"of norm ≤ {publication.norm:g}{_weights(publication.weighting)}"),
         ("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}"),
-        ("report", publication.plan.report),
+        ("report", f"{publication.plan.report}{', reduced Hessian' * bool(publication.plan.reduced)}"),
         ("sha256", publication.sha256),
     ]
     return Summary("Publication (public)", rows, alarm=publication.insecure)

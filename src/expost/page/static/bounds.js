@@ -1,38 +1,14 @@
 // What a publication cost a record, with the same terms in the same order as in expost.reports.
 
 import { factsOf } from "./records.js";
-import { dot } from "./softmax.js";
-
-// The curvature times the quadratic form of each mixture's inverse at the row.
-function bends(facts, { basis, weights, values, floor }) {
-  const squares = facts.squares[basis];
-  return weights.map((weight) => {
-    const reciprocals = values.map((value) => 1 / (value * weight + floor * (1 - weight)));
-    return facts.curvature * dot(squares, reciprocals);
-  });
-}
-
-// The smallest a / (1 - wa), over the weights with wa < 1.
-function smallest(values, weights) {
-  return values.reduce((least, a, i) => {
-    const below = 1 - weights[i] * a;
-    return below > 0 ? Math.min(least, a / below) : least;
-  }, Infinity);
-}
 
 // Bounds on the determinant term, from what is known about the record's leverage.
 function determinant(publication, quantiles, facts, member) {
   const sided = (small, large) => (member ? [small, large] : [-large, -small]);
-  if (quantiles.public === null) {
-    return sided(0, facts.logDeterminant(publication.plan.l2));
-  }
-  const weigh = (mixtures, weight) => smallest(bends(facts, mixtures), mixtures.weights.map(weight));
-  let excess = weigh(quantiles.public, (weight) => (member ? weight : 0));
-  if (quantiles.adaptive !== null) excess = Math.min(excess, weigh(quantiles.adaptive, () => (member ? 1 : 0)));
-  const large = Math.log1p(excess);
-  if (quantiles.upper === null) return sided(0, large);
-  const [bend] = bends(facts, quantiles.upper);
-  const small = member ? -Math.log1p(-(bend < 1 ? bend : 0)) : Math.log1p(bend);
+  if (quantiles.public === null) return sided(0, facts.logDeterminant(publication.plan.l2));
+  let large = facts.above(quantiles.public, (weight) => (member ? weight : 0));
+  if (quantiles.adaptive !== null) large = Math.min(large, facts.above(quantiles.adaptive, () => (member ? 1 : 0)));
+  const small = quantiles.upper === null ? 0 : facts.below(quantiles.upper, member);
   return sided(Math.min(small, large), large);
 }
 

@@ -62,6 +62,7 @@ export function showDetails(place, fields, publications) {
           : [["weights of the classes", classWeights(fields[publication.outcome].classes, publication.class_weight)]]),
         ...(publication.regularizer ? [["regulariser", parameters(publication.regularizer)]] : []),
         ...scales.map(([key, name]) => [name, plan[key]]),
+        ...(plan.reduced ? [["the Hessian that was released", "the reduced one, of the features alone"]] : []),
         ["fingerprint of the file (SHA-256)", publication.sha256],
       ];
       return [

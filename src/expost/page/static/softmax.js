@@ -58,16 +58,29 @@ function curvatureNorm({ slope, curvature, others }) {
   return slope * Math.hypot(Math.sqrt(within + 2 * share * along), share * (1 + squares));
 }
 
-// What a report reads of a record with these linear predictors.
+// The smallest mass of a class: κ/q up to the corner and qκ/(q - κ) beyond it for the true one.
+function smallestMass({ cap, corner }, { slope, curvature, others }, label) {
+  let own = slope > 0 ? curvature / slope : 1;
+  if (cap !== undefined && slope > cap * corner) own = curvature / (1 - curvature / slope);
+  return Math.min(own, slope * Math.min(...others.filter((_, j) => j !== label)));
+}
+
+// What a report reads of a record with these linear predictors. The factor has one column per class: the Hessian is
+// the sum of their squares.
 export function softmaxAt(loss, predictors, label) {
   const found = masses(loss, predictors, label);
-  const { slope, others } = found;
+  const { slope, curvature, others } = found;
   const basis = centring(loss.classes);
-  const gradient = basis[label].map((own, a) => slope * (total(others.map((share, j) => share * basis[j][a])) - own));
+  const mean = predictors.map((_, a) => total(others.map((share, j) => share * basis[j][a])));
   return {
     slope,
-    gradient,
+    gradient: mean.map((one, a) => slope * (one - basis[label][a])),
+    factor: basis.map((own, j) => {
+      const root = Math.sqrt(j === label ? curvature : slope * others[j]);
+      return own.map((entry, a) => (entry - mean[a]) * root);
+    }),
     curvatureNorm: curvatureNorm(found),
+    smallestMass: smallestMass(loss, found, label),
     logDeterminant: (scale) => logDeterminant(found, scale),
   };
 }
