@@ -253,3 +253,44 @@ def test_weights_of_records_go_from_the_table_to_the_publication_and_the_losses(
     assert np.all((np.array(read["lower"]) <= written) & (written <= np.array(read["upper"])))
     plain = json.loads(run("bounds", out, table, "--confidence", 1 - 1e-9, "--json").stdout)
     assert np.all(np.array(plain["total"])[frame["counts"] == 0] > 0.0)
+
+
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+def test_an_outcome_of_several_classes_goes_all_the_way(report, tmp_path):
+    """From a domain with four classes to the publication, exact losses, bounds and the page."""
+    classes = ["calm", "worse", "better", "gone"]
+    domain, table = ward(tmp_path)
+    domain.write_text(DOMAIN.replace('["no", "yes"]', json.dumps(classes)))
+    frame = pd.read_csv(table)
+    frame["ill"] = np.array(classes)[np.arange(len(frame)) % 4]
+    frame.to_csv(table, index=False)
+    out, private = tmp_path / "p.json", tmp_path / "private.csv"
+    fitted = run("fit", domain, table, "-o", out, "--losses", private, "--report", report, "--json")
+    assert fitted.exit_code == 0, fitted.stderr
+    planned = json.loads(fitted.stdout)["plan"]
+    assert planned["loss"] == "softmax"
+    assert planned["loss_parameters"]["classes"] == 4
+    assert not planned["reduced"]
+    assert expost.Publication.load(out).classes == tuple(classes)
+    written = pd.read_csv(private, comment="#").iloc[:, -1]
+    again = json.loads(run("losses", out, table, "--json").stdout)
+    assert again["plausible"]
+    np.testing.assert_allclose(again["losses"], written, rtol=1e-6, atol=1e-9)
+    bounds = run("bounds", out, table, "--confidence", 1 - 1e-9, "--member", "yes", "--json")
+    (read,) = json.loads(bounds.stdout)["publications"]
+    assert np.all((np.array(read["lower"]) <= written) & (written <= np.array(read["upper"])))
+    assert run("page", out, "-o", tmp_path / "p.html").exit_code == 0
+    assert refused(run("plan", domain, "--loss", "smoothed_hinge"), "'logistic' for 4 classes")
+    frame.loc[3, "ill"] = "unheard of"
+    frame.to_csv(table, index=False)
+    result = run("fit", domain, table, "-o", tmp_path / "q.json")
+    assert refused(result, "outside the declared classes")
+    assert "unheard" not in result.stderr
+
+
+def test_the_hessian_of_many_classes_is_the_reduced_one(tmp_path):
+    domain, _ = ward(tmp_path)
+    domain.write_text(DOMAIN.replace('["no", "yes"]', json.dumps([f"grade {k}" for k in range(30)])))
+    plan = json.loads(run("plan", domain, "--report", "leverage", "--json").stdout)
+    assert plan["reduced"]
+    assert not json.loads(run("plan", domain, "--json").stdout)["reduced"]

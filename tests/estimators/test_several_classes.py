@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Peer
 
 import expost
-from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning, PublicationError
+from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning
 from expost.losses import SoftmaxLoss
 
 rng = np.random.default_rng(5)
@@ -96,9 +96,6 @@ def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
         expost.calibrate(loss="logistic", reduced=True)
     with pytest.raises(ParameterError, match="`regularizer` must be None"):
         clone(MODEL).set_params(regularizer=expost.SmoothedL1(0.1)).fit(X, Y)
-    model = clone(MODEL).set_params(random_state=0).fit(X, Y)
-    with pytest.raises(PublicationError, match="publications know one linear predictor only"):
-        _ = model.publication_
 
 
 def test_the_hessian_is_reduced_above_a_hundred_coefficients():
