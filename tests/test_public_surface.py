@@ -12,11 +12,13 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "Category", "ClassLabel", "DerivativeCurve", "Domain", "GeneralizedLinearModel", "LabelSet",
-    "LinearRegression", "LogisticLoss", "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan",
-    "PseudoHuber", "Publication", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier", "SmoothedL1",
-    "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
-    "audit", "budgets", "calibrate", "check_loss", "exceptions", "gaussian", "goe",
+    "Category", "ClassLabel", "ConvexLoss", "ConvexModel", "DerivativeCurve", "Domain",
+    "GeneralizedLinearModel", "LabelSet", "LinearRegression", "LipschitzPoisson", "LocationScale",
+    "LogisticLoss", "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber",
+    "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
+    "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
+    "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "exceptions",
+    "gaussian", "goe",
 ]
 # fmt: on
 ESTIMATORS = (

@@ -20,26 +20,35 @@ if TYPE_CHECKING:
         YesNo as YesNo,
     )
     from expost.estimators import (
+        ConvexModel as ConvexModel,
         GeneralizedLinearModel as GeneralizedLinearModel,
         LinearRegression as LinearRegression,
         LogisticRegression as LogisticRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
     )
     from expost.losses import (
+        ConvexLoss as ConvexLoss,
         DerivativeCurve as DerivativeCurve,
         LabelSet as LabelSet,
+        LipschitzPoisson as LipschitzPoisson,
+        LocationScale as LocationScale,
         LogisticLoss as LogisticLoss,
         Loss as Loss,
         PseudoHuber as PseudoHuber,
+        RecordBall as RecordBall,
+        RecordBox as RecordBox,
         Regularizer as Regularizer,
         SmoothedHinge as SmoothedHinge,
         SmoothedL1 as SmoothedL1,
+        SmoothedNorm as SmoothedNorm,
         SoftmaxLoss as SoftmaxLoss,
         SquaredLoss as SquaredLoss,
         VectorLoss as VectorLoss,
+        check_convex_loss as check_convex_loss,
         check_loss as check_loss,
     )
     from expost.privacy.calibration import calibrate as calibrate
+    from expost.privacy.convex_plan import calibrate_convex as calibrate_convex
     from expost.privacy.plan import Plan as Plan
     from expost.publication import Publication as Publication
 
@@ -55,11 +64,15 @@ _HOMES = {
     "goe": None,
     "Category": "data.features",
     "ClassLabel": "data.features",
+    "ConvexLoss": "losses",
+    "ConvexModel": "estimators",
     "DerivativeCurve": "losses",
     "Domain": "data.domain",
     "GeneralizedLinearModel": "estimators",
     "LabelSet": "losses",
     "LinearRegression": "estimators",
+    "LipschitzPoisson": "losses",
+    "LocationScale": "losses",
     "LogisticLoss": "losses",
     "LogisticRegression": "estimators",
     "Loss": "losses",
@@ -68,15 +81,20 @@ _HOMES = {
     "Plan": "privacy.plan",
     "PseudoHuber": "losses",
     "Publication": "publication",
+    "RecordBall": "losses",
+    "RecordBox": "losses",
     "Regularizer": "losses",
     "SmoothedHinge": "losses",
     "SmoothedHingeClassifier": "estimators",
     "SmoothedL1": "losses",
+    "SmoothedNorm": "losses",
     "SoftmaxLoss": "losses",
     "SquaredLoss": "losses",
     "VectorLoss": "losses",
     "YesNo": "data.features",
     "calibrate": "privacy.calibration",
+    "calibrate_convex": "privacy.convex_plan",
+    "check_convex_loss": "losses",
     "check_loss": "losses",
 }
 

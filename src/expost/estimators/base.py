@@ -3,12 +3,10 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
@@ -19,12 +17,12 @@ from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_rows, with_labels
 from expost.data.tables import open_table
 from expost.data.weights import Weighting
-from expost.exceptions import PrivateStateError, PublicationError, UndeclaredWarning
+from expost.estimators.private_state import PrivateEstimator
+from expost.exceptions import PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.prediction import class_coefficients, linear_predictor
-from expost.fitting.private_fit import PrivateFit
 from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
@@ -38,7 +36,7 @@ from expost.publication.rehearsal import rehearse
 _UNDECLARED_NORM = 1.0
 
 
-class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateGLM(PrivateEstimator):
     """A generalised linear model released by objective perturbation.
 
     All fitted attributes are public except one: the private part that exact losses are computed from. It is
@@ -135,16 +133,6 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 self._publication = str(error)
         return self
 
-    @contextmanager
-    def _kept_on_failure(self) -> Iterator[None]:
-        """If a fit is refused, keep the model that was there as it was, with its own classes and names."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
     @property
     def publication_(self) -> Publication:
         """Everything public about the fit, ready to save.
@@ -229,15 +217,6 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         )
         return terms if return_terms else terms.loss
 
-    def _private_part(self) -> PrivateFit:
-        private: PrivateFit | None = getattr(self, "_private", None)
-        if private is None:
-            raise PrivateStateError(
-                "exact losses need the private part of the fit, which is dropped when an estimator is "
-                "pickled or copied; call `ex_post_losses` on the fitted object itself, in the same process."
-            )
-        return private
-
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
@@ -321,18 +300,10 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
         return names if self.domain is None else self.domain.column_names
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_private", None)
-        return state
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "plan_")
 
 
 def _has_promise(plan: Plan) -> bool:

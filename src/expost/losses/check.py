@@ -6,7 +6,7 @@ import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK, LabelSet, Loss
+from expost.losses.base import SLACK, DerivativeCurve, LabelSet, Loss
 from expost.losses.vector import AnyLoss, VectorLoss
 from expost.losses.vector_check import check_vector_loss
 
@@ -126,6 +126,12 @@ def _curve_problems(loss: Loss, eta: FloatArray, y: FloatArray) -> Iterator[str]
             signs = np.sign(slope[(y == label) & (steepness > 0.0)])
             if np.unique(signs).size > 1:
                 yield f"the sign of the slope is declared fixed but changes for y={label:g}"
+    yield from curve_shape_problems(curve)
+
+
+def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
+    """What is wrong with the shape of a declared curve, whatever the loss is."""
+    slack = SLACK * max(curve.max_curvature, 1e-300)
     top = curve.max_slope if np.isfinite(curve.max_slope) else max(1e4, 10.0 * curve.peak)
     slopes = np.linspace(0.0, top, 2001)
     declared = curve.curvature(slopes)

@@ -10,6 +10,7 @@ from expost._common.validation import parameter_error
 from expost.exceptions import PublicationError
 from expost.losses.base import Loss
 from expost.losses.check import check_loss
+from expost.losses.convex import ConvexLoss
 from expost.losses.logistic import LogisticLoss
 from expost.losses.pseudo_huber import PseudoHuber
 from expost.losses.regularizers import Regularizer, SmoothedL1
@@ -34,7 +35,10 @@ def as_loss(loss: Any) -> AnyLoss:
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
-    raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss)
+    way_out = (
+        "A ConvexLoss is for `ConvexModel` and `calibrate_convex`." if isinstance(loss, ConvexLoss) else ""
+    )
+    raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss, way_out)
 
 
 def has_certified_slopes(loss: AnyLoss) -> bool:

@@ -8,7 +8,7 @@ from functools import cache
 from scipy.optimize import brentq
 
 from expost.exceptions import CalibrationError
-from expost.losses import AnyLoss, DerivativeCurve
+from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Rounding
@@ -28,7 +28,7 @@ class Target:
 
     epsilon: float
     delta: float
-    loss: AnyLoss
+    loss: AnyLoss | ConvexLoss
     radius: float
     report: str
     rounding: Rounding = REAL

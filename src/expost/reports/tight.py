@@ -71,13 +71,18 @@ class TightReader:
     def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
         product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
         quadratic = 0.5 * (records.gradient_norm / self._release.plan.sigma) ** 2
-        sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
-        slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
-        low = determinant.low + quadratic + product.low - slack
-        high = determinant.high + quadratic + product.high + slack
-        # Where a term is beyond double precision nothing is known below, and no number is above.
-        known = np.isfinite(slack)
-        return Interval(
-            np.where(known, np.maximum(np.maximum(low, -high), 0.0), 0.0),
-            np.where(known, np.maximum(high, -low), np.inf),
-        )
+        return sum_of_terms(determinant, quadratic, product)
+
+
+def sum_of_terms(determinant: Interval, quadratic: FloatArray, product: Interval) -> Interval:
+    """An interval for the size of the log-odds, from intervals for two of its terms and the third itself."""
+    sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
+    slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
+    low = determinant.low + quadratic + product.low - slack
+    high = determinant.high + quadratic + product.high + slack
+    # Where a term is beyond double precision nothing is known below, and no number is above.
+    known = np.isfinite(slack)
+    return Interval(
+        np.where(known, np.maximum(np.maximum(low, -high), 0.0), 0.0),
+        np.where(known, np.maximum(high, -low), np.inf),
+    )

@@ -1,0 +1,205 @@
+"""A private model with any convex loss."""
+
+from dataclasses import replace
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from expost._common.progress import shown_steps
+from expost._common.typing import FloatArray
+from expost.data.convex_records import RecordRows, open_records
+from expost.data.frames import FrameKind
+from expost.estimators.private_state import PrivateEstimator
+from expost.fitting.convex_ex_post import convex_terms
+from expost.fitting.convex_fit import ConvexRelease, fit_convex
+from expost.fitting.loss_terms import LossTerms
+from expost.fitting.noise import noise_source
+from expost.losses.convex import ConvexLoss
+from expost.privacy.convex_plan import calibrate_convex
+from expost.reports.base import CONFIDENCE
+from expost.reports.bounds import Bounds
+from expost.reports.convex import evaluate_convex
+
+
+class ConvexModel(PrivateEstimator):
+    r"""The minimiser of any convex loss, released once with differential privacy.
+
+    .. math:: b \sim N(0, \sigma^2 I), \qquad
+              \hat\theta = \arg\min_\theta \sum_i \ell(\theta; z_i) + \frac\lambda2\|\theta\|^2 + b^\top\theta
+
+    There is no publication: no file, no page. A reader would not know the formula of a loss that is not the
+    library's. Share the parameters, the loss and ``plan_``; whoever has these three can ask
+    :meth:`bounds` of a copy of this model, which holds public values only.
+
+    Parameters
+    ----------
+    loss
+        A :class:`expost.ConvexLoss`: derivatives of each record, and publicly declared bounds on them. One
+        that the library does not know is checked by :func:`expost.check_convex_loss` before anything else.
+    epsilon, delta
+        The budget, under adding or removing one record.
+    l2
+        The regularisation :math:`\lambda`, which pulls the parameters towards zero; by default from public
+        values (:func:`expost.calibrate_convex`). Write the loss so that zero is a sensible guess.
+    sigma
+        An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` is then what it guarantees at ``delta``.
+    random_state
+        None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
+    verbose
+        Whether to show which step a fit is in.
+
+    Attributes
+    ----------
+    coef_
+        The released parameters.
+    plan_
+        Noise, regularisation and certificate (:class:`~expost.privacy.convex_plan.ConvexPlan`).
+    insecure_
+        Whether a seed was used, which voids the guarantee.
+
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again. The guarantee is for real arithmetic, and rests on the
+    bounds that the loss declares. Records are brought into the loss's declared set, row by row.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> records = np.random.default_rng(0).normal([0.3, -0.2], 0.2, size=(4000, 2))
+    >>> model = expost.ConvexModel(loss=expost.SmoothedNorm(2)).fit(records)
+    >>> bool(np.all(np.abs(model.coef_ - [0.3, -0.2]) < 0.05))
+    True
+    >>> mine = model.bounds(records[:1], member=True)
+    >>> bool(mine.upper[0] < model.plan_.epsilon)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: ConvexLoss,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        l2: float | None = None,
+        sigma: float | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.l2 = l2
+        self.sigma = sigma
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Release the parameters that fit a table.
+
+        Parameters
+        ----------
+        X
+            Rows of as many numbers as the loss declares: an array of any real type, a sparse matrix, or a
+            pandas, polars or pyarrow frame. Rows outside the declared set are brought into it.
+        y
+            One label per row, where the loss has labels.
+
+        Privacy
+        -------
+        Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
+        for the private part, which never leaves memory.
+        """
+        with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
+            # All checks come before any noise is drawn.
+            step("Planning")
+            plan = calibrate_convex(
+                self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, sigma=self.sigma
+            )
+            noise = noise_source(self.random_state)
+            records = open_records(X, y, self.loss)
+            validate_data(self, X, reset=True, skip_check_array=True)
+            release, private = fit_convex(plan, records, noise=noise, step=step)
+            self.plan_ = plan
+            self.coef_ = np.array(release.parameters)
+            self.insecure_ = release.insecure
+            self._private = private
+        return self
+
+    @overload
+    def ex_post_losses(
+        self, X: Any, y: Any = None, *, member: bool = True, return_terms: Literal[False] = False
+    ) -> FloatArray: ...
+    @overload
+    def ex_post_losses(
+        self, X: Any, y: Any = None, *, member: bool = True, return_terms: Literal[True]
+    ) -> LossTerms: ...
+    def ex_post_losses(
+        self, X: Any, y: Any = None, *, member: bool = True, return_terms: bool = False
+    ) -> FloatArray | LossTerms:
+        """Exact privacy loss of each record at the parameters that were released.
+
+        Parameters
+        ----------
+        X, y
+            Records as in the fit.
+        member
+            Whether the records were in the table that was fitted. Passing ``True`` for a record that was not
+            is a mistake that cannot be detected, and gives a meaningless figure.
+        return_terms
+            Return the three signed terms (:class:`~expost.fitting.loss_terms.LossTerms`), not their size.
+
+        Privacy
+        -------
+        The result is private: it may never be published, nor told to the person it is about, because it is
+        computed from everyone's records.
+        """
+        check_is_fitted(self)
+        private = self._private_part()
+        terms = convex_terms(private, self._open(X, y), self.plan_.loss, member=member)
+        return terms if return_terms else terms.loss
+
+    def bounds(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        confidence: float = CONFIDENCE,
+        member: bool | None = None,
+        simultaneous: int | str | None = None,
+    ) -> Bounds:
+        """What the release cost each record, as far as anyone can know it from public values and the record.
+
+        Parameters
+        ----------
+        X, y
+            Records as in the fit.
+        confidence
+            How sure to be; chosen by the reader, before looking at any figure.
+        member
+            Whether the records were in the table; ``None`` where that is unknown.
+        simultaneous
+            ``None`` for each record on its own, fixed before the release; a number for that many such
+            records at once; ``"all"`` for every record there could be, chosen after seeing the release
+            included.
+
+        Privacy
+        -------
+        As private as the records that are asked about. It reads ``plan_`` and ``coef_``, which are public.
+        """
+        check_is_fitted(self)
+        release = ConvexRelease(self.plan_, self.coef_, self.insecure_)
+        found = evaluate_convex(
+            release, self._open(X, y), confidence=confidence, member=member, simultaneous=simultaneous
+        )
+        return replace(found, kind=FrameKind.of(X))
+
+    def _open(self, X: Any, y: Any) -> RecordRows:
+        records = open_records(X, y, self.plan_.loss)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return records
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

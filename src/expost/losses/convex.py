@@ -1,0 +1,161 @@
+"""The interface of any convex loss: a record's gradient and Hessian in all parameters, with their bounds."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost.exceptions import LossError
+from expost.losses.base import DerivativeCurve, LabelSet
+from expost.losses.record_sets import RecordSet
+
+NO_LABEL = LabelSet(values=())
+"""The labels of records that have none."""
+# Of a record's largest eigenvalue: what is dropped as zero, and what cannot be rounding.
+_ZERO, _NEGATIVE = 1e-14, 1e-8
+
+
+class ConvexLoss(ABC):
+    r"""A convex, twice continuously differentiable loss :math:`\ell(\theta; z)` of a record :math:`z`.
+
+    For losses that are no function of a few linear predictors; one that is, is better served by
+    :class:`expost.Loss` or :class:`expost.losses.VectorLoss`.
+
+    To add one, write a frozen dataclass that sets ``name``, defines what is abstract below and one of
+    :meth:`factor` and :meth:`hessian`, then run :func:`expost.check_convex_loss` on it. Everything is
+    computed for a block of records at once: ``records`` has one row for each, all of them in
+    :attr:`record_set`, with the label as a last column where :attr:`labels` is not empty. A record's results
+    may depend on no other record.
+
+    **Declared bounds.** For every :math:`\theta \in R^d` and every record of the set
+
+    .. math:: \|\nabla\ell\| \le \xi, \quad \nabla^2\ell \preceq \beta I, \quad
+              \mathrm{rank}\,\nabla^2\ell \le k, \quad \mathrm{tr}\,\nabla^2\ell \le \kappa_{tr}, \quad
+              \nabla\ell(\theta; z) \in V_z \text{ with } \dim V_z \le r_g
+
+    where the subspace :math:`V_z` depends on the record alone. The guarantee is as good as these bounds:
+    prove them. :func:`expost.check_convex_loss` finds many mistakes, and cannot find all.
+    """
+
+    name: ClassVar[str]
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        )
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number :math:`d` of parameters."""
+
+    @property
+    @abstractmethod
+    def record_set(self) -> RecordSet:
+        """Which rows of numbers a record may have, and how others are brought among them."""
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels that a record may have; empty where records have none."""
+        return NO_LABEL
+
+    @property
+    @abstractmethod
+    def max_gradient(self) -> float:
+        r"""The largest norm :math:`\xi` of a record's gradient."""
+
+    @property
+    @abstractmethod
+    def max_curvature(self) -> float:
+        r"""The largest eigenvalue :math:`\beta` of a record's Hessian."""
+
+    @property
+    def rank(self) -> int:
+        """The largest rank :math:`k` of a record's Hessian, at most :attr:`gradient_dimension`."""
+        return self.gradient_dimension
+
+    @property
+    def max_trace(self) -> float | None:
+        r"""The largest trace :math:`\kappa_{tr}` of a record's Hessian, where it is below :math:`k\beta`."""
+        return None
+
+    @property
+    def gradient_dimension(self) -> int:
+        """The dimension :math:`r_g` of a subspace that holds all gradients of one record."""
+        return self.n_parameters
+
+    @property
+    def parameter_scale(self) -> float:
+        r"""The norm of parameters that counts as large; the default regularisation is made for twice as much.
+
+        By default :math:`\xi/\beta`: over this distance a gradient can change by all of its size.
+        """
+        return self.max_gradient / self.max_curvature
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        r"""The gradient norms :math:`m` and the largest curvature at each: all that accounting needs.
+
+        The determinant of a record whose gradient has the norm :math:`m` must satisfy
+
+        .. math:: \log\det(I + \nabla^2\ell/\lambda) \le k\log(1 + \kappa(m)/\lambda), \quad \lambda > 0.
+
+        By default :math:`\kappa = \min(\beta, \kappa_{tr}/k)` for every :math:`m`. A loss whose curvature is
+        small where its gradient is long can say so with a curve of its own, and needs less noise.
+        """
+        trace = self.max_trace
+        ceiling = self.max_curvature if trace is None else min(self.max_curvature, trace / self.rank)
+        return DerivativeCurve(
+            max_slope=self.max_gradient,
+            curvature=lambda slope: np.full_like(slope, ceiling),
+            peak=0.0,
+            sign_fixed=False,
+            outputs=self.gradient_dimension,
+            rank=self.rank,
+            predictor_unit=self.parameter_scale,
+        )
+
+    @abstractmethod
+    def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The loss of each record."""
+
+    @abstractmethod
+    def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The gradient of each record, records by parameters."""
+
+    def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        r"""A factor :math:`F` of each record's Hessian :math:`FF^\top`, records by parameters by columns.
+
+        By default from :meth:`hessian`, by its eigenvectors. Eigenvalues of at most 1e-14 of the largest are
+        dropped. One below minus 1e-8 of it is refused: the loss is not convex.
+        """
+        if not self.has_hessian:
+            raise LossError(f"{type(self).__name__} must define `factor` or `hessian`.")
+        values, vectors = np.linalg.eigh(self.hessian(theta, records))
+        largest = np.max(np.abs(values), axis=1, initial=0.0)[:, None]
+        if np.any(values < -_NEGATIVE * largest):
+            raise LossError(f"{type(self).__name__} is not convex: a Hessian has a negative eigenvalue.")
+        kept = np.where(values > _ZERO * largest, values, 0.0)
+        factor: FloatArray = vectors * np.sqrt(kept)[:, None, :]
+        return factor
+
+    def hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The Hessian of each record, records by parameters by parameters; by default from :meth:`factor`."""
+        factor = self.factor(theta, records)
+        hessian: FloatArray = factor @ np.swapaxes(factor, 1, 2)
+        return hessian
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether the loss defines Hessians itself."""
+        return type(self).hessian is not ConvexLoss.hessian
+
+    def total_hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The sum of the records' Hessians."""
+        if self.has_hessian:
+            total: FloatArray = np.sum(self.hessian(theta, records), axis=0)
+            return total
+        stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
+        total = stacked.T @ stacked
+        return total

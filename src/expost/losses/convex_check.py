@@ -1,0 +1,226 @@
+"""Check numerically that a convex loss has the properties that it declares."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost.exceptions import LossError
+from expost.losses.base import SLACK
+from expost.losses.check import curve_shape_problems
+from expost.losses.convex import ConvexLoss
+from expost.losses.convex_points import Points, climb
+
+# The step of a finite difference, in units of ξ/β, and the error that it may have.
+_STEP, _DIFFERENCE = 1e-5, 1e-5
+# Eigenvalues and singular values below this share of the largest are rounding.
+_RANK = 1e-9
+# Rows that are evaluated once more on their own.
+_ALONE = 5
+# Regularisations at which determinants are compared, in units of β.
+_WEIGHTS = np.logspace(-3, 3, 7)
+
+
+def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
+    """Verify a convex loss numerically; one error lists what is wrong with it.
+
+    Records are drawn from all of the declared set, its boundary included, with labels from all of the label
+    set. Parameters are drawn at distances up to ten thousand times the one over which a gradient can change,
+    and where single records have their minimum; from the largest value found of each bounded quantity, random
+    steps look for a larger one. Checked are: what is declared fits together; shapes, and that everything is
+    finite; that a record's results do not depend on the other records; that gradients agree with finite
+    differences of the value, and Hessians with those of the gradient; that Hessians are symmetric and have no
+    negative eigenvalue, and gradients are monotone between distant parameters (convexity); that gradients,
+    eigenvalues, traces, ranks and the dimension of one record's gradients stay within what is declared; and
+    that the declared curve bounds every determinant.
+
+    These are samples: a bound that fails only between them is not found. Prove the bounds.
+
+    Parameters
+    ----------
+    loss
+        The loss.
+    seed
+        Other seeds look at other places.
+
+    Raises
+    ------
+    LossError
+        Naming every property that fails and where.
+
+    Privacy
+    -------
+    Needs no table.
+
+    Examples
+    --------
+    >>> from expost.losses import SmoothedNorm
+    >>> check_convex_loss(SmoothedNorm(2))
+    """
+    random = np.random.default_rng(seed)
+    problems = list(_declaration_problems(loss))
+    if not problems:
+        points = Points.of(loss, random)
+        with np.errstate(all="ignore"):
+            problems = list(_shape_problems(loss, points))
+            if not problems:
+                points = points.with_minima(loss)
+                problems = [
+                    *_difference_problems(loss, points, random),
+                    *_convexity_problems(loss, points, random),
+                    *_bound_problems(loss, points, random),
+                    *_subspace_problems(loss, points),
+                ]
+    if problems:
+        raise LossError(f"{type(loss).__name__} is not a valid loss: " + "; ".join(problems) + ".")
+
+
+def _where(theta: FloatArray, record: FloatArray) -> str:
+    texts = (", ".join(f"{entry:.6g}" for entry in vector[:6]) for vector in (theta, record))
+    ends = (", …" * (len(vector) > 6) for vector in (theta, record))
+    first, second = (f"({text}{end})" for text, end in zip(texts, ends, strict=True))
+    return f"at theta={first}, record={second}"
+
+
+def _declaration_problems(loss: ConvexLoss) -> Iterator[str]:
+    d, across = loss.n_parameters, loss.gradient_dimension
+    for name in ("max_gradient", "max_curvature", "parameter_scale"):
+        value = getattr(loss, name)
+        if not (np.isfinite(value) and value > 0.0):
+            yield f"{name} must be finite and above 0, and is {value:g}"
+            return
+    if not 1 <= across <= d:
+        yield f"gradient_dimension must be between 1 and n_parameters={d}, and is {across}"
+    elif not 1 <= loss.rank <= across:
+        # The columns of a Hessian are differences of gradients, in the limit.
+        yield f"rank must be between 1 and gradient_dimension={across}, and is {loss.rank}"
+    if loss.max_trace is not None and not 0.0 < loss.max_trace < np.inf:
+        yield f"max_trace must be None or finite and above 0, and is {loss.max_trace:g}"
+        return
+    curve = loss.curve
+    if curve.outputs != across or curve.rank != loss.rank:
+        yield (
+            f"the curve has outputs={curve.outputs} and rank={curve.rank}, the loss "
+            f"gradient_dimension={across} and rank={loss.rank}"
+        )
+    if curve.max_slope < loss.max_gradient:
+        yield f"the curve ends at max_slope={curve.max_slope:g}, below max_gradient={loss.max_gradient:g}"
+    yield from curve_shape_problems(curve)
+
+
+def _shape_problems(loss: ConvexLoss, points: Points) -> Iterator[str]:
+    n, d = len(points.records), loss.n_parameters
+    wanted: dict[str, tuple[int, ...]] = {"value": (n,), "gradient": (n, d)}
+    wanted |= {"hessian": (n, d, d)} if loss.has_hessian else {"factor": (n, d, -1)}
+    for what, shape in wanted.items():
+        method: Callable[[FloatArray, FloatArray], FloatArray] = getattr(loss, what)
+        for theta in points.thetas:
+            array = np.asarray(method(theta, points.records))
+            if array.ndim != len(shape) or any(
+                s not in (t, -1) for s, t in zip(shape, array.shape, strict=True)
+            ):
+                yield f"the {what} of {n} records has shape {array.shape} and not {shape}"
+                break
+            if not np.all(np.isfinite(array)):
+                bad = int(np.flatnonzero(~np.isfinite(array).reshape(n, -1).all(axis=1))[0])
+                yield f"the {what} is not finite {_where(theta, points.records[bad])}"
+                break
+        else:
+            theta = points.thetas[len(points.thetas) // 2]
+            together = np.asarray(method(theta, points.records))
+            for row in range(0, n, -(-n // _ALONE)):
+                alone = np.asarray(method(theta, points.records[row : row + 1]))[0]
+                if not np.allclose(
+                    alone, together[row], rtol=1e-9, atol=1e-9 * (1.0 + np.abs(together).max())
+                ):
+                    yield f"the {what} of a record depends on the other records of its block"
+                    break
+
+
+def _difference_problems(loss: ConvexLoss, points: Points, random: np.random.Generator) -> Iterator[str]:
+    records, step = points.records, _STEP * points.unit
+    reach = float(np.max(np.linalg.norm(records[:, : loss.record_set.dimension], axis=1)))
+    seen: set[str] = set()
+    for theta in points.thetas:
+        directions = random.normal(size=(2, loss.n_parameters))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        # Where parameters or records are long beside the step, the difference has lost digits.
+        lost = 1e-14 * (float(np.linalg.norm(theta)) + reach) / step
+        for direction in directions:
+            after, before = theta + step * direction, theta - step * direction
+            value = loss.value(theta, records)
+            slope = (loss.value(after, records) - loss.value(before, records)) / (2.0 * step)
+            bend = (loss.gradient(after, records) - loss.gradient(before, records)) / (2.0 * step)
+            wrong = {
+                "gradient": np.abs(slope - loss.gradient(theta, records) @ direction)
+                > (_DIFFERENCE + lost) * loss.max_gradient + 1e-14 * np.abs(value) / step,
+                "Hessian": np.max(np.abs(bend - loss.hessian(theta, records) @ direction), axis=1)
+                > (_DIFFERENCE + lost) * loss.max_curvature,
+            }
+            for what, bad in wrong.items():
+                if np.any(bad) and what not in seen:
+                    seen.add(what)
+                    place = _where(theta, records[int(np.flatnonzero(bad)[0])])
+                    yield f"the {what} disagrees with finite differences {place}"
+
+
+def _convexity_problems(loss: ConvexLoss, points: Points, random: np.random.Generator) -> Iterator[str]:
+    records, largest = points.records, loss.max_curvature
+    for theta in points.thetas if loss.has_hessian else ():
+        hessian = loss.hessian(theta, records)
+        skew = np.max(np.abs(hessian - np.swapaxes(hessian, 1, 2)), axis=(1, 2)) > SLACK * largest
+        if np.any(skew):
+            yield f"the Hessian is not symmetric {_where(theta, records[int(np.argmax(skew))])}"
+            break
+        smallest = np.linalg.eigvalsh(hessian)[:, 0]
+        if np.any(smallest < -SLACK * largest):
+            place = _where(theta, records[int(np.argmin(smallest))])
+            yield f"it is not convex: the Hessian has a negative eigenvalue {place}"
+            break
+    for first, second in zip(points.thetas, random.permutation(points.thetas), strict=True):
+        rise = (loss.gradient(first, records) - loss.gradient(second, records)) @ (first - second)
+        room = SLACK * loss.max_gradient * float(np.linalg.norm(first - second))
+        if np.any(rise < -room):
+            other = ", ".join(f"{entry:.6g}" for entry in second[:6])
+            place = _where(first, records[int(np.argmin(rise))])
+            yield f"it is not convex: the gradient falls between theta=({other}) and the one {place}"
+            break
+
+
+def _bound_problems(loss: ConvexLoss, points: Points, random: np.random.Generator) -> Iterator[str]:
+    curve, largest = loss.curve, loss.max_curvature
+
+    def measures(theta: FloatArray, records: FloatArray) -> FloatArray:
+        steep = np.linalg.norm(loss.gradient(theta, records), axis=1)
+        values = np.linalg.eigvalsh(loss.hessian(theta, records))
+        rank = np.sum(values > np.maximum(_RANK * values[:, -1:], 1e-12 * largest), axis=1)
+        # By how much a log-determinant exceeds what the curve allows, at the worst regularisation.
+        allowed = curve.curvature(np.minimum(steep, curve.max_slope))[:, None] / (largest * _WEIGHTS)
+        bent = np.log1p(np.maximum(values, 0.0)[:, :, None] / (largest * _WEIGHTS)).sum(axis=1)
+        excess = np.max(bent - loss.rank * np.log1p(allowed), axis=1)
+        return np.stack([steep, values[:, -1], values.sum(axis=1), rank, excess], axis=1)
+
+    trace = np.inf if loss.max_trace is None else loss.max_trace
+    bounds = (
+        (loss.max_gradient, f"a gradient is longer than the declared max_gradient={loss.max_gradient:g}"),
+        (largest, f"an eigenvalue of the Hessian exceeds the declared max_curvature={largest:g}"),
+        (trace, f"the trace of the Hessian exceeds the declared max_trace={trace:g}"),
+        (loss.rank, f"the Hessian has more than the declared rank={loss.rank}"),
+        (1e-7, "a determinant exceeds what the declared curve allows"),
+    )
+    for (limit, text), (most, theta, record) in zip(bounds, climb(measures, points, random), strict=True):
+        if most > limit * (1.0 + SLACK):
+            yield f"{text} {_where(theta, record)}"
+
+
+def _subspace_problems(loss: ConvexLoss, points: Points) -> Iterator[str]:
+    for row in range(len(points.records)):
+        record = points.records[row : row + 1]
+        gradients = np.array([loss.gradient(theta, record)[0] for theta in points.thetas])
+        sizes = np.linalg.svd(gradients, compute_uv=False)
+        across = int(np.sum(sizes > 1e-7 * max(sizes[0], 1e-300)))
+        if across > loss.gradient_dimension:
+            declared = f"gradient_dimension={loss.gradient_dimension}"
+            place = ", ".join(f"{entry:.6g}" for entry in record[0][:6])
+            yield f"the gradients of one record span {across} dimensions, more than {declared}, at ({place})"
+            return

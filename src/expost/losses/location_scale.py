@@ -1,0 +1,158 @@
+"""Location and scale together, robustly, as a convex loss of two parameters."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost._common.validation import check_positive, parameter_error
+from expost.losses.convex import ConvexLoss
+from expost.losses.record_sets import RecordBox
+
+
+@dataclass(frozen=True)
+class LocationScale(ConvexLoss):
+    r"""Location and scale of numbers together, robustly: Huber's second proposal, made convex everywhere.
+
+    With :math:`x \in [-1, 1]` the number as a share of its declared range, location :math:`\alpha/\tau` and
+    scale :math:`1/\tau` of these shares, and :math:`\theta = (\alpha, \tau) \in R^2`,
+
+    .. math:: \ell = \rho(\tau x - \alpha) - a\log\log(1 + e^\tau), \qquad
+              \rho(r) = c^2\bigl(\sqrt{1 + (r/c)^2} - 1\bigr), \qquad a = E\,Z\rho'(Z).
+
+    The normal likelihood has :math:`r^2/2` for :math:`\rho` and :math:`\log\tau` for the last term, to which
+    :math:`\log\log(1 + e^\tau)` comes close where the scale is below a third of half the range. The loss is
+    convex with bounded derivatives for all :math:`\theta` (docs/mathematics.md, section 12). The constant
+    :math:`a` makes the scale of normal numbers that of their law (Huber 1964).
+
+    Parameters
+    ----------
+    low, high
+        The declared range. Numbers outside count as its ends.
+    threshold
+        How many scales from the location a number pulls like a square, :math:`c`.
+
+    Examples
+    --------
+    >>> import expost
+    >>> expost.check_convex_loss(LocationScale(low=0.0, high=120.0))
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+    threshold: float = 1.5
+    name = "location_scale"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise parameter_error("low", f"a finite number below high={self.high!r}", self.low)
+        check_positive("threshold", self.threshold)
+
+    def location_and_scale(self, theta: Any) -> tuple[float, float]:
+        """Location and scale in the units of the numbers; NaN where noise has made the scale negative.
+
+        Privacy
+        -------
+        Public where ``theta`` is a released model's: post-processing.
+        """
+        alpha, tau = (float(entry) for entry in theta)
+        if tau <= 0.0:
+            return math.nan, math.nan
+        return 0.5 * (self.low + self.high) + self._half * alpha / tau, self._half / tau
+
+    @property
+    def _half(self) -> float:
+        return 0.5 * (self.high - self.low)
+
+    @property
+    def consistency(self) -> float:
+        r"""The constant :math:`a = E\,Z^2/\sqrt{1 + (Z/c)^2}` for a standard normal :math:`Z`."""
+        return _consistency(float(self.threshold))
+
+    @property
+    def n_parameters(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def record_set(self) -> RecordBox:
+        """An interval."""
+        return RecordBox((self.low,), (self.high,))
+
+    @property
+    def max_gradient(self) -> float:
+        r""":math:`\sqrt{c^2 + (c + a)^2}`."""
+        return math.hypot(self.threshold, self.threshold + self.consistency)
+
+    @property
+    def max_curvature(self) -> float:
+        r"""The largest eigenvalue of ``[[1, 1], [1, 1 + a/4]]``."""
+        eighth = 0.125 * self.consistency
+        return 1.0 + eighth + math.hypot(1.0, eighth)
+
+    @property
+    def max_trace(self) -> float:
+        r""":math:`2 + a/4`."""
+        return 2.0 + 0.25 * self.consistency
+
+    @property
+    def parameter_scale(self) -> float:
+        """Numbers spread over a quarter of half their range."""
+        return 4.0
+
+    def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
+        share = (records[:, 0] - 0.5 * (self.low + self.high)) / self._half
+        return share, theta[1] * share - theta[0]
+
+    def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The loss of each number."""
+        _, residual = self._parts(theta, records)
+        ratio = residual / self.threshold
+        pull = residual**2 / (1.0 + np.hypot(1.0, ratio))
+        value: FloatArray = pull - self.consistency * _log_softplus(float(theta[1]))
+        return value
+
+    def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The derivatives in location and inverse scale."""
+        share, residual = self._parts(theta, records)
+        pull = residual / np.hypot(1.0, residual / self.threshold)
+        steep, _ = _softplus_terms(float(theta[1]))
+        return np.stack([-pull, share * pull - self.consistency * steep], axis=1)
+
+    def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """Two columns: one of the residual, one of the scale."""
+        share, residual = self._parts(theta, records)
+        root = np.hypot(1.0, residual / self.threshold) ** -1.5
+        _, bend = _softplus_terms(float(theta[1]))
+        factor = np.zeros((len(share), 2, 2))
+        factor[:, 0, 0], factor[:, 1, 0] = -root, share * root
+        factor[:, 1, 1] = math.sqrt(self.consistency * bend)
+        return factor
+
+
+def _log_softplus(tau: float) -> float:
+    """The logarithm of log(1 + exp(τ)); τ itself, nearly, where that is far below zero."""
+    return tau - 0.5 * math.exp(tau) if tau < -20.0 else math.log(float(np.logaddexp(0.0, tau)))
+
+
+def _softplus_terms(tau: float) -> tuple[float, float]:
+    r"""The first derivative of :math:`\log s`, :math:`s = \log(1 + e^\tau)`, and minus the second.
+
+    .. math:: r = \frac{1 - e^{-s}}s \in (0, 1), \qquad r(r - e^{-s}) \in (0, 1/4)
+    """
+    s = float(np.logaddexp(0.0, tau))
+    if s < 1e-4:
+        return 1.0 - 0.5 * s, (1.0 - 0.5 * s) * (0.5 * s - s * s / 3.0)
+    first = -math.expm1(-s) / s
+    return first, first * (first - math.exp(-s))
+
+
+@cache
+def _consistency(threshold: float) -> float:
+    # The trapezium rule converges exponentially for analytic functions that decay.
+    nodes, step = np.linspace(-12.0, 12.0, 4801, retstep=True)
+    density = np.exp(-0.5 * nodes**2) / math.sqrt(2.0 * math.pi)
+    return float(step * np.sum(density * nodes**2 / np.hypot(1.0, nodes / threshold)))

@@ -1,0 +1,150 @@
+"""The plan of a model with any convex loss: its noise, its regularisation and its certificate."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from expost._common.summary import Summary
+from expost._common.validation import check_positive, parameter_error
+from expost.losses.convex import ConvexLoss
+from expost.losses.convex_check import check_convex_loss
+from expost.losses.lipschitz_poisson import LipschitzPoisson
+from expost.losses.location_scale import LocationScale
+from expost.losses.smoothed_norm import SmoothedNorm
+from expost.privacy.profile import PrivacyProfile
+from expost.privacy.recipes import tight
+from expost.privacy.scales import NoiseScales
+from expost.privacy.target import Target
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# Losses whose bounds are proved in docs/mathematics.md; every other one is checked before it is relied on.
+_PROVED = (SmoothedNorm, LipschitzPoisson, LocationScale)
+# A fit holds a matrix of so many rows and columns for each record of a block.
+_MOST_PARAMETERS = 2_000
+
+
+@dataclass(frozen=True)
+class ConvexPlan:
+    """What the release of a convex model will cost, and with which noise; made without data.
+
+    Made by :func:`expost.calibrate_convex`. Frozen, comparable, printable. The guarantee is for real
+    arithmetic: a convex loss states no error for its derivatives.
+
+    Attributes
+    ----------
+    loss
+        What the plan was made for.
+    epsilon, delta
+        The guarantee, under adding or removing one record.
+    sigma
+        Noise of the linear term that is added to the objective.
+    l2
+        The quadratic regulariser of the objective, a sum.
+    """
+
+    loss: ConvexLoss
+    epsilon: float
+    delta: float
+    l2: float
+    sigma: float
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """The privacy profile of the release."""
+        return PrivacyProfile(self.loss.curve, 1.0, self.l2, NoiseScales(self.sigma))
+
+    def delta_at(self, epsilon: float) -> float:
+        """A certified upper bound on δ(ε) of the release. Public."""
+        return self.profile.delta(epsilon).upper
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε that is certified at ``delta``, to about 1e-6. Public."""
+        found = self.profile.epsilon(delta)
+        return min(found, self.epsilon) if delta >= self.delta else found
+
+    def _summary(self) -> Summary:
+        labels = self.loss.labels
+        has_labels = labels.values != ()
+        notes = (
+            f"whole release: ε = {self.epsilon:.6g} at δ = {self.delta:g}",
+            f"{self.loss}, {self.loss.record_set}" + (f", labels in {labels}" if has_labels else ""),
+            f"l2 = {self.l2:.6g}; gradients of norm ≤ {self.loss.max_gradient:.6g}, curvatures ≤ "
+            f"{self.loss.max_curvature:.6g}",
+            "guarantee for real arithmetic: this loss states no error for its derivatives",
+        )
+        rows = [("parameters", f"{self.sigma:.6g}", f"{self.epsilon:.4g}")]
+        columns = ("released", "noise scale", "ε it alone would cost")
+        return Summary("Plan (public, made without data)", rows, columns, notes, figures=True)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+
+def calibrate_convex(
+    loss: ConvexLoss,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    l2: float | None = None,
+    sigma: float | None = None,
+) -> ConvexPlan:
+    r"""Choose the noise and the regularisation of a convex model for a budget, without seeing any data.
+
+    The smallest :math:`\sigma` is taken at which the certified profile is at most ``delta`` at ``epsilon``:
+
+    .. math:: \delta(\epsilon) \le E\,\sup_m \delta_G\Bigl(\epsilon - k\log(1 + \kappa(m)/\lambda)
+              - \frac{m^2}{2\sigma^2} - \frac{m}{\sigma}\chi_{r_g};\, 0\Bigr)
+
+    with the loss's :attr:`~expost.ConvexLoss.curve` :math:`\kappa` on :math:`0 \le m \le \xi`, the rank
+    :math:`k` of its Hessians and a chi variable of :math:`r_g` degrees of freedom, the dimension of one
+    record's gradients; where :math:`r_g = 1` by the sharper profile of one linear predictor
+    (docs/mathematics.md, section 12). This certificate has no noise scale unless
+    :math:`k\log(1 + \kappa_{\max}/\lambda) < \epsilon`.
+
+    Parameters
+    ----------
+    loss
+        A convex loss with its bounds. One that the library does not know is checked by
+        :func:`expost.check_convex_loss` first.
+    epsilon, delta
+        The budget.
+    l2
+        The regularisation :math:`\lambda`; by default :math:`\max\{\lambda_{1.05}, \sigma(\infty)/2e\}`, with
+        :math:`\lambda_{1.05}` the smallest that costs at most 5% more noise than an infinite one and
+        :math:`e` the loss's :attr:`~expost.ConvexLoss.parameter_scale`.
+    sigma
+        An explicit noise scale. It needs ``l2``, and ``epsilon`` is then what it guarantees at ``delta``.
+
+    Privacy
+    -------
+    Public in, public out.
+
+    Examples
+    --------
+    >>> from expost.losses import SmoothedNorm
+    >>> plan = calibrate_convex(SmoothedNorm(2), epsilon=1.0, delta=1e-6, l2=1e6)
+    >>> round(plan.sigma, 3), plan.delta_at(1.0) <= 1e-6
+    (4.721, True)
+    """
+    if not isinstance(loss, ConvexLoss):
+        raise parameter_error("loss", "a ConvexLoss", loss, "For other losses use `expost.calibrate`.")
+    if loss.n_parameters > _MOST_PARAMETERS:
+        raise parameter_error("n_parameters", f"at most {_MOST_PARAMETERS}", loss.n_parameters)
+    if type(loss) not in _PROVED:
+        check_convex_loss(loss)  # the certificate relies on what the loss declares
+    epsilon, delta = check_positive("epsilon", epsilon), check_positive("delta", delta, below=1.0)
+    l2 = None if l2 is None else check_positive("l2", l2)
+    if sigma is None:
+        target = Target(epsilon, delta, loss, 1.0, "independent")
+        chosen, scales = tight(target, l2, None)
+        return ConvexPlan(loss, epsilon, delta, chosen, scales.sigma)
+    sigma = check_positive("sigma", sigma)
+    if l2 is None:
+        raise parameter_error("l2", "given where `sigma` is", l2)
+    plan = ConvexPlan(loss, math.inf, delta, l2, sigma)
+    return ConvexPlan(loss, plan.profile.epsilon(delta), delta, l2, sigma)
