@@ -60,8 +60,8 @@ def fit_convex(
     if not solution.meets(tolerance):
         raise SolverError(
             "the minimiser was not reached, so nothing is released and the noise is not drawn again; `l2` "
-            f"may be too small for double precision (got l2={plan.l2:g}), or the loss has other derivatives than "
-            "it says: raise `l2`, or see `expost.check_convex_loss`."
+            f"may be too small for double precision (got l2={plan.l2:g}), or the derivatives of the loss may "
+            "be wrong. Raise it, or run `expost.check_convex_loss`."
         )
     here = objective.evaluate(solution.theta, hessian=np.float64)
     assert here.hessian is not None

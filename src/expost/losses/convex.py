@@ -154,8 +154,6 @@ class ConvexLoss(ABC):
     def total_hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The sum of the records' Hessians."""
         if self.has_hessian:
-            total: FloatArray = np.sum(self.hessian(theta, records), axis=0)
-            return total
+            return np.asarray(np.sum(self.hessian(theta, records), axis=0))
         stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
-        total = stacked.T @ stacked
-        return total
+        return np.asarray(stacked.T @ stacked)

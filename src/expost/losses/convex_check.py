@@ -195,7 +195,9 @@ def _bound_problems(loss: ConvexLoss, points: Points, random: np.random.Generato
         values = np.linalg.eigvalsh(loss.hessian(theta, records))
         rank = np.sum(values > np.maximum(_RANK * values[:, -1:], 1e-12 * largest), axis=1)
         # By how much a log-determinant exceeds what the curve allows, at the worst regularisation.
-        allowed = curve.curvature(np.minimum(steep, curve.max_slope))[:, None] / (largest * _WEIGHTS)
+        # A curve can be steep where the gradient is longest, so its rounding counts.
+        about = (np.minimum(steep * (1.0 + sign * 1e-12), curve.max_slope) for sign in (-1.0, 1.0))
+        allowed = curve.max_curvature_between(*about)[:, None] / (largest * _WEIGHTS)
         bent = np.log1p(np.maximum(values, 0.0)[:, :, None] / (largest * _WEIGHTS)).sum(axis=1)
         excess = np.max(bent - loss.rank * np.log1p(allowed), axis=1)
         return np.stack([steep, values[:, -1], values.sum(axis=1), rank, excess], axis=1)

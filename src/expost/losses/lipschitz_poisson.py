@@ -139,8 +139,10 @@ class LipschitzPoisson(ConvexLoss):
         b = np.hypot(y, c)
         near, far = np.minimum(eta, _FAR), np.maximum(eta - _FAR, 0.0)
         small = np.exp(-np.clip(eta, -_FAR, None))  # 1/μ
-        # (2b√Q − 2yμ + 2b²)/μ where μ is large; times μ where it is small.
-        large = 2.0 * b * np.hypot(1.0 - y * small, c * small) - 2.0 * y + 2.0 * b * b * small
+        # (2b√Q − 2yμ + 2b²)/μ where μ is large; times μ where it is small. Where the last two terms are
+        # negative together, multiplied out: b²Q − (yμ − b²)² = c²μ².
+        root, rest = b * np.hypot(1.0 - y * small, c * small), b * b * small - y
+        large = 2.0 * np.where(rest < 0.0, c * c / np.where(rest < 0.0, root - rest, 1.0), root + rest)
         mean = np.exp(np.minimum(eta, 0.0))
         little = 2.0 * b * np.hypot(mean - y, c) - 2.0 * y * mean + 2.0 * b * b
         logarithm = np.where(eta > 0.0, np.log(large), np.log(little) - eta)

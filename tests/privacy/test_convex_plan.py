@@ -1,0 +1,173 @@
+"""The certificate of any convex loss against numerical integrals and against real neighbours."""
+
+import re
+
+import numpy as np
+import pytest
+from convex_losses import CONVEX, AsConvex
+from scipy import integrate, stats
+
+import expost
+from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
+from expost.exceptions import CalibrationError, ParameterError
+from expost.losses import ConvexLoss
+from expost.privacy.convex_plan import ConvexPlan
+
+
+class Box(SmoothedNorm):
+    """The smoothed norm with its bounds alone, without its curve."""
+
+    curve = ConvexLoss.curve
+
+
+@pytest.mark.parametrize(("across", "sigma"), [(1, 4.365), (2, 4.721), (10, 6.269), (100, 12.80)])
+def test_noise_without_a_determinant(across, sigma):
+    plans = [ConvexPlan(Box(across), 1.0, 1e-6, 1e12, share * sigma) for share in (1.0 - 3e-4, 1.0 + 3e-4)]
+    assert plans[1].delta_at(1.0) <= 1e-6 < plans[0].profile.delta(1.0).lower
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize(
+    ("l2", "epsilon", "delta"), [(50.0, 1.0, 1e-6), (20.0, 0.5, 1e-3), (400.0, 0.2, 1e-4)]
+)
+def test_the_certificate_is_the_integral(d, l2, epsilon, delta):
+    """δ = E h(T* + ξ²/2σ² + (ξ/σ)χ), by quadrature."""
+    loss = Box(d, smoothing=2.0)
+    plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=delta, l2=l2)
+    steep, most = loss.max_gradient / plan.sigma, d * np.log1p(loss.max_curvature / l2)
+
+    def integrand(chi):
+        left = epsilon - most - steep**2 / 2 - steep * chi
+        return stats.chi.pdf(chi, d) * -np.expm1(min(left, 0.0))
+
+    start = max(0.0, (epsilon - most - steep**2 / 2) / steep)
+    truth = integrate.quad(integrand, start, start + 12.0, epsabs=0.0, epsrel=1e-10, limit=300)[0]
+    assert truth <= plan.delta_at(epsilon) <= delta
+    assert truth == pytest.approx(delta, rel=2e-3)
+
+
+@pytest.mark.parametrize(("smoothing", "share"), [(0.05, 0.14), (0.4, 0.09)])
+@pytest.mark.parametrize("others", [0, 1, 6])
+def test_no_pair_of_tables_exceeds_the_certificate(smoothing, share, others):
+    """The divergence of two neighbouring tables in two dimensions, by summing over a fine grid."""
+    loss, l2, epsilon = SmoothedNorm(2, smoothing=smoothing), 10.0 / smoothing, 1.0
+    plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=0.02, l2=l2)
+    rng = np.random.default_rng(others)
+    table = loss.record_set.enclose(rng.normal(size=(others, 2)))
+    width = (7.0 * plan.sigma + others + 1.0) / l2
+    axis = np.linspace(-width, width, 401)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+
+    def density(records):
+        gradient, hessian = l2 * grid, np.tile(l2 * np.eye(2), (len(grid), 1, 1))
+        for record in records:
+            # The loss does not change if record and parameters change places.
+            gradient = gradient - loss.gradient(record, grid)
+            hessian = hessian + loss.hessian(record, grid)
+        size = np.vecdot(gradient, gradient) / (2 * plan.sigma**2)
+        return np.exp(-size) * np.linalg.det(hessian) / (2 * np.pi * plan.sigma**2) * (axis[1] - axis[0]) ** 2
+
+    without, with_her = density(table), density([*table, np.array([1.0, 0.0])])
+    assert without.sum() == pytest.approx(1.0, abs=1e-6)
+    assert with_her.sum() == pytest.approx(1.0, abs=1e-6)
+    reached = [
+        np.maximum(first - np.exp(epsilon) * second, 0.0).sum()
+        for first, second in ((without, with_her), (with_her, without))
+    ]
+    assert max(reached) <= plan.delta_at(epsilon)
+    if others == 0:  # and it is not far above the truth
+        assert max(reached) >= share * plan.delta_at(epsilon)
+
+
+def test_a_curve_needs_less_regularisation_than_its_box():
+    plain, sharp = (expost.calibrate_convex(kind(3)) for kind in (Box, SmoothedNorm))
+    assert sharp.l2 < 0.2 * plain.l2
+    for l2 in (5.0, 20.0):
+        try:
+            plain = expost.calibrate_convex(Box(3, smoothing=2.0), l2=l2)
+        except CalibrationError:
+            continue
+        assert expost.calibrate_convex(SmoothedNorm(3, smoothing=2.0), l2=l2).sigma <= plain.sigma * (
+            1 + 1e-6
+        )
+
+
+def test_a_declared_trace_lowers_the_determinant():
+    class Untold(LocationScale):
+        max_trace = None
+
+    plain, told = (expost.calibrate_convex(kind(), l2=20.0) for kind in (Untold, LocationScale))
+    assert told.sigma < plain.sigma
+
+
+def test_one_direction_has_the_certificate_of_a_linear_predictor():
+    """Gradients along one line make a generalised linear model, and its sharper profile."""
+
+    class Exact(AsConvex):
+        @property
+        def curve(self):
+            return self.loss.curve
+
+    for l2 in (0.8, 5.0):
+        scalar = expost.calibrate(loss=PseudoHuber(1.0), l2=l2, epsilon=1.0, delta=1e-6)
+        convex = expost.calibrate_convex(Exact(PseudoHuber(1.0), 2), l2=l2, epsilon=1.0, delta=1e-6)
+        assert convex.sigma == pytest.approx(scalar.sigma, rel=1e-5)
+    # The two-direction form of a box.
+    box = expost.calibrate_convex(Box(1, smoothing=4.0), l2=0.5)
+    assert box.sigma == pytest.approx(6.855, rel=1e-3)
+
+
+def test_the_floor_is_refused_with_its_number():
+    loss = Box(3, smoothing=0.5)
+    floor = 2.0 / np.expm1(1.0 / 3.0)
+    with pytest.raises(CalibrationError, match=re.escape(f"l2 > {floor:.6g}")):
+        expost.calibrate_convex(loss, epsilon=1.0, l2=0.999 * floor)
+    assert expost.calibrate_convex(loss, epsilon=1.0, l2=1.05 * floor).delta_at(1.0) <= 1e-6
+
+
+@pytest.mark.parametrize("loss", CONVEX, ids=str)
+@pytest.mark.parametrize("epsilon", [0.1, 8.0])
+def test_the_default_regularisation_follows_the_rule(loss, epsilon):
+    plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=1e-6)
+    flat = expost.calibrate_convex(loss, epsilon=epsilon, delta=1e-6, l2=1e12 * loss.max_curvature).sigma
+    assert plan.delta_at(epsilon) <= 1e-6
+    assert plan.sigma <= 1.0501 * flat
+    strong = 0.5 * flat / loss.parameter_scale
+    assert plan.l2 >= strong * (1 - 1e-6)
+    # It is one of the two parts of the rule.
+    assert plan.sigma >= 1.0499 * flat or plan.l2 == pytest.approx(strong, rel=1e-3)
+
+
+def test_units_do_not_matter():
+    one = expost.calibrate_convex(SmoothedNorm(2, radius=1.0, smoothing=0.5))
+    many = expost.calibrate_convex(SmoothedNorm(2, radius=1000.0, smoothing=500.0))
+    assert many.sigma == pytest.approx(one.sigma, rel=1e-4)
+    assert many.l2 == pytest.approx(one.l2 / 1000.0, rel=1e-3)
+
+
+def test_explicit_scales_state_what_they_guarantee():
+    plan = expost.calibrate_convex(SmoothedNorm(2), sigma=6.0, l2=30.0, delta=1e-5)
+    assert plan.delta_at(plan.epsilon) <= 1e-5 < plan.delta_at(0.99 * plan.epsilon)
+    assert plan.epsilon_at(1e-5) == plan.epsilon
+    with pytest.raises(ParameterError, match="l2"):
+        expost.calibrate_convex(SmoothedNorm(2), sigma=6.0)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(ParameterError, match="expost.calibrate"):
+        expost.calibrate_convex(PseudoHuber())
+    with pytest.raises(ParameterError, match="calibrate_convex"):
+        expost.calibrate(loss=SmoothedNorm(2))
+    with pytest.raises(ParameterError, match="n_parameters"):
+        expost.calibrate_convex(SmoothedNorm(2001))
+    with pytest.raises(ParameterError, match="epsilon"):
+        expost.calibrate_convex(SmoothedNorm(2), epsilon=0.0)
+
+
+def test_a_plan_shows_what_was_declared():
+    plan = expost.calibrate_convex(LipschitzPoisson(2, largest=20.0))
+    assert plan == expost.calibrate_convex(LipschitzPoisson(2, largest=20.0))
+    shown = plan._repr_html_()
+    assert "norm at most 1" in shown
+    assert "labels in [0, 20]" in shown
+    assert "real arithmetic" in shown
