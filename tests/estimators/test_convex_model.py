@@ -115,7 +115,7 @@ def test_a_loss_that_declares_too_little_is_refused():
     class Broken(expost.SmoothedNorm):
         max_gradient = 0.5
 
-    with pytest.raises(LossError, match="max_gradient=0.5"):
+    with pytest.raises(LossError, match=r"max_gradient=0\.5"):
         expost.ConvexModel(loss=Broken(2)).fit(table())
 
 

@@ -62,7 +62,7 @@ def test_location_and_scale_are_found():
     release, _ = fit_convex(plan_of(loss, sigma=1e-9, l2=1e-3), opened(loss, X, None), noise=SeededNoise(0))
     # Standard errors of about 0.027 and 0.02.
     assert loss.location_and_scale(release.parameters) == pytest.approx((70.0, 6.0), abs=0.2)
-    # A tenth of the numbers at the end of the range: the location moves by less than half as much as the mean.
+    # With a tenth of the numbers at the end of the range it moves less than half as much as the mean.
     X[:5000] = 120.0
     release, _ = fit_convex(plan_of(loss, sigma=1e-9, l2=1e-3), opened(loss, X, None), noise=SeededNoise(0))
     assert loss.location_and_scale(release.parameters)[0] - 70.0 < 0.5 * (X.mean() - 70.0)

@@ -154,7 +154,7 @@ def test_explicit_scales_state_what_they_guarantee():
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(ParameterError, match="expost.calibrate"):
+    with pytest.raises(ParameterError, match=r"use `expost\.calibrate`"):
         expost.calibrate_convex(PseudoHuber())
     with pytest.raises(ParameterError, match="calibrate_convex"):
         expost.calibrate(loss=SmoothedNorm(2))

@@ -20,7 +20,7 @@ from expost.privacy.convex_plan import ConvexPlan
 from expost.reports import evaluate
 from expost.reports.convex import evaluate_convex
 
-FITS = 300
+FITS = 200
 LOSSES = [
     SmoothedNorm(2, smoothing=0.3),
     LipschitzPoisson(features=2, largest=10.0),
@@ -63,7 +63,7 @@ def test_no_bound_fails_more_often_than_it_says(loss):
 
 
 def test_the_quantile_of_the_noise_is_attained():
-    """One record at zero: its gradient is parallel to the noise, and χ with three degrees is the exact law."""
+    """The gradient of one record at zero is parallel to the noise: χ with three degrees is the exact law."""
     loss, failure = SmoothedNorm(3), 0.2
     plan = ConvexPlan(loss, 1.0, 1e-6, 4.0, 2.0)
     records = open_records(np.zeros((1, 3)), None, loss)
