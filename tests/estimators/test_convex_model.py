@@ -27,7 +27,7 @@ def table(n=400):
 
 
 def fitted(**parameters):
-    return expost.ConvexModel(loss=expost.SmoothedNorm(2), **parameters).fit(table())
+    return expost.ConvexModel(loss=expost.SmoothedNorm(2), **{**CHEAP, **parameters}).fit(table())
 
 
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
@@ -46,14 +46,14 @@ def test_every_loss_fits_and_accounts(loss):
 
 def test_releases_are_exact_unless_seeded():
     assert not fitted().insecure_
-    assert np.any(fitted(**CHEAP).coef_ != fitted(**CHEAP).coef_)
-    seeded = fitted(**CHEAP, random_state=3)
+    assert np.any(fitted().coef_ != fitted().coef_)
+    seeded = fitted(random_state=3)
     assert seeded.insecure_
-    np.testing.assert_array_equal(seeded.coef_, fitted(**CHEAP, random_state=3).coef_)
+    np.testing.assert_array_equal(seeded.coef_, fitted(random_state=3).coef_)
 
 
 def test_explicit_scales_state_what_they_guarantee():
-    model = fitted(**CHEAP)
+    model = fitted()
     assert (model.plan_.sigma, model.plan_.l2) == (6.0, 40.0)
     assert 0.5 < model.plan_.epsilon < 1.5
 
@@ -85,7 +85,7 @@ def test_an_unfitted_model_says_so():
 def test_a_refused_fit_leaves_the_model_that_was_there():
     model = fitted()
     before, plan = model.coef_, model.plan_
-    model.set_params(loss=expost.SmoothedNorm(3), epsilon=0.5)
+    model.set_params(loss=expost.SmoothedNorm(3), sigma=7.0)
     with pytest.raises(DomainError, match="3 columns"):
         model.fit(table())
     assert model.coef_ is before
@@ -121,7 +121,7 @@ def test_a_loss_that_declares_too_little_is_refused():
 
 def test_frames_are_told_apart_and_answered_in_kind():
     frame = pd.DataFrame(table(), columns=["a", "b"], index=np.arange(400) + 7)
-    model = expost.ConvexModel(loss=expost.SmoothedNorm(2), random_state=0).fit(frame)
+    model = expost.ConvexModel(loss=expost.SmoothedNorm(2), **CHEAP).fit(frame)
     assert model.n_features_in_ == 2
     assert list(model.feature_names_in_) == ["a", "b"]
     told = model.bounds(frame.iloc[:3]).to_frame()
@@ -131,11 +131,11 @@ def test_frames_are_told_apart_and_answered_in_kind():
 
 
 def test_the_steps_are_shown(capsys):
-    fitted(**CHEAP, verbose=True)
+    fitted(verbose=True)
     shown = capsys.readouterr().err
     assert "Planning" in shown
     assert "Drawing the noise" in shown
-    fitted(**CHEAP)
+    fitted()
     assert capsys.readouterr().err == ""
 
 

@@ -55,7 +55,7 @@ def test_no_pair_of_tables_exceeds_the_certificate(smoothing, share, others):
     rng = np.random.default_rng(others)
     table = loss.record_set.enclose(rng.normal(size=(others, 2)))
     width = (7.0 * plan.sigma + others + 1.0) / l2
-    axis = np.linspace(-width, width, 401)
+    axis = np.linspace(-width, width, 251)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def density(records):
@@ -80,16 +80,10 @@ def test_no_pair_of_tables_exceeds_the_certificate(smoothing, share, others):
 
 
 def test_a_curve_needs_less_regularisation_than_its_box():
-    plain, sharp = (expost.calibrate_convex(kind(3)) for kind in (Box, SmoothedNorm))
+    plain, sharp = (expost.calibrate_convex(kind(2)) for kind in (Box, SmoothedNorm))
     assert sharp.l2 < 0.2 * plain.l2
-    for l2 in (5.0, 20.0):
-        try:
-            plain = expost.calibrate_convex(Box(3, smoothing=2.0), l2=l2)
-        except CalibrationError:
-            continue
-        assert expost.calibrate_convex(SmoothedNorm(3, smoothing=2.0), l2=l2).sigma <= plain.sigma * (
-            1 + 1e-6
-        )
+    plain, sharp = (expost.calibrate_convex(kind(2, smoothing=2.0), l2=5.0) for kind in (Box, SmoothedNorm))
+    assert sharp.sigma < plain.sigma
 
 
 def test_a_declared_trace_lowers_the_determinant():
@@ -125,8 +119,7 @@ def test_the_floor_is_refused_with_its_number():
     assert expost.calibrate_convex(loss, epsilon=1.0, l2=1.05 * floor).delta_at(1.0) <= 1e-6
 
 
-@pytest.mark.parametrize("loss", CONVEX, ids=str)
-@pytest.mark.parametrize("epsilon", [0.1, 8.0])
+@pytest.mark.parametrize(("loss", "epsilon"), [*zip(CONVEX, (0.1, 1.0, 8.0, 0.1, 8.0), strict=True)], ids=str)
 def test_the_default_regularisation_follows_the_rule(loss, epsilon):
     plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=1e-6)
     flat = expost.calibrate_convex(loss, epsilon=epsilon, delta=1e-6, l2=1e12 * loss.max_curvature).sigma

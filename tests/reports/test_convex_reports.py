@@ -29,7 +29,8 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_no_bound_fails_more_often_than_it_says(loss):
+@pytest.mark.parametrize("fits", [80, pytest.param(1000, marks=pytest.mark.slow)])
+def test_no_bound_fails_more_often_than_it_says(loss, fits):
     """Seeded fits against the binomial law at the stated rate, with a false-alarm rate of 1e-6 in all."""
     rng = np.random.default_rng(0)
     X, y = draw_records(loss, rng, 12)
@@ -40,7 +41,7 @@ def test_no_bound_fails_more_often_than_it_says(loss):
     plan = ConvexPlan(loss, 1.0, 1e-6, 1.0, 0.8 * loss.max_gradient)
     keys = list(itertools.product((True, False), (True, False), (None, "n", "all"), (0.2, 0.05)))
     missed = {key: [] for key in keys}
-    for seed in range(FITS):
+    for seed in range(fits):
         release, private = fit_convex(plan, sides[True], noise=SeededNoise(seed))
         truth = {side: convex_terms(private, sides[side], loss, member=side).loss for side in sides}
         for side, known, scope, failure in keys:
@@ -59,7 +60,7 @@ def test_no_bound_fails_more_often_than_it_says(loss):
     comparisons = sum(len(missed[key][0]) if key[2] is None else 1 for key in keys)
     for key, found in missed.items():
         counts = np.sum(found, axis=0) if key[2] is None else np.sum(np.any(found, axis=1))
-        assert np.all(counts <= stats.binom.isf(1e-6 / comparisons, FITS, key[3])), key
+        assert np.all(counts <= stats.binom.isf(1e-6 / comparisons, fits, key[3])), key
 
 
 def test_the_quantile_of_the_noise_is_attained():
