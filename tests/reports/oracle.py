@@ -7,6 +7,7 @@ from expost import calibrate
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.losses import VectorLoss
 
 
 class Problem:
@@ -19,14 +20,15 @@ class Problem:
         outsiders,
         loss,
         *,
-        report,
+        report=None,
         regularizer=None,
         fit_intercept=True,
         weights=None,
+        plan=None,
         **budget,
     ):
         self.loss, self.regularizer, self.fit_intercept = loss, regularizer, fit_intercept
-        self.plan = calibrate(loss=loss, report=report, fit_intercept=fit_intercept, **budget)
+        self.plan = plan or calibrate(loss=loss, report=report, fit_intercept=fit_intercept, **budget)
         self.X = {True: X[:outsiders], False: X[outsiders:]}
         self.y = {True: y[:outsiders], False: y[outsiders:]}
         self.weights = {True: None, False: None}
@@ -60,27 +62,50 @@ class Problem:
 
     def total_loss(self, release, private, *, member):
         """Signed log-odds of the coefficients and of every statistic: Gaussian densities, by definition."""
-        rows = with_intercept(self.X[member], self.fit_intercept)
-        slope, curvature = self.loss.derivatives(rows @ release.coefficients, self.y[member])
-        if self.weights[member] is not None:
-            slope, curvature = self.weights[member] * slope, self.weights[member] * curvature
+        gradients, parts = self.derivatives(release.coefficients, member)
         sign = -1.0 if member else 1.0  # the neighbouring table has one record less or one more
         total = self.model_loss(private, member=member)
         plan = self.plan
         if release.gradient is not None:
             noise = release.gradient - private.gradient
-            shift = sign * slope[:, None] * rows
+            shift = sign * gradients
             total = total + (np.sum(shift**2, axis=1) - 2.0 * shift @ noise) / (2.0 * plan.sigma_gradient**2)
-        outer = sign * curvature[:, None, None] * rows[:, :, None] * rows[:, None, :]
-        if release.hessian is not None:
-            noise = release.hessian - private.hessian
-            # tr(E²)/4σ₃² is the exponent of the GOE.
-            square = np.sum(outer**2, axis=(1, 2)) - 2.0 * np.sum(outer * noise, axis=(1, 2))
-            total = total + square / (4.0 * plan.sigma_hessian**2)
+        if release.hessian is None:
+            return total
+        outer, matrix = sign * parts, self.measured(release, private)
+        noise = release.hessian - matrix
+        # tr(E²)/4σ₃² is the exponent of the GOE.
+        square = np.sum(outer**2, axis=(1, 2)) - 2.0 * np.sum(outer * noise, axis=(1, 2))
+        total = total + square / (4.0 * plan.sigma_hessian**2)
         if release.eigenvalue is not None:
-            here = np.linalg.eigvalsh(private.hessian)[0]
-            there = np.linalg.eigvalsh(private.hessian + outer)[:, 0]
+            here = np.linalg.eigvalsh(matrix)[0]
+            there = np.linalg.eigvalsh(matrix + outer)[:, 0]
             noise = release.eigenvalue - here
             square = (there - here) ** 2 - 2.0 * (there - here) * noise
             total = total + square / (2.0 * plan.sigma_eigenvalue**2)
         return total
+
+    def derivatives(self, coefficients, member):
+        """Gradients, and each record's part in the matrix that is measured, whole or reduced."""
+        rows, y = with_intercept(self.X[member], self.fit_intercept), self.y[member]
+        weights = np.ones(len(rows)) if self.weights[member] is None else self.weights[member]
+        squares = weights[:, None, None] * rows[:, :, None] * rows[:, None, :]
+        if not isinstance(self.loss, VectorLoss):
+            slope, curvature = self.loss.derivatives(rows @ coefficients, y)
+            return (weights * slope)[:, None] * rows, curvature[:, None, None] * squares
+        eta = rows @ coefficients.reshape(self.loss.outputs, -1).T
+        slopes, factor = self.loss.derivatives(eta, y)
+        gradients = (weights[:, None] * slopes)[:, :, None] * rows[:, None, :]
+        if self.plan.reduced:
+            parts = self.loss.smallest_mass(eta, y)[:, None, None] * squares
+        else:
+            bends = factor @ np.swapaxes(factor, 1, 2)
+            parts = np.stack([np.kron(bend, square) for bend, square in zip(bends, squares, strict=True)])
+        return gradients.reshape(len(rows), -1), parts
+
+    def measured(self, release, private):
+        """The matrix of which the Hessian and the eigenvalue are statistics."""
+        if not self.plan.reduced:
+            return private.hessian
+        parts = self.derivatives(release.coefficients, True)[1]
+        return self.plan.l2 * np.eye(parts.shape[1]) + parts.sum(axis=0)

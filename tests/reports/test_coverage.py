@@ -60,7 +60,7 @@ def weighted(report):
     return Problem(X, y, 25, expost.LogisticLoss(cap=0.7), report=report, weights=weights, **budget)
 
 
-def misses(problem, seeds):
+def misses(problem, seeds, *, failures=FAILURES, knowledge=(True, False)):
     """What was missed, by membership, scope and failure rate: fits by (upper, lower, total) by records."""
     found = {}
     for seed in seeds:
@@ -72,7 +72,7 @@ def misses(problem, seeds):
             )
             for side in (True, False)
         }
-        for side, known, scope, failure in itertools.product((True, False), (True, False), SCOPES, FAILURES):
+        for side, known, scope, failure in itertools.product((True, False), knowledge, SCOPES, failures):
             design, y = problem.design[side], problem.y[side]
             bounds = evaluate(
                 release,

@@ -12,8 +12,9 @@ import expost
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
-from expost.reports import evaluate
+from expost.reports import determinant, evaluate
 from expost.reports.laws import NORMAL, Chi, Spread, every_quantile
+from expost.reports.pencil import WEIGHTS
 
 
 def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
@@ -67,17 +68,37 @@ def two_ways(report, rng, dimension=4, **statistics):
     return replace(several, precision=None), replace(one, precision=None), w
 
 
+STATISTICS = {
+    "independent": {},
+    "leverage": {"sigma_hessian": 2.0},
+    "adaptive": {"sigma_gradient": 5.0, "sigma_hessian": 2.0, "sigma_eigenvalue": 1.0},
+}
+
+
 @pytest.mark.parametrize("simultaneous", [None, 50, "all"])
 @pytest.mark.parametrize("member", [True, False, None])
-def test_two_classes_are_the_logistic_loss(member, simultaneous):
+@pytest.mark.parametrize("report", STATISTICS)
+def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeypatch):
     rng = np.random.default_rng(3)
     X, y = rows_in_ball(rng, 40, 4), rng.integers(0, 2, 40).astype(float)
     weights = rng.uniform(0.0, 1.0, 40)
-    several, one, w = two_ways("independent", rng)
-    there = Release(one, -math.sqrt(2.0) * w)
+    several, one, w = two_ways(report, rng, **STATISTICS[report])
+    # A record's number is a matrix of one row here: let it try as many weights.
+    monkeypatch.setattr(determinant, "FEW_WEIGHTS", WEIGHTS)
+    here, there = {}, {}
+    if several.sigma_hessian is not None:
+        Z = rng.normal(size=(4, 4))
+        noisy = 3.0 * np.eye(4) + 4.0 * Z @ Z.T
+        here["hessian"], there["hessian"] = noisy, noisy / 2.0
+    if several.sigma_gradient is not None:
+        noisy = 4.0 * rng.normal(size=4)
+        here["gradient"], there["gradient"] = noisy, -noisy / math.sqrt(2.0)
+    if several.sigma_eigenvalue is not None:
+        here["eigenvalue"], there["eigenvalue"] = 6.0, 3.0
     how = {"weights": weights, "confidence": 0.9, "member": member, "simultaneous": simultaneous}
-    got = evaluate(Release(several, w), design_of(X), y, **how)
-    want = evaluate(there, design_of(X), y, **how)
+    got = evaluate(Release(several, w, **here), design_of(X), y, **how)
+    want = evaluate(Release(one, -math.sqrt(2.0) * w, **there), design_of(X), y, **how)
+    np.testing.assert_allclose(got.report_cost, want.report_cost, rtol=1e-11)
     if simultaneous == "all":  # one predictor has a second norm to choose from, and pays for the choice
         assert np.all(got.upper <= want.upper * (1 + 1e-9))
         return
