@@ -1,10 +1,12 @@
 """Objective perturbation with several classes, from plan to exact losses."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from problems import design_of, rows_in_ball
+from scipy import stats
 from test_vector_objective import classes_of, written_out
 
 from expost import Plan, SmoothedL1
@@ -13,9 +15,10 @@ from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.private_fit import plausible, recover
+from expost.fitting.statistics import draw
 from expost.losses import SoftmaxLoss
 from expost.privacy.plan import row_radius
-from expost.privacy.precision import Precision, Rounding
+from expost.privacy.precision import Precision, Rounding, statistic_grid
 from expost.privacy.scales import NoiseScales
 
 
@@ -83,6 +86,40 @@ def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients
     assert release.gradient.shape == (6,)
     np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
     np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("printed", [True, False], ids=["printed", "real"])
+def test_the_reduced_statistics_are_those_of_the_smallest_masses(printed):
+    rng = np.random.default_rng(3)
+    loss, X = SoftmaxLoss(4, cap=0.7), rows_in_ball(rng, 200, 3)
+    y, weights = rng.integers(0, 4, 200).astype(float), rng.uniform(0.0, 1.0, 200)
+    scales = {"sigma_gradient": 1e-6, "sigma_hessian": 1e-6, "sigma_eigenvalue": 1e-6}
+    plan = plan_of(loss, fit_intercept=False, report="adaptive", printed=printed, **scales)
+    plan = replace(plan, reduced=True)
+    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(4), weights=weights)
+    masses = weights * loss.smallest_mass(X @ release.coefficients.reshape(3, 3).T, y)
+    truth = plan.l2 * np.eye(3) + (X.T * masses) @ X
+    np.testing.assert_allclose(release.hessian, truth, rtol=0, atol=1e-4)
+    assert release.eigenvalue == pytest.approx(np.linalg.eigvalsh(truth)[0], abs=1e-4)
+    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
+    # One matrix of the features for every predictor is below the whole Hessian.
+    assert np.linalg.eigvalsh(private.hessian - np.kron(np.eye(3), truth))[0] >= -1e-6
+    assert plan.entries(9) == 9 + 6 + 1
+    assert replace(plan, reduced=False).entries(9) == 9 + 45 + 1
+
+
+def test_the_noise_of_a_reduced_hessian_is_that_of_a_smaller_ensemble():
+    """Variances of the draws of every entry, two-sided, at 1e-6 over all of them."""
+    loss = SoftmaxLoss(4)
+    plan = plan_of(loss, fit_intercept=False, report="leverage", sigma_hessian=0.7)
+    plan, noise, draws = replace(plan, reduced=True), SeededNoise(7), 4000
+    steps = np.array([draw(plan, 9, noise)["hessian"] for _ in range(draws)])
+    entries = steps * statistic_grid(0.7) / 0.7
+    rows, columns = np.triu_indices(3)
+    assert entries.shape == (draws, 6)
+    square = np.sum(entries**2, axis=0) / np.where(rows == columns, 2.0, 1.0)
+    tail = 2.0 * np.minimum(stats.chi2.sf(square, draws), stats.chi2.cdf(square, draws))
+    assert tail.min() >= 1e-6 / 6
 
 
 def test_a_regulariser_applies_to_the_centred_coefficients():
