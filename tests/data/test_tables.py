@@ -16,6 +16,7 @@ from expost.data.tables import open_table
 from expost.exceptions import DomainError
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
+from expost.fitting.vector_objective import VectorObjective
 
 rng = np.random.default_rng(5)
 X = rng.integers(-8, 9, size=(300, 4)) / 16.0  # exact in single precision too
@@ -108,6 +109,31 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(norm, fit_intercept):
     np.testing.assert_allclose(few @ direction, full @ direction, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(pulls @ few, pulls @ full, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(again, full)
+    directions, forces = rng.normal(size=(dense.dimension, 3)), rng.normal(size=(3, 300))
+    np.testing.assert_allclose(few @ directions, full @ directions, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(forces @ few, forces @ full, rtol=1e-12, atol=1e-13)
+    assert len(few) == len(full)
+
+
+def test_several_classes_of_sparse_rows_are_fitted_without_a_dense_table():
+    """The coefficients of three classes count twice; less than a tenth of a dense table is enough."""
+    n, d = 800, 3000
+    places = (np.repeat(np.arange(n), 10), rng.integers(0, d, 10 * n))
+    table = sparse.coo_array((rng.normal(size=10 * n), places), shape=(n, d)).tocsr()
+    labels = rng.integers(0, 3, n).astype(float)
+    objective = VectorObjective(design_of(table, fit_intercept=True), labels, expost.SoftmaxLoss(3), l2=1.0)
+    tracemalloc.start()
+    try:
+        solution = minimize(objective, tolerance=1e-9)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert solution.evaluation.norm <= 1e-9
+    assert peak < 0.1 * 8 * n * d
+    dense = VectorObjective(
+        design_of(table.toarray(), fit_intercept=True), labels, expost.SoftmaxLoss(3), l2=1.0
+    )
+    assert dense.evaluate(solution.theta).norm < 2e-9
 
 
 def test_ten_thousand_sparse_columns_are_fitted_without_a_dense_table():

@@ -106,7 +106,7 @@ class SparseTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """A block of encoded sparse rows, for products with vectors from both sides; private."""
+    """A block of encoded sparse rows, for products with vectors and matrices from both sides; private."""
 
     features: Any
     """The rows without the intercept, in SciPy's compressed form."""
@@ -115,16 +115,21 @@ class SparseRows:
 
     __array_ufunc__ = None  # so that NumPy leaves `vector @ rows` to this class
 
-    def __matmul__(self, vector: FloatArray) -> FloatArray:
-        """The inner product of each row with a vector."""
-        if not self.intercept:
-            return np.asarray(self.features @ vector)
-        return np.asarray(self.features @ vector[:-1] + vector[-1])
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
 
-    def __rmatmul__(self, vector: FloatArray) -> FloatArray:
-        """The sum of the rows, each times its entry of a vector."""
-        total = np.asarray(self.features.T @ vector)
-        return np.append(total, np.sum(vector)) if self.intercept else total
+    def __matmul__(self, right: FloatArray) -> FloatArray:
+        """The inner product of each row with a vector, or with each column of a matrix."""
+        if not self.intercept:
+            return np.asarray(self.features @ right)
+        return np.asarray(self.features @ right[:-1] + right[-1])
+
+    def __rmatmul__(self, left: FloatArray) -> FloatArray:
+        """The sum of the rows, each times its entry of a vector, or of each row of a matrix."""
+        total = np.asarray((self.features.T @ left.T).T)
+        if not self.intercept:
+            return total
+        return np.concatenate([total, np.sum(left, axis=-1, keepdims=True)], axis=-1)
 
 
 def _broken_error() -> DomainError:

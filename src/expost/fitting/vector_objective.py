@@ -60,7 +60,7 @@ class VectorObjective(Objective):
 
             def work(slices: list[slice]) -> FloatArray:
                 total = np.zeros(self._shape)
-                for block, rows in self._design.blocks(slices):
+                for block, rows in self._design.products(slices):
                     _, factor = self._factors(rows @ coefficients.T, block)
                     moved = rows @ along.T
                     bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
@@ -104,13 +104,15 @@ class VectorObjective(Objective):
         coefficients, total = theta.reshape(self._shape), np.zeros(self._shape)
         longest = max((block.stop - block.start for block in slices), default=0)
         buffer = np.empty(0 if square is None else longest * self.dimension, dtype=precision or np.float64)
-        for block, rows in self._design.blocks(slices):
+        read = self._design.products if precision is None else self._design.blocks
+        for block, rows in read(slices):
             gradient, factor = self._factors(rows @ coefficients.T, block)
             total += gradient.T @ rows
             sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
             sums.curvatures += float(np.sum(factor**2))  # the traces
             sums.rows += len(rows)
             if sums.hessian is not None:
+                assert isinstance(rows, np.ndarray)
                 bend = (factor @ np.swapaxes(factor, 1, 2)).astype(precision)
                 narrow = rows.astype(precision, copy=False)
                 for a in range(outputs):
