@@ -11,7 +11,7 @@ from expost.goe import LargestEigenvalue
 from expost.reports.base import Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.paper import PaperReader
-from expost.reports.records import records_of
+from expost.reports.vector_records import records_of
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     DELTA,

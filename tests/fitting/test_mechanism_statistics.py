@@ -15,8 +15,8 @@ from expost.fitting.statistics import as_doubles, draw
 from expost.privacy.precision import statistic_grid
 from expost.reports.base import Scope
 from expost.reports.drift import NO_DRIFT
-from expost.reports.records import records_of
 from expost.reports.total import statistics_shift
+from expost.reports.vector_records import records_of
 
 DIMENSION, FITS = 4, 4000
 PLAN = calibrate(

@@ -19,8 +19,8 @@ from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
 from expost.reports.laws import NORMAL, Chi, Spread
 from expost.reports.pencil import mixtures
-from expost.reports.records import records_of
 from expost.reports.total import ellipse_quantile
+from expost.reports.vector_records import records_of
 
 D, N, RECORDS = 3, 80, 5
 L2 = 0.3

@@ -11,9 +11,9 @@ from expost.losses import VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
 from expost.reports.bounds import Bounds
 from expost.reports.paper import PaperReader
-from expost.reports.records import records_of
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
+from expost.reports.vector_records import records_of
 
 METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReader, "paper": PaperReader}
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -78,15 +77,10 @@ def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = Fals
     digits = 40 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
         where = rounded(point, digits)
-        total: DecimalArray | None
-        if reduced:
-            assert isinstance(problem.loss, SoftmaxLoss)
-            total = reduce(add, problem.rows.sweep(partial(_add_reduced, problem.loss, where, digits)))
-        else:
-            work = partial(_add_up, problem, where, digits, True)
-            total = reduce(_Sums.__add__, problem.rows.sweep(work)).hessian
-        assert total is not None
-        return np.array([[float(value) for value in row] for row in total])
+        work = partial(_add_up, problem, where, digits, True, reduced=reduced)
+        sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
+        assert sums.hessian is not None
+        return np.array([[float(value) for value in row] for row in sums.hessian])
 
 
 def _descend(
@@ -169,20 +163,27 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
         return _Found(point, gradient, norm(gradient), error, square)
 
 
-def _add_up(problem: Problem, point: DecimalArray, digits: int, hessian: bool, blocks: Blocks) -> _Sums:
-    dimension = len(point)
+def _add_up(
+    problem: Problem,
+    point: DecimalArray,
+    digits: int,
+    hessian: bool,
+    blocks: Blocks,
+    *,
+    reduced: bool = False,
+) -> _Sums:
+    order = len(point) // problem.curve.outputs if reduced else len(point)
     with localcontext(context(digits)):
-        zero = np.full(dimension, Decimal(0), dtype=object)
-        sums = _Sums(
-            zero, hessian=np.full((dimension, dimension), Decimal(0), dtype=object) if hessian else None
-        )
+        zero = np.full(len(point), Decimal(0), dtype=object)
+        square = np.full((order, order), Decimal(0), dtype=object) if hessian else None
+        sums = _Sums(zero, hessian=square)
         for rows, labels, weights in blocks:
             for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
                 x = _exactly(row)
                 sums.rows += 1
                 weight = _ONE if weights is None else Decimal(float(weights[place]))
                 if isinstance(problem.loss, VectorLoss):
-                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), weight, digits)
+                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), weight, digits, reduced)
                     continue
                 slope, curvature = _derivatives(problem.loss, x @ point, Decimal(float(label)), digits)
                 if weights is not None:
@@ -202,28 +203,18 @@ def _add_vector(
     label: Decimal,
     weight: Decimal,
     digits: int,
+    reduced: bool,
 ) -> None:
     assert isinstance(loss, SoftmaxLoss)
     slopes, curvature = softmax_derivatives(loss, point, x, label, digits)
     slopes, curvature = weight * slopes, weight * curvature
     sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
     sums.steepness += norm(slopes)
-    if sums.hessian is not None:
+    if sums.hessian is not None and reduced:
+        mass = weight * smallest_mass(loss, point, x, label, digits)
+        sums.hessian = sums.hessian + np.outer(mass * x, x)
+    elif sums.hessian is not None:
         sums.hessian = sums.hessian + np.kron(curvature, np.outer(x, x))
-
-
-def _add_reduced(loss: SoftmaxLoss, point: DecimalArray, digits: int, blocks: Blocks) -> DecimalArray:
-    columns = len(point) // loss.outputs
-    with localcontext(context(digits)):
-        total = np.full((columns, columns), Decimal(0), dtype=object)
-        for rows, labels, weights in blocks:
-            for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
-                x = _exactly(row)
-                mass = smallest_mass(loss, point, x, Decimal(float(label)), digits)
-                if weights is not None:
-                    mass = Decimal(float(weights[place])) * mass
-                total = total + np.outer(mass * x, x)
-    return total
 
 
 def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
