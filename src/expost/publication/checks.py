@@ -22,12 +22,12 @@ from expost.privacy.softmax_profile import profile_of
 from expost.privacy.statistics import REPORT_KINDS, STATISTICS
 from expost.publication.schema import (
     FIRST_FORMAT,
-    Label,
     PublishedPlan,
     PublishedPrecision,
     PublishedWeights,
     Statistics,
 )
+from expost.publication.values import Label
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
 _SMALLEST, _LARGEST = 1e-30, 1e30

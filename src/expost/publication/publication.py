@@ -3,13 +3,11 @@
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from expost._common.files import atomic_write
@@ -24,15 +22,11 @@ from expost._common.strict_json import (
     publication_error,
     read_object,
 )
-from expost._common.typing import FloatArray
 from expost.data.domain import Domain
-from expost.data.encoding import encode_records, encode_rows
-from expost.data.frames import FrameKind
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
-from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
+from expost.losses import AnyLoss, predictors
 from expost.losses.registry import PUBLISHED, known_losses
 from expost.page import render
 from expost.publication.checks import (
@@ -45,31 +39,32 @@ from expost.publication.checks import (
     check_weights,
 )
 from expost.publication.display import one_line, summary
+from expost.publication.readings import Readings
 from expost.publication.schema import (
     FIRST_FORMAT,
+    PublishedPlan,
+    PublishedPrecision,
+    PublishedWeights,
+    Statistics,
+    check_format,
+    error_of_validation,
+)
+from expost.publication.serialize import INSECURE, content, restored
+from expost.publication.values import (
     Classes,
     FeatureNames,
     Positive,
     PublishedLoss,
-    PublishedPlan,
-    PublishedPrecision,
     PublishedRegularizer,
-    PublishedWeights,
-    Statistics,
-    check_format,
     choice,
-    error_of_validation,
     numbers,
 )
-from expost.publication.serialize import INSECURE, content, restored
-from expost.reports import Bounds, evaluate
-from expost.reports.base import CONFIDENCE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-class Publication(FrozenModel):
+class Publication(Readings, FrozenModel):
     """Everything public about one fit: the model, its guarantee, and what was published beside it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
@@ -229,113 +224,6 @@ class Publication(FrozenModel):
         check_size(information.st_size)
         with open(path, "rb") as file:
             return cls.from_json(file.read(MAX_BYTES + 1), losses=losses)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """The linear predictor of each record, positive for the second class; or all scores.
-
-        Several classes have a column of scores each, and other losses of several linear predictors a column
-        for each predictor.
-
-        Privacy
-        -------
-        As private as ``X``; the publication is not changed and remembers nothing.
-        """
-        design = encode_rows(
-            X,
-            self.release.plan,
-            domain=self.domain,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-        )
-        table = class_coefficients(self.release.coefficients, self.loss)
-        return linear_predictor(design, table.T if len(table) > 1 else table[0])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most likely class of each record, or the predicted label where there are no classes."""
-        predictor = self.decision_function(X)
-        return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class: the sigmoid of the decision function, or the softmax of the scores.
-
-        Only for the logistic loss and the softmax loss, which are likelihoods.
-        :meth:`expost.LogisticRegression.predict_proba` says what it means under a cap.
-        """
-        if not isinstance(self.loss, LogisticLoss | SoftmaxLoss):
-            raise PublicationError(
-                "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
-                f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
-            )
-        return probabilities(self.decision_function(X))
-
-    def bounds(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        confidence: float = CONFIDENCE,
-        member: bool | None = None,
-        simultaneous: int | str | None = None,
-        method: str = "tight",
-    ) -> Bounds:
-        """What the publication cost each record: an interval for the model, the report's cost, the total.
-
-        Parameters
-        ----------
-        X, y
-            Records in the units of the fit.
-        sample_weight
-            Their weights in the fit, 1 by default. Class weights that the file states are counted anyway.
-        confidence
-            How sure to be; choose it before looking at any figure. It holds for a record that was fixed
-            before the publication was made. The interval, the report's cost and the total each hold with it
-            on their own, not jointly.
-        member
-            Whether the records were in the table; ``None`` where that is unknown.
-        simultaneous
-            ``None`` for each record on its own; a number of such records at once, at least as many as are
-            asked about; or ``"all"`` for every record there could be, one chosen after seeing the
-            publication included.
-        method
-            ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021), made sound.
-
-        Privacy
-        -------
-        Reads the publication and the record, and tells about that record only: asking for any number of
-        records, in any coalition, reveals nothing beyond the file.
-
-        Examples
-        --------
-        >>> import numpy as np, expost
-        >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
-        >>> publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, y).publication_
-        >>> mine = publication.bounds([[0.1, 0.9]], [1], confidence=0.99, member=True)
-        >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
-        True
-        """
-        records = encode_records(
-            X,
-            y,
-            self.release.plan,
-            classes=self.classes,
-            domain=self.domain,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-            weighting=self.weighting,
-            sample_weight=sample_weight,
-        )
-        bounds = evaluate(
-            self.release,
-            records.design,
-            records.labels,
-            weights=records.weights,
-            confidence=confidence,
-            member=member,
-            simultaneous=simultaneous,
-            method=method,
-        )
-        return replace(bounds, kind=FrameKind.of(X))
 
     @property
     def weighting(self) -> Weighting:
