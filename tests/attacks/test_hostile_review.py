@@ -76,7 +76,7 @@ def test_01a_a_domain_of_8400_features_is_published_and_read(tmp_path):
 def test_01b_a_fit_whose_file_nobody_could_read_is_refused_before_noise(features, report, no_noise):
     rows, labels = np.zeros((2, features)), np.array([0, 1])
     model = expost.LogisticRegression(classes=[0, 1], report=report, norm=1.0)
-    with pytest.raises(PublicationError, match=r"more than 4000000 values|longer than 128 MiB"):
+    with pytest.raises(PublicationError, match="more numbers than a file may have"):
         model.fit(rows, labels)
 
 
@@ -91,7 +91,7 @@ def test_01c_what_a_rehearsal_accepts_can_be_read_with_the_longest_numbers(monke
     numbers = len(document["coefficients"]) + len(document["statistics"]["hessian"])
     assert size <= len(text) + numbers * len(longest)
     monkeypatch.setattr("expost._common.strict_json.MAX_BYTES", size - 1)
-    with pytest.raises(PublicationError, match="longer than"):
+    with pytest.raises(PublicationError, match="more numbers than a file may have"):
         rehearse(plan, 20, classes=["no", "yes"], feature_names=None, domain=None)
 
 

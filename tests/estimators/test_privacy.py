@@ -43,6 +43,7 @@ ALLOWED_STATE = {
     "coef_",
     "intercept_",
     "classes_",
+    "_labels",
     "n_features_in_",
     "plan_",
     "insecure_",

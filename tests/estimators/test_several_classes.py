@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Peer
@@ -127,3 +128,39 @@ def test_every_report_is_fitted(report):
 def test_the_support_vector_machine_stays_binary():
     with pytest.raises(ParameterError, match="two different labels"):
         expost.SmoothedHingeClassifier(norm=1.0, classes=NAMES).fit(X, Y)
+
+
+def test_classes_of_a_domain_are_sorted_as_scikit_learn_expects_and_published_as_declared():
+    """Scores such as the log-loss take the columns of several classes to be in sorted order."""
+    from sklearn.metrics import log_loss
+
+    declared = ("oak", "birch", "maple")
+    domain = expost.Domain(
+        features=tuple(expost.Number(name=name, low=-1.0, high=1.0) for name in "abcd"),
+        label=expost.ClassLabel(name="tree", classes=declared),
+    )
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    weight = {"oak": 0.5, "birch": 1.0, "maple": 0.25}
+    model = expost.LogisticRegression(domain=domain, epsilon=8.0, random_state=2, class_weight=weight)
+    model.fit(frame, Y)
+    assert model.classes_.tolist() == sorted(declared)
+    chances = model.predict_proba(frame)
+    mine = chances[np.arange(600), np.searchsorted(model.classes_, Y)]
+    assert log_loss(Y, chances) == pytest.approx(-np.mean(np.log(mine)))
+    np.testing.assert_array_equal(model.predict(frame), model.classes_[np.argmax(chances, axis=1)])
+    publication = model.publication_
+    assert publication.classes == declared
+    assert publication.weighting.class_weight == (0.5, 1.0, 0.25)
+    np.testing.assert_array_equal(publication.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(
+        publication.predict_proba(frame)[:, np.argsort(declared)], model.predict_proba(frame)
+    )
+    with pytest.raises(ParameterError, match="`classes` must be None with a domain"):
+        expost.LogisticRegression(domain=domain, classes=list(declared)).fit(frame, Y)
+    with pytest.raises(ParameterError, match="it lacks 'birch' and 'brich' is no class"):
+        clone(model).set_params(class_weight={"oak": 1, "brich": 1, "maple": 1}).fit(frame, Y)
+
+
+def test_a_class_that_is_declared_twice_is_refused():
+    with pytest.raises(ParameterError, match="two or more different labels"):
+        expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "oak", "birch"]).fit(X, Y)

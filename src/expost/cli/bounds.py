@@ -99,6 +99,8 @@ def bounds(
                     simultaneous=scope,
                 )
             )
+    if weight is None and any(publication.weighting.max_weight is not None for publication in read):
+        warn("records may have weights in this publication; without --weight COLUMN each counts once.")
     for path, publication in zip(publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")

@@ -45,6 +45,11 @@ def losses(
     if output is not None:
         check_private(output, inputs=(publication, table), overwrite=force)
     read = Publication.load(publication)
+    if weight is None and read.weighting.max_weight is not None:
+        warn(
+            "this publication states that its records may have weights; without --weight COLUMN each counts "
+            "once, and the figures are right only if each did."
+        )
     with error_console.status("Computing everyone's exact loss"):
         exact, likely = exact_losses(read, table, weight)
     if not likely:

@@ -19,6 +19,9 @@ from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.privacy.plan import Plan
 
+# Of more declared classes a message names only the first.
+_MOST_NAMES = 12
+
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
@@ -157,12 +160,25 @@ def encode_labels(
             numbers[np.asarray(labels == label, dtype=bool)] = value
         encoded = None if np.any(np.isnan(numbers)) else numbers
     if encoded is None:
-        names = ", ".join(repr(getattr(label, "item", lambda label=label: label)()) for label in classes)
-        raise DomainError(
-            f"`y` has labels outside the declared classes {{{names}}}. Recode them, or declare others with "
+        raise _outside(classes, domain)
+    return encoded
+
+
+def _outside(classes: Sequence[Any] | NDArray[Any], domain: Domain | None) -> DomainError:
+    """The error for labels that were not declared; the caller raises it."""
+    names = [repr(getattr(label, "item", lambda label=label: label)()) for label in classes]
+    listed = ", ".join(names[:_MOST_NAMES]) + (
+        f", … ({len(names)} in all)" if len(names) > _MOST_NAMES else ""
+    )
+    if domain is None:
+        return DomainError(
+            f"`y` has labels outside the declared classes {{{listed}}}. Recode them, or declare others with "
             "`classes`."
         )
-    return encoded
+    return DomainError(
+        f"`{domain.label.name}` has a value outside the declared classes {{{listed}}}; spelling and case "
+        "count. Recode it, or declare it in the domain."
+    )
 
 
 def _encode_numbers(labels: NDArray[Any], loss: AnyLoss, domain: Domain | None) -> FloatArray:

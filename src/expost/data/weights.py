@@ -58,9 +58,14 @@ class Weighting:
         if class_weight is None:
             return self
         labels = [getattr(label, "item", lambda label=label: label)() for label in classes]
-        if len(class_weight) != len(labels) or any(label not in class_weight for label in labels):
+        lacking = [repr(label) for label in labels if label not in class_weight]
+        strange = [repr(label) for label in class_weight if label not in labels]
+        if lacking or strange:
+            problems = [f"it lacks {', '.join(lacking)}"] if lacking else []
+            problems += [f"{', '.join(strange)} {'is no class' if len(strange) == 1 else 'are no classes'}"]
             wanted = "a weight for each class and for nothing else"
-            raise parameter_error("class_weight", wanted, dict(class_weight))
+            way_out = f"Of these, {' and '.join(problems[: bool(lacking) + bool(strange)])}."
+            raise parameter_error("class_weight", wanted, dict(class_weight), way_out)
         return Weighting(self.max_weight, tuple(float(class_weight[label]) for label in labels))
 
     @property

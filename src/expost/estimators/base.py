@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
@@ -98,7 +99,8 @@ class PrivateGLM(PrivateEstimator):
             # All checks come before any noise is drawn.
             step("Planning")
             weighting = self._declared_weighting(sample_weight)
-            self._set_classes(y)  # the number of classes decides the loss
+            self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
+            self._set_classes(y)  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
             opened = open_table(X, self.domain)  # the number of columns is public
             plan = self._make_plan(weighting.largest, opened.n_features)
@@ -109,7 +111,7 @@ class PrivateGLM(PrivateEstimator):
             else:
                 self.n_features_in_ = len(self.domain.column_names)
             declared: dict[str, Any] = {
-                "classes": getattr(self, "classes_", None),
+                "classes": self._labels,
                 "feature_names": self._column_names(),
                 "domain": self.domain,
                 "weighting": self._weighting,
@@ -234,7 +236,7 @@ class PrivateGLM(PrivateEstimator):
     def _class_weighting(self, weighting: Weighting) -> Weighting:
         """The same with class weights in the order of the classes, where there are any."""
         class_weight = getattr(self, "class_weight", None)
-        return weighting.for_classes(class_weight, getattr(self, "classes_", ()))
+        return weighting.for_classes(class_weight, () if self._labels is None else self._labels)
 
     def _is_reduced(self, loss: AnyLoss, columns: int) -> bool:
         """Whether the report's Hessian is the reduced one, for rows of so many columns in all."""
@@ -290,7 +292,7 @@ class PrivateGLM(PrivateEstimator):
             design,
             y,
             plan,
-            classes=getattr(self, "classes_", None),
+            classes=self._labels,
             domain=self.domain,
             weighting=self._weighting,
             sample_weight=sample_weight,

@@ -46,17 +46,21 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
             if most is not None and len(self.domain.label.classes) > most:
                 found = f"{len(self.domain.label.classes)} classes"
                 raise parameter_error("domain", f"one whose label has {most} classes", found)
-            # In the order of the declaration: positive scores predict the second class.
-            self.classes_ = np.array(self.domain.label.classes)
-            return
-        several = self._most_classes() is None
-        if self.classes is None:
-            self.classes_ = _inferred(labels, several=several)
+            if self.classes is not None:
+                raise parameter_error("classes", "None with a domain, which declares them", self.classes)
+            # In the order of the declaration: of two, positive scores predict the second class.
+            self._labels = np.array(self.domain.label.classes)
+        elif self.classes is None:
+            self._labels = _inferred(labels, several=self._most_classes() is None)
         else:
-            self.classes_ = _declared(self.classes, several=several)
+            self._labels = _declared(self.classes, several=self._most_classes() is None)
+        # scikit-learn's scores take the columns of more than two classes to be in sorted order.
+        self.classes_ = self._labels if len(self._labels) == 2 else np.sort(self._labels)
 
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
-        self.coef_, self.intercept_ = weights, intercepts
+        assert self._labels is not None
+        order = np.argsort(self._labels) if len(weights) > 1 else slice(None)
+        self.coef_, self.intercept_ = weights[order], intercepts[order]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -69,7 +73,7 @@ def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
         unique = np.unique(np.asarray(classes))
     except (TypeError, ValueError):
         unique = np.empty(0)
-    if len(unique) < 2 or (len(unique) > 2 and not several):
+    if not 2 <= len(unique) == np.size(classes) or (len(unique) > 2 and not several):
         wanted = "two or more different labels" if several else "two different labels"
         raise parameter_error("classes", wanted, classes)
     return unique

@@ -123,7 +123,7 @@ class GeneralizedLinearModel(PrivateGLM):
         """
         predictor = self.decision_function(X)
         loss = self.plan_.loss
-        classes = getattr(self, "classes_", loss.labels.values)
+        classes = loss.labels.values if self._labels is None else self._labels
         return predicted_labels(predictor, loss=loss, classes=classes, domain=self.domain)
 
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
@@ -136,7 +136,7 @@ class GeneralizedLinearModel(PrivateGLM):
         if values is None or len(values) != len(self.domain.label.classes):
             wanted = "whose label is a number" if values is None else f"whose label has {len(values)} classes"
             raise parameter_error("domain", f"one {wanted} for this loss", self.domain.label.values)
-        self.classes_ = np.array(self.domain.label.classes)
+        self._labels = np.array(self.domain.label.classes)
 
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         alone = len(weights) == 1

@@ -74,7 +74,11 @@ def likeliest(predictor: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def predicted_labels(
-    predictor: FloatArray, *, loss: AnyLoss, classes: Sequence[Any] | None, domain: Domain | None
+    predictor: FloatArray,
+    *,
+    loss: AnyLoss,
+    classes: Sequence[Any] | NDArray[Any] | None,
+    domain: Domain | None,
 ) -> NDArray[Any]:
     """The most likely class of each record, or the predicted label where there are no classes.
 

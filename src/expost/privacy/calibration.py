@@ -129,6 +129,8 @@ def calibrate(
     delta = check_positive("delta", delta, below=1.0)
     if reduced and not (isinstance(curve, SoftmaxCurve) and curve.classes > 2):
         raise parameter_error("reduced", "False without more than two classes", reduced)
+    if reduced and "hessian" not in REPORT_KINDS[report].releases:
+        raise parameter_error("reduced", f"False with report={report!r}, which has no Hessian", reduced)
     target = Target(epsilon, delta, loss, radius, report, rounding, max_weight, bool(reduced))
     explicit = {
         "sigma": sigma,

@@ -8,8 +8,9 @@ import numpy as np
 from expost._common.strict_json import check_size
 from expost.data.domain import Domain
 from expost.data.weights import UNWEIGHTED, Weighting
+from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import Regularizer, predictors
+from expost.losses import Regularizer, SoftmaxLoss, predictors
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -46,7 +47,7 @@ def rehearse(
     """
     dimension = (n_features + plan.fit_intercept) * predictors(plan.loss)
     numbers = dimension + plan.entries(dimension)
-    check_size(numbers * (_LONGEST_NUMBER + 2), numbers)
+    _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
     publication = Publication.from_release(
         _dry(plan, dimension, regularizer),
         classes=classes,
@@ -55,8 +56,23 @@ def rehearse(
         weighting=weighting,
     )
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
-    check_size(size)
+    _check_room(plan, size)
     return size
+
+
+def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
+    """Refuse what a file cannot hold, in the words of a curator."""
+    try:
+        check_size(size, numbers)
+    except PublicationError:
+        way_out = "Leave features out"
+        if "hessian" in plan.scales.released_names:
+            way_out += ", or publish no Hessian (report='independent')"
+            if isinstance(plan.loss, SoftmaxLoss) and not plan.reduced:
+                way_out += ", or the reduced one (reduced=True)"
+        raise PublicationError(
+            f"report={plan.report!r} would publish more numbers than a file may have. {way_out}."
+        ) from None
 
 
 def _dry(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release:
