@@ -440,10 +440,13 @@ class Reader:
             return lower, upper, upper
         tail = self.failure - self.below_share - self.eigenvalue_share
         square = (self.slope * self.norm / self.sigma) ** 2 + self.shift**2
+        bent = self.parts["sigma_hessian"] ** 2 + self.parts["sigma_eigenvalue"] ** 2
         if self.every:
-            noise = chi(self.dimension + self.statistics_dimension, tail) * mpmath.sqrt(square)
+            # The noise of the objective and the gradient in a ball, and in another all other noise.
+            others = self.statistics_dimension - self.dimension * bool(self.gradient)
+            steep, curved = mpmath.sqrt(square - bent), mpmath.sqrt(bent)
+            noise = chi(self.dimension, tail / 2) * steep + chi(others, tail / 2) * curved
         else:
-            bent = self.parts["sigma_hessian"] ** 2 + self.parts["sigma_eigenvalue"] ** 2
             longer = self.stretch
             noise = ellipse(longer, tail) * mpmath.sqrt(square - bent + longer**2 * bent)
         return lower, upper, max(map(abs, determinant)) + square / 2 + noise

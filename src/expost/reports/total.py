@@ -11,14 +11,16 @@ from scipy.special import logsumexp, ndtr
 
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
+from expost.losses import predictors
 from expost.privacy.plan import Plan
 from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
 from expost.reports.drift import Drift
-from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, noise_law, two_sided
+from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
 from expost.reports.records import Records
 
-# A normal variable is larger in size with a probability below 1e-15.
+# A probability that no share of a failure notices, and what a normal variable exceeds less often.
+_NEGLIGIBLE = 1e-15
 _BEYOND = 8.1
 
 
@@ -72,8 +74,9 @@ def whole_cost(
     gradient along its row are one normal variable, and the other statistics' noise along the record's shift
     is a second one, independent of the first; slope and curvature may depend on the first in any way.
     With probability :math:`1 - \rho` the two lie in an ellipse with the half axes :math:`q` and :math:`cq`,
-    and the last term is its support function (docs/mathematics.md, section 7). For every record at once
-    :math:`c = 1`, and :math:`q` is the radius of a ball that holds all the noise there is.
+    and the last term is its support function (docs/mathematics.md, section 7). For every record at once it is
+    :math:`q_1A + q_2C`: with probability :math:`1 - \rho/2` each, a ball of radius :math:`q_1` holds the
+    first noise in all its directions, and one of radius :math:`q_2` the second.
     """
     plan = release.plan
 
@@ -91,34 +94,42 @@ def whole_cost(
     curved = others.shift(records.gradient_norm, curvature, rounding=plan.rounding)
     noise = whole_noise(release, scope, failure)
     reaching = steep(records.steepness * records.norm)
-    reached = noise.quantile * np.hypot(reaching, noise.stretch * curved) + noise.rest
-    total: FloatArray = determinant + 0.5 * (moved**2 + curved**2) + reached
+    steep_part, curved_part = noise.model * reaching, noise.statistics * curved
+    reached = steep_part + curved_part if noise.apart else np.hypot(steep_part, curved_part)
+    total: FloatArray = determinant + 0.5 * (moved**2 + curved**2) + (reached + noise.rest)
     return total
 
 
 class WholeNoise(NamedTuple):
     """What :func:`whole_cost` allows for all the noise along a record's shift, in units of the noise."""
 
-    quantile: float
-    """:math:`q`."""
-    stretch: float
-    """:math:`c`."""
+    model: float
+    """:math:`q`, or :math:`q_1`: for the noise of the objective and of the gradient."""
+    statistics: float
+    """:math:`cq`, or :math:`q_2`: for all other noise."""
+    apart: bool
+    """Whether the two are bounded apart, not by an ellipse."""
     rest: float
-    """For the error of a computed gradient, which need not lie along the row."""
+    """For errors of what was computed, which need not lie along the row."""
 
 
 def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     """The same for every record; public."""
     plan = release.plan
-    if scope.every:
-        freedom = len(release.coefficients) + _statistics_dimension(release)
-        return WholeNoise(chi_quantile(freedom, failure), 1.0, 0.0)
-    rest = 0.0
+    dimension = len(release.coefficients)
+    error = 0.0
     if plan.sigma_gradient is not None:
-        rest = 2.0 * plan.rounding.error("gradient", plan.sigma_gradient) * _BEYOND
+        error = 2.0 * plan.rounding.error("gradient", plan.sigma_gradient)
+    if scope.every:
+        model = every_quantile(dimension, predictors(plan.loss), 0.5 * failure)
+        freedom = _statistics_dimension(release) - (dimension if release.gradient is not None else 0)
+        others = chi_quantile(freedom, 0.5 * failure)
+        # The errors of a computed gradient and of the solver lie in directions of their own.
+        rest = (error + plan.rounding.solver) * chi_quantile(dimension, _NEGLIGIBLE)
+        return WholeNoise(model, others, True, rest)
     stretch = ellipse_stretch(plan)
     quantile = ellipse_quantile(stretch, scope.each(failure), noise_law(plan.loss))
-    return WholeNoise(quantile, stretch, rest)
+    return WholeNoise(quantile, stretch * quantile, False, error * _BEYOND)
 
 
 def ellipse_stretch(plan: Plan) -> float:

@@ -69,14 +69,15 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   const { lower, upper } = interval(publication, facts, slack, t1, t3);
   if (quantiles.whole === null) return { lower, upper, total: upper };
   // The whole publication as one Gaussian experiment.
-  const [quantile, stretch, rest] = quantiles.whole;
+  const [model, statistics, apart, rest] = quantiles.whole;
   const together = ({ model, gradient }) => Math.hypot(model, gradient);
   const steep = together(steepOf(publication, facts.gradientNorm));
   const reaching = together(steepOf(publication, facts.steepness[quantiles.scope] * facts.norm));
   const curved = curvedOf(publication, facts, publication.rounding.solver);
   const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * publication.rounding.curvature);
-  const reached = quantile * Math.hypot(reaching, stretch * curved) + rest;
-  return { lower, upper, total: largest + 0.5 * (steep ** 2 + curved ** 2) + reached };
+  const parts = [model * reaching, statistics * curved];
+  const reached = apart ? parts[0] + parts[1] : Math.hypot(...parts);
+  return { lower, upper, total: largest + 0.5 * (steep ** 2 + curved ** 2) + (reached + rest) };
 }
 
 // The interval for the model, the report's cost and the total. `member` is null where it is not known;
