@@ -1,6 +1,6 @@
 """Every model on one table: ours with its defaults, and the other private models with their best settings."""
 
-from dataclasses import asdict
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 import expost
 from bench import rivals, scores
 from bench.rivals import Descent, Newton, Problem
+from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
 from expost.fitting.fit import fit
 
@@ -19,8 +20,7 @@ EPSILONS = (0.1, 1.0, 8.0)
 STEPS, CLIPS = (1, 3, 10, 30, 100), (1.0, 0.5, 0.25, 0.1, 0.03)
 RATES, MOMENTA = (0.025, 0.1, 0.4, 1.6, 6.4, 25.6), (0.0, 0.9)
 NEWTON_STEPS, SHARES, FLOORS = (1, 3, 8), (0.2, 0.5), (0.4, 1.6, 6.4, 25.6, 102.4)
-# All settings are tried on a quarter of the draws, and the best of them on all.
-FEWER, FINALISTS, SEED = 4, 3, 2
+SEED = 2
 
 
 class Comparison:
@@ -86,37 +86,10 @@ class Comparison:
         return self.median(np.stack(coefficients, axis=1))
 
     def tuned(self, release, families):
-        """The median scores of the settings that are best on the test set, at every epsilon, by family.
-
-        All settings are tried on a few draws. The best of them are tried on as many draws as the other models
-        have, and the best on these is reported. For classes this is done for the AUC and for the log-loss.
-        """
-        goals = {"auc": 1.0, "log_loss": -1.0} if self.logistic else {"r2": 1.0}
-        every = {setting for family in families.values() for setting in family}
-        tried = self.try_all(release, every, self.draws // FEWER)
-
-        def ranked(settings, scored, goal):
-            return sorted(settings, key=lambda setting: -goals[goal] * scored[setting][goal])
-
-        cases = {
-            (name, epsilon, goal): ranked(
-                [setting for setting in family if setting.epsilon == epsilon], tried, goal
-            )
-            for name, family in families.items()
-            for epsilon in EPSILONS
-            for goal in goals
-        }
-        best = {case: settings[:FINALISTS] for case, settings in cases.items()}
-        final = self.try_all(
-            release, {setting for settings in best.values() for setting in settings}, self.draws
-        )
-        results = {name: {epsilon: {} for epsilon in EPSILONS} for name in families}
-        for (name, epsilon, goal), settings in best.items():
-            winner = ranked(settings, final, goal)[0]
-            figures = ("log_loss", "calibration") if goal == "log_loss" else (goal,)
-            results[name][epsilon] |= {figure: final[winner][figure] for figure in figures}
-            results[name][epsilon][f"{goal}_setting"] = asdict(winner)
-        return results
+        """The median scores of the settings that are best on the test set, at every epsilon, by family."""
+        classes = {"auc": (1.0, ("auc",)), "log_loss": (-1.0, ("log_loss", "calibration"))}
+        goals = classes if self.logistic else {"r2": (1.0, ("r2",))}
+        return tuned(partial(self.try_all, release), families, self.draws, goals)
 
     def try_all(self, release, settings, draws):
         """Median scores of every setting; those with the same number of steps run together."""
