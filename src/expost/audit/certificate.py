@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import check_positive
 from expost.audit.search import Pair, worst_pair
-from expost.losses import Loss
 from expost.privacy.plan import Plan
 
 
@@ -70,10 +69,12 @@ def audit_plan(
     epsilon
         The epsilon at which to compare; by default ``plan.epsilon``.
     dimension
-        The number of coefficients, 1 or 2. More coefficients cannot lower the worst case: a data set
-        along one direction is also a data set in more dimensions.
+        The number of features: 1 or 2, and 1 for three classes; plans for more classes are refused. More
+        features cannot lower the worst case: a data set along one direction is also a data set in more
+        dimensions.
     trials
-        How many random pairs to try after the structured ones, which take about two seconds.
+        How many random pairs to try after the structured ones. These take about two seconds for one
+        coefficient; for three classes a minute or two, and each random pair a few seconds.
     random_state
         Seed or generator of the search. It has nothing to do with the noise of a release.
 
@@ -98,8 +99,6 @@ def audit_plan(
         plan.epsilon if epsilon is None else epsilon,
         way_out="Give an `epsilon` if the plan has none." if epsilon is None else "",
     )
-    if not isinstance(plan.loss, Loss):
-        raise parameter_error("plan", "one for a loss of one linear predictor", str(plan.loss))
     # Everything over the largest weight: an objective and its noise may be divided by a constant.
     scales: dict[str, Any] = asdict(plan.scales.over(plan.max_weight))
     audit, pair = worst_pair(
@@ -108,6 +107,7 @@ def audit_plan(
         epsilon=at,
         l2=plan.l2 / plan.max_weight,
         **scales,
+        reduced=plan.reduced,
         dimension=dimension,
         trials=trials,
         random_state=random_state,

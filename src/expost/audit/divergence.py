@@ -11,7 +11,8 @@ from expost._common.validation import check_positive, parameter_error
 from expost.audit.quadrature import Columns, cut, even_cells, integrate
 from expost.audit.release_law import ReleaseLaw
 from expost.exceptions import DomainError
-from expost.losses import Loss
+from expost.losses import AnyLoss
+from expost.losses.vector import predictors
 from expost.privacy import gaussian
 from expost.privacy.scales import NoiseScales
 
@@ -37,7 +38,7 @@ class Audit:
 
 
 def hockey_stick(
-    loss: Loss,
+    loss: AnyLoss,
     X: ArrayLike,
     y: ArrayLike,
     record: ArrayLike,
@@ -50,6 +51,7 @@ def hockey_stick(
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
     counts: ArrayLike | None = None,
+    reduced: bool = False,
 ) -> Audit:
     r"""How well the whole publication tells a data set from the same data set with one more record.
 
@@ -66,9 +68,10 @@ def hockey_stick(
     Parameters
     ----------
     loss
-        The loss of a record.
+        The loss of a record, of one linear predictor or of two: softmax has two with three classes.
     X, y
-        Rows, of shape ``(n, 1)`` or ``(n, 2)``, and labels of the smaller data set; ``n`` may be zero.
+        Rows and labels of the smaller data set, which may be empty. There is one feature or, with one linear
+        predictor, there may be two.
     record, label
         The additional record of the larger data set.
     epsilon
@@ -79,12 +82,16 @@ def hockey_stick(
         Scales :math:`\sigma_2, \sigma_3, \sigma_4` of the statistics; ``None`` where one is not released.
     counts
         How often each row of ``X`` is in the data set; once if not given.
+    reduced
+        Whether the Hessian of three classes, and its eigenvalue, are the reduced ones
+        (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
 
     Notes
     -----
     The noise and the coefficients determine each other, so the integral is over the noise, whose law is
-    known. Along the record's direction it is cut where the record's slope changes fast and where
-    ``L = epsilon``; both directions use adaptive Gauss-Legendre quadrature. ``error`` is the
+    known. Along the record's direction (with two predictors, that of its gradient where all coefficients are
+    zero) it is cut where the record's slope changes fast and where ``L = epsilon``; both directions use
+    adaptive Gauss-Legendre quadrature. ``error`` is the
     change under the last halving of the cells plus one part in a billion for rounding. It is an estimate,
     usually much larger than the true error, and not a proof.
 
@@ -101,8 +108,11 @@ def hockey_stick(
     """
     rows, labels, point = np.asarray(X, float), np.asarray(y, float), np.asarray(record, float)
     repeats = np.ones(len(labels)) if counts is None else np.asarray(counts, float)
-    if point.shape not in {(1,), (2,)}:
-        raise parameter_error("record", "a vector of length 1 or 2", point.tolist())
+    if point.ndim != 1 or not 1 <= len(point) <= most_features(loss):
+        wanted = "a vector of length 1 or 2, and of length 1 with two linear predictors"
+        raise parameter_error("record", wanted, point.tolist())
+    if reduced and predictors(loss) == 1:
+        raise parameter_error("reduced", "False with one linear predictor", reduced)
     if labels.ndim != 1 or rows.shape != (len(labels), len(point)) or repeats.shape != labels.shape:
         raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
     labels = np.append(labels, label)
@@ -111,9 +121,6 @@ def hockey_stick(
     if not np.all((repeats >= 1.0) & (repeats == np.floor(repeats))):
         raise DomainError("`counts` must be whole numbers of at least 1.")
 
-    length = float(np.linalg.norm(point))
-    along = point / length if length > 0.0 else np.eye(len(point))[0]
-    axes = along[:, None] if len(point) == 1 else np.column_stack([along, [-along[1], along[0]]])
     scales = NoiseScales(
         check_positive("sigma", sigma),
         **{
@@ -130,13 +137,14 @@ def hockey_stick(
         _divergence(
             ReleaseLaw(
                 loss,
-                rows=np.vstack([rows @ axes, length * np.eye(1, len(point))]),
+                rows=np.vstack([rows, point]),
                 labels=labels,
                 counts=np.append(repeats, member),
                 base_counts=np.append(repeats, 0.0),
                 epsilon=check_positive("epsilon", epsilon),
                 l2=check_positive("l2", l2),
                 scales=scales,
+                reduced=reduced,
             )
         )
         for member in (0.0, 1.0)
@@ -145,13 +153,23 @@ def hockey_stick(
     return Audit(add, remove, max(add_error, remove_error) + 1e-9 * max(add, remove))
 
 
+def most_features(loss: AnyLoss) -> int:
+    """How many features an audit can have: integrals are over one or two coefficients."""
+    outputs = predictors(loss)
+    if outputs > 2:
+        raise parameter_error(
+            "loss", "one of at most two linear predictors (three classes)", f"one of {outputs}"
+        )
+    return 2 // outputs
+
+
 def _density(u: FloatArray) -> FloatArray:
     return np.exp(-0.5 * u**2) / math.sqrt(2.0 * math.pi)
 
 
 def _divergence(law: ReleaseLaw) -> tuple[float, float]:
     """Hockey-stick divergence to the neighbour, and the estimated error."""
-    if law.rows.shape[1] == 1:
+    if law.dimension == 1:
         values, errors = _along(law, np.zeros(1))
         return min(1.0, float(values[0])), float(errors[0])
     worst = 0.0
@@ -168,13 +186,15 @@ def _divergence(law: ReleaseLaw) -> tuple[float, float]:
 
 
 def _along(law: ReleaseLaw, across: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Integrals along the record's direction, one for each coordinate ``across`` it (unused if d = 1)."""
-    d = law.rows.shape[1]
+    """Integrals along the record's direction, one for each coordinate ``across`` it (unused in one)."""
+    along = law.direction()
+    axes = along[None] if law.dimension == 1 else np.stack([along, [-along[1], along[0]]])
 
     def at(column: Columns, u: FloatArray) -> tuple[FloatArray, ...]:
         coordinates = np.stack([u, np.broadcast_to(across[column][:, None], u.shape)], axis=-1)
-        noise = law.sigma * coordinates[..., :d].reshape(-1, d)
-        return tuple(part.reshape(u.shape) for part in law.at(noise))
+        noise = law.sigma * coordinates[..., : law.dimension].reshape(-1, law.dimension) @ axes
+        excess, shift, gradient, log_determinant = law.at(noise)
+        return tuple(part.reshape(u.shape) for part in (excess, shift, gradient @ along, log_determinant))
 
     def integrand(column: Columns, u: FloatArray) -> FloatArray:
         excess, shift, _, _ = at(column, u)

@@ -6,19 +6,22 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
-from expost.losses import Loss
+from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
+from expost.losses.vector import predictors
 from expost.privacy.scales import NoiseScales
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseLaw:
-    """The release of one of two neighbours, in coordinates whose first axis points along the record.
+    """The release of one of two neighbours, for a loss of one linear predictor or of several.
 
     The record is the last row. ``counts`` says how often each row is in this data set, and
-    ``base_counts`` how often it is in the smaller of the two.
+    ``base_counts`` how often it is in the smaller of the two. Coefficients, noise and gradients are vectors,
+    predictor by predictor, of one or two numbers in all. ``reduced`` says that the Hessian released is the
+    reduced one of several classes (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`), one number here.
     """
 
-    loss: Loss
+    loss: AnyLoss
     rows: FloatArray
     labels: FloatArray
     counts: FloatArray
@@ -26,32 +29,74 @@ class ReleaseLaw:
     epsilon: float
     l2: float
     scales: NoiseScales
+    reduced: bool = False
 
     @property
     def sigma(self) -> float:
         """The noise of the objective."""
         return self.scales.sigma
 
-    def _derivatives(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        eta = theta @ self.rows.T
-        return self.loss.derivatives(eta, np.broadcast_to(self.labels, eta.shape))
+    @property
+    def outputs(self) -> int:
+        """The number of linear predictors."""
+        return predictors(self.loss)
 
-    def _hessian(self, curvatures: FloatArray) -> FloatArray:
-        d = self.rows.shape[1]
-        squares = (self.rows[:, :, None] * self.rows[:, None, :]).reshape(-1, d * d)
-        return (curvatures @ squares).reshape(-1, d, d) + self.l2 * np.eye(d)
+    @property
+    def dimension(self) -> int:
+        """The number of coefficients."""
+        return self.outputs * int(self.rows.shape[1])
+
+    def direction(self) -> FloatArray:
+        """A unit vector along which the record's slope changes most: that of its gradient where all is zero.
+
+        The gradient of one predictor has the direction of the row everywhere. Of several, this is the
+        symmetric choice.
+        """
+        slopes = self._derivatives(np.zeros((1, self.dimension)))[0][0, -1]
+        along = np.kron(slopes if self.outputs > 1 else np.ones(1), self.rows[-1])
+        length = float(np.linalg.norm(along))
+        return along / length if length > 0.0 else np.eye(self.dimension)[0]
+
+    def _derivatives(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradients and Hessians of the loss in the predictors: points by rows by one or two predictors."""
+        points, rows, outputs = len(theta), len(self.rows), self.outputs
+        eta = (theta.reshape(points * outputs, -1) @ self.rows.T).reshape(points, outputs, rows)
+        if not isinstance(self.loss, VectorLoss):
+            labels = np.broadcast_to(self.labels, (points, rows))
+            slopes, curvatures = self.loss.derivatives(eta[:, 0], labels)
+            return slopes[:, :, None], curvatures[:, :, None, None]
+        flat = np.swapaxes(eta, 1, 2).reshape(-1, outputs)
+        gradients, factors = self.loss.derivatives(flat, np.tile(self.labels, points))
+        bends = factors @ np.swapaxes(factors, 1, 2)
+        return gradients.reshape(points, rows, outputs), bends.reshape(points, rows, outputs, outputs)
+
+    def _gradient(self, slopes: FloatArray, rows: FloatArray) -> FloatArray:
+        """The sum over rows of the Kronecker products of slopes and rows."""
+        flat = np.swapaxes(slopes, 1, 2).reshape(-1, len(rows))
+        return (flat @ rows).reshape(len(slopes), -1)
+
+    def _curvature(self, bends: FloatArray, rows: FloatArray) -> FloatArray:
+        """The sum over rows of the Kronecker products of Hessians in the predictors and squares of rows."""
+        points, d = len(bends), rows.shape[1]
+        squares = (rows[:, :, None] * rows[:, None, :]).reshape(-1, d * d)
+        flat = np.moveaxis(bends, 1, 3).reshape(-1, len(rows))
+        blocks = (flat @ squares).reshape(points, self.outputs, self.outputs, d, d)
+        return np.swapaxes(blocks, 2, 3).reshape(points, self.dimension, self.dimension)
+
+    def _hessian(self, bends: FloatArray, counts: FloatArray) -> FloatArray:
+        weighted = bends * counts[:, None, None]
+        return self._curvature(weighted, self.rows) + self.l2 * np.eye(self.dimension)
 
     def _newton(self, theta: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The perturbed gradient, the Hessian, and the size below which the gradient counts as zero."""
-        slopes, curvatures = self._derivatives(theta)
-        pulls = slopes * self.counts
-        gradient = pulls @ self.rows + self.l2 * theta + noise
-        hessian = self._hessian(curvatures * self.counts)
+        slopes, bends = self._derivatives(theta)
+        pulls = slopes * self.counts[:, None]
+        gradient = self._gradient(pulls, self.rows) + self.l2 * theta + noise
+        hessian = self._hessian(bends, self.counts)
         # Many rows may cancel, in a slope or with each other, and an error in theta's last digit moves all.
         lengths = np.linalg.norm(self.rows, axis=1)
-        rounding = (
-            np.abs(pulls) @ lengths + min(self.loss.curve.max_slope, 1.0) * (self.counts @ lengths) / 16.0
-        )
+        rounding = np.sum(np.abs(pulls), axis=2) @ lengths
+        rounding += min(self.loss.curve.max_slope, 1.0) * (self.counts @ lengths) / 16.0
         rounding += np.trace(hessian, axis1=1, axis2=2) * np.linalg.norm(theta, axis=1)
         return gradient, hessian, 1e-11 * self.sigma + 1e-14 * rounding
 
@@ -75,26 +120,43 @@ class ReleaseLaw:
         raise SolverError("A perturbed objective was not minimised to rounding error. Raise `l2`.")
 
     def at(self, noise: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        r"""Log-ratio less epsilon, shift of the statistics, slope and log-determinant of the record.
+        r"""Log-ratio less epsilon, shift of the statistics, gradient and log-determinant of the record.
 
-        .. math:: L = \pm\log(1 + \kappa\,x^\top H(D)^{-1}x) + \|\nabla\ell\|^2/2\sigma^2
+        .. math:: L = \pm\log\det(I + \nabla^2\ell\,H(D)^{-1}) + \|\nabla\ell\|^2/2\sigma^2
                       \pm b\cdot\nabla\ell/\sigma^2
 
-        with a plus where the data set that the noise :math:`b` was added to holds the record.
+        with a plus where the data set that the noise :math:`b` was added to holds the record. The
+        log-determinant is the largest that the regularisation allows.
         """
         sign = 1.0 if self.counts[-1] else -1.0
-        length = self.rows[-1, 0]
-        slopes, curvatures = self._derivatives(self.minimisers(noise))
-        gradient, curvature = slopes[:, -1] * length, curvatures[:, -1] * length**2
-        base = self._hessian(curvatures * self.base_counts)
-        first_axis = np.eye(base.shape[-1])[:, :1]
-        inverse = np.linalg.solve(base, np.broadcast_to(first_axis, (*base.shape[:-1], 1)))[:, 0, 0]
-        ratio = sign * np.log1p(curvature * inverse)
-        ratio += gradient * (gradient / 2.0 + sign * noise[:, 0]) / self.sigma**2
-        shift = replace(self.scales, sigma_eigenvalue=None).shift(gradient, curvature)
+        theta = self.minimisers(noise)
+        slopes, bends = self._derivatives(theta)
+        gradient = self._gradient(slopes[:, -1:], self.rows[-1:])
+        record = self._curvature(bends[:, -1:], self.rows[-1:])
+        base = self._hessian(bends, self.base_counts)
+        ratio = sign * _log_determinant(np.asarray(np.linalg.solve(base, record), dtype=np.float64))
+        ratio += np.sum(gradient * (gradient / 2.0 + sign * noise), axis=1) / self.sigma**2
+        lengths = np.linalg.norm(gradient, axis=1)
+        norms = self._reduced_curvature(theta) if self.reduced else np.linalg.norm(record, axis=(1, 2))
+        shift: FloatArray = replace(self.scales, sigma_eigenvalue=None).shift(lengths, norms)
         if self.scales.sigma_eigenvalue is not None:
             # The exact change of the eigenvalue; the certificate uses a bound on it.
-            grown = base + curvature[:, None, None] * (first_axis @ first_axis.T)
-            rise = np.linalg.eigvalsh(grown)[:, 0] - np.linalg.eigvalsh(base)[:, 0]
+            rise = norms
+            if not self.reduced:
+                rise = np.linalg.eigvalsh(base + record)[:, 0] - np.linalg.eigvalsh(base)[:, 0]
             shift = np.hypot(shift, rise / self.scales.sigma_eigenvalue)
-        return ratio - self.epsilon, shift, slopes[:, -1], np.log1p(curvature / self.l2)
+        return ratio - self.epsilon, shift, gradient, _log_determinant(record / self.l2)
+
+    def _reduced_curvature(self, theta: FloatArray) -> FloatArray:
+        """What the record adds to the reduced Hessian of one feature, and to its eigenvalue."""
+        assert isinstance(self.loss, SoftmaxLoss)
+        row = float(self.rows[-1, 0])
+        masses = self.loss.smallest_mass(row * theta, np.full(len(theta), self.labels[-1]))
+        return row**2 * masses
+
+
+def _log_determinant(matrices: FloatArray) -> FloatArray:
+    """The logarithm of ``det(I + N)`` for matrices of one or two rows, with digits however small they are."""
+    trace = np.trace(matrices, axis1=1, axis2=2)
+    total: FloatArray = np.log1p(trace + (np.linalg.det(matrices) if matrices.shape[1] == 2 else 0.0))
+    return total

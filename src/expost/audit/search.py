@@ -10,8 +10,8 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
-from expost.audit.divergence import Audit, hockey_stick
-from expost.losses import Loss
+from expost.audit.divergence import Audit, hockey_stick, most_features
+from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Pair:
 
 
 def worst_pair(
-    loss: Loss,
+    loss: AnyLoss,
     *,
     norm: float,
     epsilon: float,
@@ -45,6 +45,7 @@ def worst_pair(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
+    reduced: bool = False,
     dimension: int = 1,
     trials: int = 200,
     random_state: int | np.random.Generator | None = None,
@@ -54,8 +55,9 @@ def worst_pair(
     Structured pairs come first: no other row, or many equal rows along or against the record. Many *short*
     rows are the worst: rows of full norm stop pulling once they are fitted, while short ones pull with
     nearly constant force and add hardly any curvature, so that they can hold the coefficients wherever the
-    record reveals most. Then follow ``trials`` random pairs of at most eight distinct rows, every other one
-    a variation of the best so far.
+    record reveals most. Of several classes the worst found are short rows against the record with its own
+    class, which pull towards all other classes alike. Then follow ``trials`` random pairs of at most eight
+    distinct rows, every other one a variation of the best so far.
 
     Parameters
     ----------
@@ -63,11 +65,11 @@ def worst_pair(
         The loss of a record. An unbounded set of labels is represented by values up to ±1000.
     norm
         The largest Euclidean norm of a row, R.
-    epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue
+    epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue, reduced
         As for :func:`hockey_stick`.
     dimension
-        The number of coefficients, 1 or 2. One pair takes seconds with two and hundredths of a second with
-        one.
+        The number of features, so that there are one or two coefficients. One pair takes seconds with two and
+        hundredths of a second with one.
     trials
         How many random pairs to try.
     random_state
@@ -79,8 +81,8 @@ def worst_pair(
     """
     check_positive("norm", norm)
     check_count("trials", trials)
-    if dimension not in (1, 2):
-        raise parameter_error("dimension", "1 or 2", dimension)
+    if dimension not in range(1, most_features(loss) + 1):
+        raise parameter_error("dimension", "1 or 2, and 1 with two linear predictors", dimension)
     rng = np.random.default_rng(random_state)
     labels = _label_choices(loss)
     scales: dict[str, Any] = {
@@ -97,20 +99,24 @@ def worst_pair(
             epsilon=epsilon,
             l2=l2,
             **scales,
+            reduced=reduced,
         )
         return audit, pair
 
     def delta(result: tuple[Audit, Pair]) -> float:
         return result[0].delta
 
-    best = max(map(audited, _structured_pairs(loss, labels, norm, sigma, dimension)), key=delta)
+    structured = _structured_pairs(loss, labels, norm, sigma, dimension)
+    if isinstance(loss, VectorLoss):
+        structured = _held_pairs(loss, labels, norm, sigma, dimension)
+    best = max(map(audited, structured), key=delta)
     for trial in range(trials):
         pair = _random_pair(rng, labels, norm, dimension) if trial % 2 else _varied(rng, best[1], norm)
         best = max(best, audited(pair), key=delta)
     return best
 
 
-def _label_choices(loss: Loss) -> tuple[float, ...]:
+def _label_choices(loss: AnyLoss) -> tuple[float, ...]:
     labels = loss.labels
     if labels.values is not None:
         return labels.values
@@ -120,7 +126,7 @@ def _label_choices(loss: Loss) -> tuple[float, ...]:
 
 
 def _structured_pairs(
-    loss: Loss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
+    loss: AnyLoss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
 ) -> Iterator[Pair]:
     record = norm * np.eye(dimension)[0]
     # Very short rows pull with about half the largest slope each; their total pull has the size of the noise.
@@ -131,6 +137,21 @@ def _structured_pairs(
         yield Pair(np.empty((0, dimension)), np.empty(0), np.empty(0), record, label)
         for (share, count), side, other in product(crowds, (-1.0, 1.0), labels):
             yield Pair(side * share * record[None], np.array([other]), np.array([count]), record, label)
+
+
+def _held_pairs(
+    loss: AnyLoss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
+) -> Iterator[Pair]:
+    """Fewer pairs for several predictors, which take longer: no other row, or a crowd of short ones."""
+    record = norm * np.eye(dimension)[0]
+    pull = 1e-3 * norm * min(loss.curve.max_slope, 1e3) / 2.0
+    counts = np.ceil(sigma * np.array([1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 18.0, 26.0]) / pull)
+    # All classes are alike.
+    for label in labels[:1] if isinstance(loss, SoftmaxLoss) else labels:
+        other = next(one for one in labels if one != label)
+        yield Pair(np.empty((0, dimension)), np.empty(0), np.empty(0), record, label)
+        for count, (side, held) in product(counts, ((-1.0, label), (1.0, other))):
+            yield Pair(side * 1e-3 * record[None], np.array([held]), np.array([count]), record, label)
 
 
 def _random_pair(rng: np.random.Generator, labels: tuple[float, ...], norm: float, dimension: int) -> Pair:
