@@ -38,6 +38,8 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.reports --synthetic
 	$(BIN)/python -m bench.peers
+	$(BIN)/python -m bench.multiclass
+	$(BIN)/python -m bench.multiclass_fit
 
 screenshots: $(VENV)/.installed-dev browser
 	$(BIN)/python -m bench.screenshots

@@ -1,7 +1,7 @@
 """How good models are on test rows: many models at once, one per column."""
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from scipy.stats import rankdata
 
 BINS = 10
@@ -48,3 +48,13 @@ def calibration_error(margins, labels):
     groups = np.array_split(np.arange(len(labels)), BINS)
     gaps = [np.abs((predicted[group] - happened[group]).sum(axis=0)) for group in groups]
     return np.sum(gaps, axis=0) / len(labels)
+
+
+def of_classes(log_odds, labels):
+    """Accuracy and log-loss of logarithms of the classes' odds: rows by classes by models."""
+    odds = log_odds.astype(np.float64)
+    right = np.take_along_axis(odds, labels[:, None, None], axis=1)[:, 0]
+    return {
+        "accuracy": np.mean(np.argmax(odds, axis=1) == labels[:, None], axis=0),
+        "log_loss": np.mean(logsumexp(odds, axis=1) - right, axis=0),
+    }

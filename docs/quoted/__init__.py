@@ -8,7 +8,7 @@ that the numbers could contradict. If one is no longer true, nothing is written,
 changed.
 """
 
-from docs.quoted import auditing, calibration, goe, paper, peers
+from docs.quoted import auditing, calibration, goe, multiclass, paper, peers
 from docs.quoted.marks import PAGES, PASSAGES, ROOT, SOURCES, NumbersError, fill, load, names
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "fill",
     "goe",
     "load",
+    "multiclass",
     "names",
     "paper",
     "peers",

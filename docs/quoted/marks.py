@@ -12,6 +12,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Where each kind of number is, and the command that measures it.
 SOURCES = {
     "peers": ("bench/results/peers.json", "python -m bench.peers"),
+    "multiclass": ("bench/results/multiclass.json", "python -m bench.multiclass"),
+    "multiclass fit": ("bench/results/multiclass_fit.json", "python -m bench.multiclass_fit"),
     "reports": ("bench/results/reports.json", "python -m bench.reports"),
     "reports, plain": ("bench/results/reports_plain.json", "python -m bench.reports --plain"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),

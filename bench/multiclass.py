@@ -1,0 +1,210 @@
+"""Compare our model of several classes, defaults untouched, with other private models on the same rows.
+
+    python -m bench.multiclass [--draws 20] [--only TABLE ...] [--json FILE]
+
+One encoding, one split, one budget; every model is fitted to the rows that ours sees. DP-GD on the softmax
+loss is tuned freely on the test set, once for the accuracy and once for the log-loss. That is not private,
+spends no budget here and favours it. One-vs-rest has a binary model of ours for each class: once with an
+equal share of epsilon and delta each, which is proved, and once with the least noise that any accounting
+could allow them, which is not. All figures are medians over draws of the noise.
+"""
+
+import argparse
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product, repeat
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.special import log_expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from threadpoolctl import threadpool_limits
+
+import expost
+from bench import class_rivals, scores
+from bench.class_rivals import ClassProblem
+from bench.class_tables import TABLES
+from bench.comparison import CLIPS, DELTA, EPSILONS, MOMENTA, RATES, SEED, STEPS, all_rows
+from bench.rivals import Descent
+from bench.saving import RESULTS, save
+from bench.tuning import tuned
+from expost.data.encoding import encode_rows, with_labels
+from expost.fitting.fit import fit
+from expost.fitting.prediction import class_coefficients
+from papers.datasets import DataUnavailable
+
+# Small tables are cheap and their scores spread widely: they get more draws.
+MORE = {1_000: 5, 10_000: 2}
+TITLES = {
+    "plain": "no privacy",
+    "ours": "expost",
+    "unclipped": "DP-GD, tuned",
+    "clipped": "DP-GD, clipped, tuned",
+    "rest": "one-vs-rest, ε/K",
+    "rest_least": "one-vs-rest, least noise",
+}
+FIGURES = {"accuracy": "Accuracy", "log_loss": "Log-loss"}
+
+
+class ClassComparison:
+    """One table: its rows as our mechanism sees them, and every model on them."""
+
+    def __init__(self, table, draws):
+        self.table, self.draws = table, draws
+        plan = self.model(1.0).fit(table.X[:20], table.y[:20]).plan_
+        self.design = encode_rows(table.X, plan)
+        self.rows, self.test_rows = all_rows(self.design), all_rows(encode_rows(table.X_test, plan))
+        self.problem = ClassProblem(self.rows, table.y, plan.radius, table.classes)
+
+    def model(self, epsilon):
+        """Our estimator as a new user would call it."""
+        return expost.LogisticRegression(
+            norm=self.table.norm,
+            classes=range(self.table.classes),
+            epsilon=epsilon,
+            delta=DELTA,
+            random_state=SEED,
+        )
+
+    def median(self, coefficients, *, binary=False):
+        """Medians of the scores over models, the last axis of coefficients by features and classes."""
+        shape = (len(self.test_rows), *coefficients.shape[1:])
+        odds = (self.test_rows @ coefficients.reshape(len(coefficients), -1)).reshape(shape)
+        found = scores.of_classes(log_expit(odds) if binary else odds, self.table.y_test)
+        return {name: float(np.median(values)) for name, values in found.items()}
+
+    def plain(self):
+        """Without privacy; the penalty is chosen by cross-validation on the rows for fitting."""
+        base = LogisticRegression(fit_intercept=False, max_iter=1000)
+        search = GridSearchCV(base, {"C": np.geomspace(1e-2, 1e4, 7)}, scoring="neg_log_loss", cv=3)
+        return self.median(search.fit(self.rows, self.table.y).best_estimator_.coef_.T[:, :, None])
+
+    def ours(self, epsilon):
+        """Our model with its defaults; the first draw is the estimator's own fit."""
+        model = self.model(epsilon).fit(self.table.X, self.table.y)
+        records = with_labels(self.design, self.table.y, model.plan_, classes=model.classes_)
+        found = [
+            class_coefficients(
+                fit(model.plan_, records, random_state=seed)[0].coefficients, model.plan_.loss
+            ).T
+            for seed in range(SEED, SEED + self.draws)
+        ]
+        if not np.array_equal(np.column_stack([model.coef_, model.intercept_]).T, found[0]):
+            raise AssertionError("the rows compared are not those that the estimator fits")
+        return self.median(np.stack(found, axis=2))
+
+    def rest(self, parameters):
+        """A binary model for each class."""
+        table = self.table
+        fitted = class_rivals.one_vs_rest(
+            self.design, table.y, table.classes, table.norm, parameters, self.draws, SEED
+        )
+        return self.median(fitted, binary=True)
+
+    def descents(self, settings, draws):
+        """Median scores of settings of DP-GD; those with the same number of steps run together."""
+        scored = {}
+        for steps in sorted({setting.steps for setting in settings}):
+            group = sorted((setting for setting in settings if setting.steps == steps), key=str)
+            found = class_rivals.softmax_descent(self.problem, group, draws, DELTA, SEED)
+            scored |= {setting: self.median(found[:, :, place]) for place, setting in enumerate(group)}
+        return scored
+
+    def run(self):
+        """Every model's scores at every epsilon."""
+        classes, radius = self.table.classes, self.problem.radius
+        results = {"plain": dict.fromkeys(EPSILONS, self.plain())}
+        results["ours"] = {epsilon: self.ours(epsilon) for epsilon in EPSILONS}
+        evenly = partial(class_rivals.split_evenly, delta=DELTA, classes=classes)
+        least = partial(class_rivals.composed_as_gaussians, delta=DELTA, classes=classes, radius=radius)
+        for name, parameters in (("rest", evenly), ("rest_least", least)):
+            results[name] = {epsilon: self.rest(parameters(epsilon)) for epsilon in EPSILONS}
+        grid = [Descent(*setting) for setting in product(EPSILONS, STEPS, CLIPS, RATES, MOMENTA)]
+        families = {"clipped": grid, "unclipped": [setting for setting in grid if setting.clip == 1.0]}
+        goals = {"accuracy": (1.0, ("accuracy",)), "log_loss": (-1.0, ("log_loss",))}
+        return results | tuned(self.descents, families, self.draws, goals)
+
+
+def compare(name, draws):
+    """One row for each epsilon and the seconds it took, or why the table is missing."""
+    start, used = time.perf_counter(), time.process_time()
+    try:
+        table = TABLES[name]()
+    except DataUnavailable as error:
+        return [], f"{name} is left out: {error}"
+    draws *= next((more for rows, more in MORE.items() if len(table.y) < rows), 1)
+    # The tables run side by side: threads inside each would only get in each other's way.
+    with threadpool_limits(1):
+        comparison = ClassComparison(table, draws)
+        results = comparison.run()
+    size = {"rows": len(table.y), "test_rows": len(table.y_test), "columns": comparison.rows.shape[1]}
+    size |= {"classes": table.classes, "draws": draws}
+    rows = [
+        {"table": name, **size, "epsilon": epsilon}
+        | {peer: scored[epsilon] for peer, scored in results.items()}
+        for epsilon in EPSILONS
+    ]
+    return rows, f"{name}: {time.perf_counter() - start:.0f} s, {time.process_time() - used:.0f} CPU s"
+
+
+def show(rows, console):
+    """One table for every figure."""
+    for figure, title in FIGURES.items():
+        table = Table(title=f"{title}, δ = {DELTA:g}", title_justify="left")
+        for column in ("table", "ε", *TITLES.values()):
+            table.add_column(column, justify="left" if column == "table" else "right")
+        for row in rows:
+            table.add_row(
+                row["table"], f"{row['epsilon']:g}", *(f"{row[peer][figure]:.3f}" for peer in TITLES)
+            )
+        console.print(table)
+
+
+def judge(rows, console):
+    """How far ours is below each peer in accuracy at most, and the cases beyond 0.01."""
+    for peer in list(TITLES)[2:]:
+        gaps = {
+            f"{row['table']} at ε = {row['epsilon']:g}": row[peer]["accuracy"] - row["ours"]["accuracy"]
+            for row in rows
+        }
+        missed = "; ".join(f"{case} {gap:.3f}" for case, gap in gaps.items() if gap > 0.01) or "none"
+        largest, least = max(gaps.values()), min(gaps.values())
+        console.print(
+            f"accuracy below {TITLES[peer]}: from {least:.3f} to {largest:.3f}; above 0.01: {missed}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=20, help="for large tables; small ones have more")
+    parser.add_argument("--only", nargs="+", choices=list(TABLES), default=list(TABLES), metavar="TABLE")
+    parser.add_argument("--json", help="where the numbers go (default: bench/results/multiclass.json)")
+    options = parser.parse_args()
+    console = Console(width=140)
+    rows = []
+    with ProcessPoolExecutor(min(len(options.only), os.cpu_count() or 1)) as workers:
+        for found, note in workers.map(compare, options.only, repeat(options.draws)):
+            rows += found
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
+    show(rows, console)
+    judge(rows, console)
+    complete = {row["table"] for row in rows} == set(TABLES)
+    if not (options.json or complete):
+        console.print("A table is missing, so the documents' file of numbers was not written.")
+        return
+    grids = {"steps": STEPS, "clips": CLIPS, "rates": RATES, "momenta": MOMENTA}
+    document = {
+        "delta": DELTA,
+        "draws": min(row["draws"] for row in rows),
+        "grids": grids,
+        "rows": rows,
+    }
+    save(options.json or RESULTS / "multiclass.json", document)
+
+
+if __name__ == "__main__":
+    main()
