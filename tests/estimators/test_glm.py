@@ -1,5 +1,6 @@
 """A loss of one's own, all the way: fitted, published, read by whoever has it."""
 
+import json
 import pickle
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from own_losses import Direction, LogCosh
+from publications import signed
 from scipy.optimize import minimize
 
 import expost
@@ -166,3 +168,29 @@ def test_a_domain_names_the_classes_and_scales_the_outcome():
     assert several.coef_.shape == (3, 3)
     with pytest.raises(ParameterError, match="`domain` must be one whose label is a number"):
         expost.GeneralizedLinearModel(loss=LogCosh(), domain=classes).fit(frame, labels)
+
+
+def test_what_a_readers_own_class_raises_is_told_in_one_sentence(tmp_path):
+    model_of(LogCosh(0.4)).fit(X, OUTCOME).publication_.save(tmp_path / "own.json")
+
+    @dataclass(frozen=True)
+    class Angry(LogCosh):
+        def __post_init__(self):
+            raise ValueError("width")
+
+    with pytest.raises(PublicationError, match="the class of `loss` raises ValueError"):
+        expost.Publication.load(tmp_path / "own.json", losses=[Angry])
+    with pytest.raises(ParameterError, match="`losses` must be a list"):
+        expost.Publication.load(tmp_path / "own.json", losses=LogCosh)
+    document = json.loads((tmp_path / "own.json").read_text())
+    document["loss"]["width"] = 1e300
+    with pytest.raises(PublicationError):
+        expost.Publication.from_json(signed(document), losses=[LogCosh])
+
+
+def test_a_loss_that_cannot_change_is_checked_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr("expost.losses.registry.check_loss", seen.append)
+    loss = LogCosh(0.4321)
+    model_of(loss).fit(X, OUTCOME)
+    assert seen == [loss]

@@ -1,7 +1,7 @@
 """The convex losses that exist, and what the check finds wrong with broken ones."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mpmath
 import numpy as np
@@ -257,4 +257,38 @@ def test_a_box_moves_numbers_to_its_bounds():
 )
 def test_declarations_that_make_no_sense_are_refused(make):
     with pytest.raises(ParameterError):
+        make()
+
+
+def test_a_sign_that_nobody_checks_may_not_be_declared():
+    """With gradients on one line the accountant would rely on it, and this loss pulls both ways."""
+
+    class Signed(SmoothedNorm):
+        @property
+        def curve(self):
+            return replace(super().curve, sign_fixed=True)
+
+    with pytest.raises(LossError, match="sign_fixed"):
+        expost.check_convex_loss(Signed(1))
+
+
+def test_a_range_of_a_few_roundings_stays_within_the_bounds():
+    loss = LocationScale(2.0**53, 2.0**53 + 2.0)
+    records = loss.record_set.enclose(np.array([[2.0**53], [2.0**53 + 2.0], [0.0]]))
+    for theta in ([0.0, 1.0], [5.0, -7.0], [-3.0, 40.0]):
+        lengths = np.linalg.norm(loss.gradient(np.array(theta), records), axis=1)
+        assert np.all(lengths <= loss.max_gradient)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LocationScale(-1e308, 1.7e308),
+        lambda: LocationScale(0.0, 1.0, threshold=1e160),
+        lambda: LipschitzPoisson(2, largest=5.0, threshold=1e200),
+        lambda: SmoothedNorm(2, smoothing=1e-200),
+    ],
+)
+def test_numbers_whose_powers_leave_doubles_are_refused(make):
+    with pytest.raises(ParameterError, match=r"1e\+50"):
         make()

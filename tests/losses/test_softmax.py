@@ -1,5 +1,8 @@
 """The softmax loss against the textbook, against many digits, and against its own claims."""
 
+import tracemalloc
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -243,3 +246,58 @@ def test_a_gradient_outside_the_simplex_is_found():
 
     with pytest.raises(LossError, match="none of the declared softmax curve"):
         check_vector_loss(Anywhere())
+
+
+def test_a_declared_weight_is_part_of_the_softmax_curve():
+    """The twin has the Hessians of weight one beside a curve of weight one half."""
+    loss = SoftmaxLoss(3)
+
+    class Halved(SoftmaxLoss):
+        curve = SoftmaxCurve(3, weight=0.5)
+        link = loss.link
+
+        def derivatives(self, eta, y):
+            gradient, factor = super().derivatives(eta, y)
+            return 0.5 * gradient, self.bend * factor
+
+        def value(self, eta, y):
+            return 0.5 * super().value(eta, y)
+
+    honest, twin = Halved(3), Halved(3)
+    object.__setattr__(honest, "bend", np.sqrt(0.5))
+    object.__setattr__(twin, "bend", 1.0)
+    check_vector_loss(honest)
+    with pytest.raises(LossError, match="exceeds that of the declared softmax curve"):
+        check_vector_loss(twin)
+
+
+def test_many_predictors_are_checked_on_a_sample_in_little_memory():
+    tracemalloc.start()
+    try:
+        check_vector_loss(SoftmaxLoss(100))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1e9
+    with pytest.raises(LossError, match="may have 1 to 256"):
+        check_vector_loss(SoftmaxLoss(300))
+
+
+def test_a_sign_that_nobody_checks_may_not_be_declared():
+    """With one predictor the accountant would rely on it, and this loss pulls both ways."""
+
+    class Signed(Direction):
+        @property
+        def curve(self):
+            return replace(super().curve, sign_fixed=True)
+
+    with pytest.raises(LossError, match="sign_fixed"):
+        check_vector_loss(Signed())
+
+    class Peaked(Direction):
+        @property
+        def curve(self):
+            return replace(super().curve, peak=0.9)
+
+    with pytest.raises(LossError, match=r"rise up to peak=0\.9"):
+        check_vector_loss(Peaked())

@@ -57,7 +57,8 @@ def fit_convex(
     objective = ConvexObjective(records, plan.loss, l2=plan.l2, tilt=tilt)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance)
-    if not solution.meets(tolerance):
+    # Where numbers left the range of doubles, no point is known to be the minimiser.
+    if not (solution.meets(tolerance) and math.isfinite(solution.evaluation.floor)):
         raise SolverError(
             "the minimiser was not reached, so nothing is released and the noise is not drawn again; `l2` "
             f"may be too small for double precision (got l2={plan.l2:g}), or the derivatives of the loss may "

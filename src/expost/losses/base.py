@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -142,6 +142,22 @@ class DerivativeCurve:
     def max_curvature_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """The largest curvature over slopes in each interval ``[low, high]``."""
         return self.curvature(np.clip(self.peak, low, high))
+
+
+def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
+    """What is wrong with the shape of a declared curve, whatever the loss is."""
+    slack = SLACK * max(curve.max_curvature, 1e-300)
+    top = curve.max_slope if np.isfinite(curve.max_slope) else max(1e4, 10.0 * curve.peak)
+    slopes = np.linspace(0.0, top, 2001)
+    declared = curve.curvature(slopes)
+    if np.any(declared < 0.0) or not np.all(np.isfinite(declared)):
+        yield "the declared curve is negative or not finite somewhere on [0, max_slope]"
+        return
+    rise = np.diff(declared)
+    if np.any(rise[slopes[1:] <= curve.peak] < -slack) or np.any(rise[slopes[:-1] >= curve.peak] > slack):
+        yield f"the declared curve does not rise up to peak={curve.peak:g} and fall after it"
+    if not curve.falls_by(2):
+        yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
 
 
 class Loss(ABC):

@@ -6,7 +6,7 @@ import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK, DerivativeCurve, LabelSet, Loss
+from expost.losses.base import SLACK, DerivativeCurve, LabelSet, Loss, curve_shape_problems
 from expost.losses.vector import AnyLoss, VectorLoss
 from expost.losses.vector_check import check_vector_loss
 
@@ -42,6 +42,8 @@ def check_loss(loss: AnyLoss) -> None:
     if isinstance(loss, VectorLoss):
         check_vector_loss(loss)
         return
+    if not isinstance(loss.curve, DerivativeCurve):
+        raise LossError(f"{type(loss).__name__} is not a valid loss: its curve must be a DerivativeCurve.")
     labels = _labels(loss.labels)
     eta, y = _crossed(_PREDICTORS, labels)
     problems = list(_pointwise_problems(loss, eta, y)) or [
@@ -127,19 +129,3 @@ def _curve_problems(loss: Loss, eta: FloatArray, y: FloatArray) -> Iterator[str]
             if np.unique(signs).size > 1:
                 yield f"the sign of the slope is declared fixed but changes for y={label:g}"
     yield from curve_shape_problems(curve)
-
-
-def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
-    """What is wrong with the shape of a declared curve, whatever the loss is."""
-    slack = SLACK * max(curve.max_curvature, 1e-300)
-    top = curve.max_slope if np.isfinite(curve.max_slope) else max(1e4, 10.0 * curve.peak)
-    slopes = np.linspace(0.0, top, 2001)
-    declared = curve.curvature(slopes)
-    if np.any(declared < 0.0) or not np.all(np.isfinite(declared)):
-        yield "the declared curve is negative or not finite somewhere on [0, max_slope]"
-        return
-    rise = np.diff(declared)
-    if np.any(rise[slopes[1:] <= curve.peak] < -slack) or np.any(rise[slopes[:-1] >= curve.peak] > slack):
-        yield f"the declared curve does not rise up to peak={curve.peak:g} and fall after it"
-    if not curve.falls_by(2):
-        yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"

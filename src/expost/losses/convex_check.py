@@ -6,8 +6,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK
-from expost.losses.check import curve_shape_problems
+from expost.losses.base import SLACK, curve_shape_problems
 from expost.losses.convex import ConvexLoss
 from expost.losses.convex_points import Points, climb
 
@@ -103,6 +102,8 @@ def _declaration_problems(loss: ConvexLoss) -> Iterator[str]:
             f"the curve has outputs={curve.outputs} and rank={curve.rank}, the loss "
             f"gradient_dimension={across} and rank={loss.rank}"
         )
+    if curve.sign_fixed:
+        yield "the curve declares sign_fixed, which is for losses of a linear predictor: set it to False"
     if curve.max_slope < loss.max_gradient:
         yield f"the curve ends at max_slope={curve.max_slope:g}, below max_gradient={loss.max_gradient:g}"
     yield from curve_shape_problems(curve)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count, check_positive
+from expost._common.validation import check_count
 from expost.losses.base import DerivativeCurve, LabelSet
 from expost.losses.convex import ConvexLoss
-from expost.losses.record_sets import RecordBall
+from expost.losses.record_sets import RecordBall, check_scale
 
 # Beyond this a linear predictor's exponential is taken to be without end.
 _FAR = 300.0
@@ -59,7 +59,7 @@ class LipschitzPoisson(ConvexLoss):
     def __post_init__(self) -> None:
         check_count("features", self.features)
         for name in ("largest", "radius", "threshold"):
-            check_positive(name, getattr(self, name))
+            check_scale(name, getattr(self, name))
 
     @property
     def n_parameters(self) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import parameter_error
 from expost.losses.convex import ConvexLoss
-from expost.losses.record_sets import RecordBox
+from expost.losses.record_sets import LARGEST_NUMBER, RecordBox, check_scale
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class LocationScale(ConvexLoss):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise parameter_error("low", f"a finite number below high={self.high!r}", self.low)
-        check_positive("threshold", self.threshold)
+        if not max(abs(self.low), abs(self.high)) <= LARGEST_NUMBER:
+            raise parameter_error("low", f"between -{LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}", self.low)
+        check_scale("threshold", self.threshold)
 
     def location_and_scale(self, theta: Any) -> tuple[float, float]:
         """Location and scale in the units of the numbers; NaN where noise has made the scale negative.
@@ -104,7 +106,8 @@ class LocationScale(ConvexLoss):
         return 4.0
 
     def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
-        share = (records[:, 0] - 0.5 * (self.low + self.high)) / self._half
+        # Clipped: in a range of a few roundings the quotient may leave [-1, 1], and the bounds with it.
+        share = np.clip((records[:, 0] - (self.low + self._half)) / self._half, -1.0, 1.0)
         return share, theta[1] * share - theta[0]
 
     def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:

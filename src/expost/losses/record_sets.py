@@ -14,6 +14,18 @@ _ROUNDINGS = 8
 _EPS = float(np.finfo(np.float64).eps)
 
 
+LARGEST_NUMBER = 1e50
+"""Bounds and scales beyond this would leave the range of doubles in squares and cubes."""
+
+
+def check_scale(name: str, value: float) -> float:
+    """Return a positive number whose powers doubles can hold, or raise ParameterError."""
+    if not 1.0 / LARGEST_NUMBER <= check_positive(name, value) <= LARGEST_NUMBER:
+        limits = f"between {1.0 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}"
+        raise parameter_error(name, limits, value, "Scale the data by a constant.")
+    return float(value)
+
+
 class RecordSet(ABC):
     """A set of rows of numbers, declared without looking at any table.
 
@@ -54,7 +66,7 @@ class RecordBall(RecordSet):
 
     def __post_init__(self) -> None:
         check_count("dimension", self.dimension)
-        check_positive("radius", self.radius)
+        check_scale("radius", self.radius)
 
     def enclose(self, rows: FloatArray) -> FloatArray:
         """Each row, scaled down where it is longer than the radius."""

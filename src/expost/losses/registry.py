@@ -1,7 +1,8 @@
 """The losses and regularisers by name, and their description in a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def as_loss(loss: Any) -> AnyLoss:
     """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
     if isinstance(loss, Loss | VectorLoss):
         if type(loss) not in PUBLISHED.values():
-            check_loss(loss)  # the certificate relies on the curve that the loss declares
+            _check_once(loss)  # the certificate relies on the curve that the loss declares
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
@@ -39,6 +40,21 @@ def as_loss(loss: Any) -> AnyLoss:
         "A ConvexLoss is for `ConvexModel` and `calibrate_convex`." if isinstance(loss, ConvexLoss) else ""
     )
     raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss, way_out)
+
+
+def _check_once(loss: Any) -> None:
+    """Check a loss, and one that cannot change only once."""
+    parameters = getattr(type(loss), "__dataclass_params__", None)
+    frozen = parameters is not None and parameters.frozen
+    if frozen and all(isinstance(value, Hashable) for value in (loss, *dict(_parameters(loss)).values())):
+        _check_frozen(loss)
+    else:
+        check_loss(loss)
+
+
+@lru_cache(maxsize=64)
+def _check_frozen(loss: AnyLoss) -> None:
+    check_loss(loss)
 
 
 def has_certified_slopes(loss: AnyLoss) -> bool:
@@ -61,16 +77,19 @@ def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
         If one is no class of losses, or has a name that is taken.
     """
     known: dict[str, Any] = dict(PUBLISHED)
+    if not isinstance(losses, list | tuple):
+        raise parameter_error("losses", "a list of classes of losses", losses)
     for own in losses:
         if not _makes_losses(own):
-            raise parameter_error("losses", "classes of losses, each a dataclass", own)
+            raise parameter_error("losses", "classes of losses, each a dataclass with a `name`", own)
         if known.setdefault(own.name, own) is not own:
             raise parameter_error("losses", "classes whose names differ from each other and ours", own.name)
     return known
 
 
 def _makes_losses(own: Any) -> bool:
-    return isinstance(own, type) and issubclass(own, Loss | VectorLoss) and is_dataclass(own)
+    known = isinstance(own, type) and issubclass(own, Loss | VectorLoss) and is_dataclass(own)
+    return known and isinstance(getattr(own, "name", None), str)
 
 
 def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:

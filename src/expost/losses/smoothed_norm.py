@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost._common.validation import check_count, check_positive
+from expost._common.validation import check_count
 from expost.losses.base import DerivativeCurve
 from expost.losses.convex import ConvexLoss
-from expost.losses.record_sets import RecordBall
+from expost.losses.record_sets import RecordBall, check_scale
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class SmoothedNorm(ConvexLoss):
 
     def __post_init__(self) -> None:
         check_count("dimension", self.dimension)
-        check_positive("radius", self.radius)
-        check_positive("smoothing", self.smoothing)
+        check_scale("radius", self.radius)
+        check_scale("smoothing", self.smoothing)
 
     @property
     def n_parameters(self) -> int:

@@ -9,8 +9,8 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, parameter_error
 from expost.losses.logistic import LogisticLoss
 
-# Accounting with more classes would take tables of powers that nobody has checked.
-_MOST_CLASSES = 10_000
+MOST_CLASSES = 1000
+"""More classes are refused: matrices of classes by classes would take much memory."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class SoftmaxCurve:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 2 <= check_count("classes", self.classes) <= _MOST_CLASSES:
-            raise parameter_error("classes", f"between 2 and {_MOST_CLASSES}", self.classes)
+        if not 2 <= check_count("classes", self.classes) <= MOST_CLASSES:
+            raise parameter_error("classes", f"between 2 and {MOST_CLASSES}", self.classes)
         link = self.link  # refuses a cap or a corner out of range, and fills in the usual corner
         object.__setattr__(self, "cap", link.cap)
         object.__setattr__(self, "corner", link.corner)

@@ -1,12 +1,13 @@
 """Check numerically that a loss of several linear predictors has the properties that it declares."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK, LabelSet
+from expost.losses.base import SLACK, LabelSet, curve_shape_problems
 from expost.losses.softmax import centring
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.losses.vector import VectorLoss
@@ -15,6 +16,8 @@ from expost.losses.vector import VectorLoss
 _LENGTHS = np.concatenate([[0.0], np.logspace(-3, 2, 11), [1e3, 1e4]])
 _DIRECTIONS = 24
 _STEP = 1e-5
+# The numbers in all factors at once, the labels and the axes that are tried, and the predictors there may be.
+_MOST_NUMBERS, _MOST_LABELS, _MOST_AXES, _MOST_PREDICTORS = 10**7, 12, 8, 256
 # Where central differences are accurate.
 _NEAR = 12.0
 
@@ -42,6 +45,11 @@ def check_vector_loss(loss: VectorLoss) -> None:
     >>> from expost.losses.softmax import SoftmaxLoss
     >>> check_vector_loss(SoftmaxLoss(4))
     """
+    if not 1 <= loss.outputs <= _MOST_PREDICTORS:
+        raise LossError(
+            f"{type(loss).__name__} is not a valid loss: it has {loss.outputs} linear predictors, and may "
+            f"have 1 to {_MOST_PREDICTORS}."
+        )
     eta, y = _points(loss)
     problems = list(_shape_problems(loss, eta, y)) or [
         *_difference_problems(loss, eta, y),
@@ -52,18 +60,24 @@ def check_vector_loss(loss: VectorLoss) -> None:
 
 
 def _points(loss: VectorLoss) -> tuple[FloatArray, FloatArray]:
+    """Predictors and labels to check at; of many of them a sample, so that memory stays small."""
     random = np.random.default_rng(0)
     drawn = random.normal(size=(_DIRECTIONS, loss.outputs))
-    axes = np.eye(loss.outputs)
+    axes = np.eye(loss.outputs)[:_MOST_AXES]
     directions = np.concatenate([axes, -axes, drawn / np.linalg.norm(drawn, axis=1)[:, None]])
     points = (_LENGTHS[:, None, None] * directions).reshape(-1, loss.outputs)
     labels = _labels(loss.labels)
-    return np.tile(points, (len(labels), 1)), np.repeat(labels, len(points))
+    eta, y = np.tile(points, (len(labels), 1)), np.repeat(labels, len(points))
+    most = max(len(labels), _MOST_NUMBERS // (loss.outputs + 1) ** 2)
+    kept = np.sort(random.permutation(len(y))[:most])
+    return eta[kept], y[kept]
 
 
 def _labels(labels: LabelSet) -> FloatArray:
     if labels.values is not None:
-        return np.array(labels.values)
+        values = np.array(labels.values)
+        sample: FloatArray = values[np.unique(np.linspace(0, len(values) - 1, _MOST_LABELS).astype(int))]
+        return sample
     return np.linspace(max(labels.low, -10.0), min(labels.high, 10.0), 9)
 
 
@@ -128,8 +142,9 @@ def _curve_problems(loss: VectorLoss, eta: FloatArray, y: FloatArray) -> Iterato
             yield from _softmax_problems(curve, gradient, factor, eta, y)
     else:
         ceiling = curve.curvature(np.minimum(steepness, curve.max_slope))
-        if not curve.falls_by(2):
-            yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
+        if curve.sign_fixed:
+            yield "the curve declares sign_fixed, which is for one linear predictor only: set it to False"
+        yield from curve_shape_problems(curve)
     if np.any(above := largest > ceiling * (1.0 + SLACK) + slack):
         yield f"an eigenvalue of the Hessian exceeds the declared curve {_where(above, eta, y)}"
     rank = np.sum(eigenvalues > SLACK * np.maximum(largest, 1e-300)[:, None], axis=1)
@@ -142,7 +157,7 @@ def _softmax_problems(
 ) -> Iterator[str]:
     """In the scores of the classes a gradient is ``q(π - e)``, and the Hessian at most that of the curve."""
     basis = centring(curve.classes)
-    scores = gradient @ basis.T
+    scores = gradient @ basis.T / curve.weight
     slope = -np.min(scores, axis=1)
     true = np.argmin(scores, axis=1)
     away = scores / np.maximum(slope, 1e-300)[:, None]
@@ -152,10 +167,15 @@ def _softmax_problems(
     if np.any(beyond):
         yield f"the gradient is none of the declared softmax curve {_where(beyond, eta, y)}"
         return
+    steep = slope > SLACK
+    for label in np.unique(y[steep]):
+        if len(np.unique(true[steep & (y == label)])) > 1:
+            yield f"the gradients of the label y={label:g} do not point away from one class"
+            return
     within = others[:, :, None] * (np.eye(curve.classes) - others[:, None, :])
     bend = curve.curvature(np.minimum(slope, curve.cap))
     allowed = slope[:, None, None] * within + bend[:, None, None] * (away[:, :, None] * away[:, None, :])
-    rows = basis @ factor
+    rows = basis @ factor / math.sqrt(curve.weight)
     excess = np.linalg.eigvalsh(rows @ np.swapaxes(rows, 1, 2) - allowed)[:, -1]
     if np.any(above := excess > SLACK):
         yield f"the Hessian exceeds that of the declared softmax curve {_where(above, eta, y)}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from expost._common.validation import check_choice, check_count, check_positive, parameter_error
 from expost.exceptions import CalibrationError
-from expost.losses import AnyLoss, SoftmaxCurve, as_loss
+from expost.losses import AnyLoss, SoftmaxLoss, as_loss
 from expost.losses.registry import has_certified_slopes
 from expost.privacy.plan import Plan, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
@@ -127,7 +127,7 @@ def calibrate(
             raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
         rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
     delta = check_positive("delta", delta, below=1.0)
-    if reduced and not (isinstance(curve, SoftmaxCurve) and curve.classes > 2):
+    if reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2):
         raise parameter_error("reduced", "False without more than two classes", reduced)
     if reduced and "hessian" not in REPORT_KINDS[report].releases:
         raise parameter_error("reduced", f"False with report={report!r}, which has no Hessian", reduced)

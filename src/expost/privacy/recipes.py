@@ -6,7 +6,7 @@ from typing import Any
 
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import CalibrationError
-from expost.losses import LogisticLoss
+from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -182,7 +182,7 @@ def _check_floor(target: Target, l2: float | None) -> None:
             f"its floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
         )
         # The default cap follows epsilon, and the floor follows the cap: no epsilon can be named then.
-        capped = isinstance(target.loss, LogisticLoss) and target.loss.cap < 1.0
+        capped = isinstance(target.loss, LogisticLoss | SoftmaxLoss) and target.loss.cap < 1.0
         raise CalibrationError(
             f"this certificate has no noise scale for epsilon={target.epsilon:g} with l2={l2:g} and "
             f"{type(target.loss).__name__}: {reason}. Raise `l2` above it"

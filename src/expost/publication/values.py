@@ -8,9 +8,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from expost._common.strict_json import INTACT, publication_error, shown
-from expost.exceptions import LossError, ParameterError
+from expost.exceptions import LossError, ParameterError, PublicationError
 from expost.losses import AnyLoss, Regularizer, as_loss, describe
 from expost.losses.registry import PUBLISHED, REGULARIZERS
+from expost.losses.softmax_curve import MOST_CLASSES
 
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
@@ -23,12 +24,20 @@ Label = str | bool | int | float
 def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     """The loss that a file names; the reader may bring her own, which are checked."""
     known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
-    built = _named("loss", value, known)
+    own = isinstance(value, dict) and value.get("name") not in PUBLISHED
     try:
-        return as_loss(built)
+        return as_loss(_named("loss", value, known))
+    except PublicationError:
+        raise
     except LossError as error:
         reason = f"`loss` is refused: {str(error).rstrip('.')}"
         raise publication_error(reason, "mend the class that `losses` gives") from None
+    except Exception as error:
+        if not own:
+            raise
+        # What the reader's own class raises can be anything.
+        reason = f"the class of `loss` raises {type(error).__name__} with the parameters of the file"
+        raise publication_error(reason, "mend the class that `losses` gives, or " + INTACT) from None
 
 
 def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
@@ -104,8 +113,9 @@ def choice(field: str, choices: Collection[str]) -> AfterValidator:
 def _labels(value: Any) -> Any:
     if value is None:
         return None
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) < 2:
-        raise publication_error(f"`classes` must be null or two labels or more but is {shown(value)}")
+    if not isinstance(value, Sequence) or isinstance(value, str) or not 2 <= len(value) <= MOST_CLASSES:
+        wanted = f"null or 2 to {MOST_CLASSES} labels"
+        raise publication_error(f"`classes` must be {wanted} but is {shown(value)}")
     kinds = [next((k for k in (bool, str, int, float) if isinstance(label, k)), None) for label in value]
     if None in kinds or (len(set(kinds)) > 1 and set(kinds) != {int, float}):
         raise publication_error("`classes` must be labels of one kind: texts, numbers, or false and true")
