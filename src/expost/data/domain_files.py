@@ -60,7 +60,8 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
             parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(
-        "# The outcome: two classes or more (of two, positive scores predict the second), or a number.\n"
+        "# The outcome: two classes or more, or a number. Write classes as texts, codes too:\n"
+        '# classes = ["0", "1", "2"]. Of two classes, positive scores predict the second.\n'
         f"[label]\nname = {_quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
         "# For "
         + ("classes" if numeric else "a number")

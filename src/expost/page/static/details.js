@@ -22,8 +22,13 @@ function table(caption, rows) {
     element(
       "tbody",
       {},
-      ...rows.map(([name, value]) =>
-        element("tr", {}, element("th", { scope: "row", textContent: name }), element("td", { textContent: String(value) })),
+      ...rows.map(([name, ...values]) =>
+        element(
+          "tr",
+          {},
+          element("th", { scope: "row", textContent: name }),
+          ...values.map((value) => element("td", { textContent: String(value) })),
+        ),
       ),
     ),
   );
@@ -33,17 +38,20 @@ const parameters = (thing) => Object.entries(thing).map(([name, value]) => (name
 
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${weights[i]}`).join(", ");
 
-// One table, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTables(outcome, { loss, columns, coefficients }) {
+// One column, or one for each class: the coefficients of the classes sum to zero.
+function coefficientTable(outcome, { loss, columns, coefficients }) {
   if (loss.name !== "softmax") {
-    return [table("Coefficients of the model", columns.map((name, i) => [name, coefficients[0][i]]))];
+    return table("Coefficients of the model", columns.map((name, i) => [name, coefficients[0][i]]));
   }
-  return centring(loss.classes).map((row, j) =>
-    table(
-      `Coefficients of the class “${outcome.classes[j]}”`,
-      columns.map((name, i) => [name, dot(row, coefficients.map((predictor) => predictor[i]))]),
-    ),
-  );
+  const basis = centring(loss.classes);
+  const rows = columns.map((name, i) => {
+    const column = coefficients.map((predictor) => predictor[i]);
+    return [name, ...basis.map((row) => dot(row, column).toPrecision(6))];
+  });
+  const made = table("Coefficients of the classes, to six digits; they sum to zero over the classes", rows);
+  const cells = ["", ...outcome.classes].map((name) => element("th", { scope: "col", textContent: name }));
+  made.querySelector("tbody").before(element("thead", {}, element("tr", {}, ...cells)));
+  return element("div", { className: "wide" }, made);
 }
 
 export function showDetails(place, fields, publications) {
@@ -68,7 +76,7 @@ export function showDetails(place, fields, publications) {
       return [
         ...(publications.length > 1 ? [element("h3", { textContent: capital(title(fields, publication)) })] : []),
         table("Scales and promise", facts),
-        ...coefficientTables(fields[publication.outcome], publication),
+        coefficientTable(fields[publication.outcome], publication),
       ];
     }),
   );
