@@ -213,7 +213,7 @@ def test_wrong_parameters_are_refused():
         profile(2, 5.0, 6.0, reduced=True)
     with pytest.raises(ParameterError, match="`l2` must be"):
         profile(3, 0.0, 6.0)
-    with pytest.raises(ParameterError, match="`classes` must be between 2 and 10000"):
+    with pytest.raises(ParameterError, match="`classes` must be between 2 and 1000"):
         SoftmaxCurve(1)
     with pytest.raises(ParameterError, match="`cap` must be"):
         SoftmaxCurve(3, cap=1.5)

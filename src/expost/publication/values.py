@@ -24,7 +24,8 @@ Label = str | bool | int | float
 def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     """The loss that a file names; the reader may bring her own, which are checked."""
     known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
-    own = isinstance(value, dict) and value.get("name") not in PUBLISHED
+    name = value.get("name") if isinstance(value, dict) else None
+    own = isinstance(name, str) and name not in PUBLISHED
     try:
         return as_loss(_named("loss", value, known))
     except PublicationError:
