@@ -176,6 +176,7 @@ def test_two_classes_are_the_logistic_loss():
     assert (softmax.add, softmax.remove) == pytest.approx((logistic.add, logistic.remove), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_plans_of_three_classes_are_audited(monkeypatch):
     held = search._held_pairs
     monkeypatch.setattr(search, "_held_pairs", lambda *arguments: islice(held(*arguments), 1))

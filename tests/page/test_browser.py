@@ -67,7 +67,7 @@ def test_figures_agree_with_the_library(open_page, loss, kind):
     publication = pages.published(loss, kind)
     visit = open_page(publication)
     rng = np.random.default_rng(5)
-    answers, asked = plain_people(rng, 2000, publication), pages.questions(rng, 2000)
+    answers, asked = plain_people(rng, 500, publication), pages.questions(rng, 500)
     theirs = pages.by_python(publication, answers, asked)
     ours = visit.page.evaluate(
         """pairs => pairs.map(([answers, options]) => {

@@ -70,7 +70,9 @@ def test_the_scripts_know_every_loss_and_every_report():
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)
 def test_every_loss_and_report_kind(loss, kind):
-    assert compared([pages.published(loss, kind)], RECORDS) < TOLERANCE
+    # Python takes longest over several classes.
+    count = RECORDS // 4 if loss.startswith("softmax") else RECORDS
+    assert compared([pages.published(loss, kind)], count) < TOLERANCE
 
 
 @pytest.mark.parametrize("kind", pages.KINDS[1:])

@@ -17,7 +17,7 @@ _LENGTHS = np.concatenate([[0.0], np.logspace(-3, 2, 11), [1e3, 1e4]])
 _DIRECTIONS = 24
 _STEP = 1e-5
 # The numbers in all factors at once, the labels and the axes that are tried, and the predictors there may be.
-_MOST_NUMBERS, _MOST_LABELS, _MOST_AXES, _MOST_PREDICTORS = 10**7, 12, 8, 256
+_MOST_NUMBERS, _MOST_LABELS, _MOST_AXES, _MOST_PREDICTORS = 3_000_000, 12, 8, 256
 # Where central differences are accurate.
 _NEAR = 12.0
 
