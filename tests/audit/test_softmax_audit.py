@@ -106,7 +106,7 @@ def integrated(curve, table, *, epsilon, l2, sigma, sigma_hessian=None, reduced=
 @pytest.mark.parametrize(
     ("cap", "epsilon", "l2", "sigma", "statistics", "names", "attained"),
     [
-        (0.6, 1.0, 5.0, 2.0, {}, ["one wrong class"], 0.5),
+        pytest.param(0.6, 1.0, 5.0, 2.0, {}, ["one wrong class"], 0.5, marks=pytest.mark.slow),
         pytest.param(1.0, 1.0, 1.0, 3.0, {}, TABLES, 0.25, marks=pytest.mark.slow),
         pytest.param(1.0, 0.5, 5.0, 2.5, {}, TABLES, 0.5, marks=pytest.mark.slow),
         pytest.param(1.0, 1.0, 5.0, 3.0, {"sigma_hessian": 1.5}, TABLES, 0.35, marks=pytest.mark.slow),

@@ -18,7 +18,7 @@ from expost.reports.drift import NO_DRIFT
 from expost.reports.total import statistics_shift
 from expost.reports.vector_records import records_of
 
-DIMENSION, FITS = 4, 4000
+DIMENSION, FITS = 4, 2500
 PLAN = calibrate(
     loss="logistic",
     report="adaptive",
