@@ -11,14 +11,14 @@ import numpy as np
 from expost._common.parallel import limit_blas_threads, map_spans
 from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
 from expost.data.design import Design
-from expost.exceptions import DomainError, SolverError
+from expost.exceptions import SolverError
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
 from expost.fitting.certified.problem import Blocks, Problem
 from expost.fitting.certified.slopes import proved, third_order
+from expost.fitting.inputs import MOST_FOLD, check_inputs, needs_hessian
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, steepness
@@ -26,17 +26,13 @@ from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
 from expost.fitting.vector_objective import VectorObjective, coefficient_count, objective_of
-from expost.losses import Regularizer, SmoothedL1
+from expost.losses import Regularizer
 from expost.privacy.plan import Plan
-from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS, Precision
+from expost.privacy.precision import Precision
 
 Result = TypeVar("Result")
 # Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
 _FEW_PRODUCTS = 5e7
-# A Hessian is certified for this many times the rows that the plan was made for.
-_MOST_FOLD = 8
-# The corner of a regulariser is at least so many times as wide as the output's noise.
-_SHARPEST = 2.0**14
 
 
 def perturb(
@@ -84,8 +80,7 @@ def perturb(
     """
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
-    _check(plan, design, y, regularizer)
-    _check_weights(plan, weights)
+    check_inputs(plan, design, y, regularizer, weights)
     step("Checking the table")
     design.scan()  # refuses NaN and infinity before anything is drawn
     step("Drawing the noise and fitting")
@@ -131,18 +126,14 @@ def _tilt_rounding(plan: Plan) -> float:
     if plan.precision is None:
         return math.inf
     radius = plan.precision.solver_radius
-    if _needs_hessian(plan):
+    if needs_hessian(plan):
         # The smallest radius that a Hessian of as many rows as are allowed can ask for.
         steepening = third_order(plan.loss) or 0.0
-        radius = min(radius, 2.0**-50 / (_MOST_FOLD * max(steepening * plan.radius, 1e-300)))
+        radius = min(radius, 2.0**-50 / (MOST_FOLD * max(steepening * plan.radius, 1e-300)))
     rounding = 0.125 * radius * plan.l2
     if plan.sigma_gradient is not None:
         rounding = min(rounding, 2.0**-22 * plan.sigma_gradient)
     return rounding
-
-
-def _needs_hessian(plan: Plan) -> bool:
-    return plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +186,7 @@ def _certified(
         hessian = minimum.curvature.matrix
         if regularizer is not None:
             hessian = hessian + regularizer.hessian(minimum.curvature.at)
-    if _needs_hessian(plan):
+    if needs_hessian(plan):
         allowed = allowed_hessian_error(plan)
         measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed, reduced=plan.reduced)
     exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
@@ -236,44 +227,6 @@ class _Rows:
             )
 
         return map_spans(self.design.n_rows, self.design.dimension, on_span)
-
-
-def _check(plan: Plan, design: Design, y: FloatArray, regularizer: Regularizer | None) -> None:
-    """Refuse what the plan was not made for, before anything is drawn."""
-    if design.intercept != plan.fit_intercept or design.norm > plan.norm:
-        made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
-        raise parameter_error("plan", "made for the norm and the intercept of the design", made)
-    if not np.all(plan.loss.labels.contains(y)):
-        raise DomainError(
-            f"`y` has labels outside {plan.loss.labels}, the set that {type(plan.loss).__name__} accepts. "
-            "Recode them."
-        )
-    precision = plan.precision
-    if precision is not None and _needs_hessian(plan) and design.n_rows > _MOST_FOLD * precision.rows_at_most:
-        raise DomainError(
-            f"a report with a Hessian is for at most {_MOST_FOLD} times `rows_at_most` rows; raise it "
-            f"(got {precision.rows_at_most}), or choose report='independent'."
-        )
-    if precision is not None and isinstance(regularizer, SmoothedL1):
-        steepest = plan.curve.max_curvature * plan.radius**2 * precision.rows_at_most
-        sharpest = max(_SHARPEST * precision.output_noise, regularizer.weight / steepest)
-        if regularizer.scale < sharpest:
-            raise parameter_error(
-                "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
-            )
-    dimension = coefficient_count(design, plan.loss)
-    numbers = dimension + plan.entries(dimension)
-    if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
-        raise DomainError(
-            f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
-            f"would have {dimension} and {numbers}. Use fewer features, or report='independent'."
-        )
-
-
-def _check_weights(plan: Plan, weights: FloatArray | None) -> None:
-    """Refuse weights that the plan was not made for; they are checked with their names where they come in."""
-    if weights is not None and not np.all((weights >= 0.0) & (weights <= plan.max_weight)):
-        raise DomainError(f"weights must be from 0 to the plan's max_weight={plan.max_weight:g}.")
 
 
 def _keep(

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.design import Design
-from expost.losses import Loss, weighted_derivatives
+from expost.losses import AnyLoss, Loss, predictors, weighted_derivatives
 from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
@@ -84,14 +84,14 @@ class Objective:
         self,
         design: Design,
         y: FloatArray,
-        loss: Loss,
+        loss: AnyLoss,
         *,
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        self.dimension = self.columns = design.dimension
+        self.dimension, self.columns = design.dimension * predictors(loss), design.dimension
         self.n_rows = design.n_rows
         self._design = design
         self._y = y
@@ -99,7 +99,7 @@ class Objective:
         self._loss = loss
         self._l2 = l2
         self._regularizer = regularizer
-        self._tilt = np.zeros(design.dimension) if tilt is None else tilt
+        self._tilt = np.zeros(self.dimension) if tilt is None else tilt
 
     def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None, every: int = 1) -> Evaluation:
         """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
@@ -166,6 +166,7 @@ class Objective:
         return product
 
     def _derivatives(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
+        assert isinstance(self._loss, Loss)
         weights = None if self._weights is None else self._weights[block]
         return weighted_derivatives(self._loss, eta, self._y[block], weights)
 

@@ -40,16 +40,9 @@ class VectorObjective(Objective):
         tilt: FloatArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        self.dimension, self.columns = coefficient_count(design, loss), design.dimension
-        self.n_rows = design.n_rows
-        self._shape = (loss.outputs, design.dimension)
-        self._design = design
-        self._y = y
-        self._weights = weights
+        super().__init__(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)
         self._vector_loss = loss
-        self._l2 = l2
-        self._regularizer = regularizer
-        self._tilt = np.zeros(self.dimension) if tilt is None else tilt
+        self._shape = (loss.outputs, design.dimension)
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
