@@ -9,15 +9,11 @@ equal share of epsilon and delta each, which is proved, and once with the least 
 could allow them, which is not. All figures are medians over draws of the noise.
 """
 
-import argparse
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import product, repeat
+from itertools import product
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from scipy.special import log_expit
 from sklearn.linear_model import LogisticRegression
@@ -29,8 +25,8 @@ from bench import class_rivals, scores
 from bench.class_rivals import ClassProblem
 from bench.class_tables import TABLES
 from bench.comparison import CLIPS, DELTA, EPSILONS, MOMENTA, RATES, SEED, STEPS, all_rows
+from bench.over_tables import run
 from bench.rivals import Descent
-from bench.saving import RESULTS, save
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
 from expost.fitting.fit import fit
@@ -179,31 +175,9 @@ def judge(rows, console):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20, help="for large tables; small ones have more")
-    parser.add_argument("--only", nargs="+", choices=list(TABLES), default=list(TABLES), metavar="TABLE")
-    parser.add_argument("--json", help="where the numbers go (default: bench/results/multiclass.json)")
-    options = parser.parse_args()
-    console = Console(width=140)
-    rows = []
-    with ProcessPoolExecutor(min(len(options.only), os.cpu_count() or 1)) as workers:
-        for found, note in workers.map(compare, options.only, repeat(options.draws)):
-            rows += found
-            console.print(note, markup=False, highlight=False, soft_wrap=True)
-    show(rows, console)
-    judge(rows, console)
-    complete = {row["table"] for row in rows} == set(TABLES)
-    if not (options.json or complete):
-        console.print("A table is missing, so the documents' file of numbers was not written.")
-        return
     grids = {"steps": STEPS, "clips": CLIPS, "rates": RATES, "momenta": MOMENTA}
-    document = {
-        "delta": DELTA,
-        "draws": min(row["draws"] for row in rows),
-        "grids": grids,
-        "rows": rows,
-    }
-    save(options.json or RESULTS / "multiclass.json", document)
+    about = __doc__.splitlines()[0]
+    run("multiclass", about, TABLES, compare, tell=(show, judge), settings={"grids": grids})
 
 
 if __name__ == "__main__":

@@ -9,20 +9,15 @@ calibration error. All figures are medians over draws of the noise. Tables that 
 numbers go to the file that the documents read only if no table is missing.
 """
 
-import argparse
-import os
 import time
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
 
-from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from bench import comparison as settings
 from bench.comparison import DELTA, EPSILONS, Comparison
 from bench.declared import TABLES, UNTUNED
-from bench.saving import RESULTS, save
+from bench.over_tables import run
 from papers.datasets import DataUnavailable
 
 # Small tables are cheap and their scores spread widely: they get more draws.
@@ -102,34 +97,11 @@ def judge(rows, console):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--draws", type=int, default=20, help="for large tables; small ones have five times as many"
-    )
-    parser.add_argument("--only", nargs="+", choices=list(TABLES), default=list(TABLES), metavar="TABLE")
-    parser.add_argument("--json", help="where the numbers go (default: bench/results/peers.json)")
-    options = parser.parse_args()
-    console = Console(width=140)
-    rows = []
-    with ProcessPoolExecutor(min(len(options.only), os.cpu_count() or 1)) as workers:
-        for found, note in workers.map(compare, options.only, repeat(options.draws)):
-            rows += found
-            console.print(note, markup=False, highlight=False, soft_wrap=True)
-    show(rows, console)
-    judge(rows, console)
-    complete = {row["table"] for row in rows} == set(TABLES)
-    if not (options.json or complete):
-        console.print("A table is missing, so the documents' file of numbers was not written.")
-        return
-    grids = ("STEPS", "CLIPS", "RATES", "MOMENTA", "NEWTON_STEPS", "SHARES", "FLOORS")
-    document = {
-        "delta": DELTA,
-        "draws": min(row["draws"] for row in rows),
-        "grids": {name.lower(): getattr(settings, name) for name in grids},
-        "untuned": UNTUNED,
-        "rows": rows,
-    }
-    save(options.json or RESULTS / "peers.json", document)
+    names = ("STEPS", "CLIPS", "RATES", "MOMENTA", "NEWTON_STEPS", "SHARES", "FLOORS")
+    grids = {name.lower(): getattr(settings, name) for name in names}
+    about = __doc__.splitlines()[0]
+    stated = {"grids": grids, "untuned": UNTUNED}
+    run("peers", about, TABLES, compare, tell=(show, judge), settings=stated)
 
 
 if __name__ == "__main__":
