@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from problems import CASES
 
-from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, calibrate
+from expost import LogisticLoss, PseudoHuber, SmoothedHinge, calibrate
 from expost.audit import audit_plan
 from expost.exceptions import ParameterError
-from expost.losses import DerivativeCurve, LabelSet
+from expost.losses import DerivativeCurve
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -93,32 +93,20 @@ def test_the_audit_of_a_plan_with_weights_is_tight():
     assert 0.999 < audit_plan(plan, trials=1, random_state=0).ratio <= 1.0
 
 
-class Rising(Loss):
-    """A valid loss whose curvature(m)/m rises before its peak."""
-
-    name = "rising"
-
-    @property
-    def labels(self):
-        return LabelSet()
+class Rising(PseudoHuber):
+    """A valid loss with a loose curve whose curvature(m)/m rises before its peak."""
 
     @property
     def curve(self):
-        return DerivativeCurve(1.0, lambda m: np.maximum(m - 0.5, 0.0) * (1 - m), peak=0.75, sign_fixed=True)
-
-    def value(self, eta, y):
-        raise NotImplementedError
-
-    def derivatives(self, eta, y):
-        raise NotImplementedError
+        return DerivativeCurve(
+            1.0, lambda m: np.maximum(np.minimum(m, 0.8) / 0.5, 1.0) ** 1.5, peak=0.8, sign_fixed=False
+        )
 
 
 def test_the_largest_weight_must_be_a_number_that_the_curve_covers():
     for weight in (0.0, -1.0, np.nan, np.inf, "2", None, 1e10, 1e-10):
         with pytest.raises(ParameterError, match="`max_weight` must be"):
             calibrate(max_weight=weight)
-    from expost.privacy.calibration import _check_weight
-
-    assert _check_weight(Rising(), 1.0) == 1.0
+    assert calibrate(loss=Rising(), max_weight=1.0).max_weight == 1.0
     with pytest.raises(ParameterError, match="does not cover smaller weights"):
-        _check_weight(Rising(), 2.0)
+        calibrate(loss=Rising(), max_weight=2.0)
