@@ -120,7 +120,7 @@ class Comparison:
         return results | self.tuned(rivals.gradient_descent, families)
 
 
-def all_rows(design):
+def all_rows(records):
     """The rows as the mechanism sees them."""
-    ((_, rows),) = design.blocks([slice(0, design.n_rows)])
-    return rows.copy()
+    parts = records.sweep(lambda blocks: [block.X.copy() for block in blocks])
+    return np.concatenate([rows for part in parts for rows in part])

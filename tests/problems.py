@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
-from expost.data.design import Design
+from expost.data.design import Design, DesignPart
+from expost.data.encoded import Encoded
+from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.losses import LOSSES as REGISTRY  # noqa: F401  tests of all losses read it here
 
@@ -93,8 +95,19 @@ def rows_in_ball(rng, n, d, norm=1.0):
     return X * (norm * rng.uniform(0.05, 1.0, n) / np.linalg.norm(X, axis=1))[:, None]
 
 
+def encoded_table(table, *, norm=1.0, fit_intercept=False):
+    return Encoded(ArraySource(table), Design(table.n_features, norm, fit_intercept))
+
+
 def design_of(X, *, norm=1.0, fit_intercept=False):
-    return Design(open_table(X), norm=norm, fit_intercept=fit_intercept)
+    return encoded_table(open_table(X), norm=norm, fit_intercept=fit_intercept)
+
+
+def all_rows(records, *, products=False):
+    """The encoded rows, in one block."""
+    (part,) = records.source.parts(1)
+    ((rows, _, _),) = DesignPart(part, records.design, products).blocks(records.n_rows)
+    return rows
 
 
 def gradient_and_hessian(case, A, y, theta, *, l2, regularizer=None, weights=1.0):

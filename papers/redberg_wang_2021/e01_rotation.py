@@ -9,8 +9,7 @@ from scipy.stats import spearmanr
 
 import expost
 from expost._common.typing import FloatArray
-from expost.data.design import Design
-from expost.data.tables import open_table
+from expost.data.encoding import encode_rows
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.private_fit import recover
@@ -50,12 +49,12 @@ class Rotation(Experiment):
         shown: Numbers = {}
         for seed in range(self.steps(effort)):
             X, y = separable_disc(N, MARGIN, seed)
-            design = Design(open_table(X), norm=1.0, fit_intercept=False)
+            records = encode_rows(X, plan).labelled(y)
             best = _minimiser(plan, X, y)
             for angle, turn in ANGLES.items():
                 theta = _turned(best, math.pi * turn)
-                private = recover(Release(plan, theta), design, y)
-                terms = ex_post_terms(private, design, y, plan.loss, member=True)
+                private = recover(Release(plan, theta), records)
+                terms = ex_post_terms(private, records, plan.loss, member=True)
                 rows[angle].append(_figures(X, y, theta, terms, private.gradient, plan.sigma))
                 if angle == "π/12":
                     for epsilon in NOISES:

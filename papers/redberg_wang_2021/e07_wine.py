@@ -175,5 +175,5 @@ def _largest_loss(X: FloatArray, y: FloatArray, times: int) -> float:
     plan = squared_plan("independent", X.shape[1])
     larger = expost.calibrate(loss="squared", delta=DELTA, sigma=times * plan.sigma, l2=plan.l2)
     fitted = fit(larger, X, y, 0)
-    private = recover(Release(plan, fitted.release.coefficients), fitted.design, y)
-    return rounded(float(ex_post_terms(private, fitted.design, y, plan.loss, member=True).loss.max()))
+    private = recover(Release(plan, fitted.release.coefficients), fitted.records)
+    return rounded(float(ex_post_terms(private, fitted.records, plan.loss, member=True).loss.max()))

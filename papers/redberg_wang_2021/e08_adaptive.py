@@ -211,7 +211,7 @@ def _coin_flips(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
 def _leverage_factor(fitted: Fitted, X: FloatArray, method: str) -> float:
     """The bound on the determinant term over the term, for the median member."""
     release = fitted.release
-    truth = ex_post_terms(fitted.private, fitted.design, fitted.y, release.plan.loss, member=True).determinant
+    truth = ex_post_terms(fitted.private, fitted.records, release.plan.loss, member=True).determinant
     scope = Scope(None)
     records = records_of(release, X, fitted.y, scope)
     if method == "paper":

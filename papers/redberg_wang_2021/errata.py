@@ -83,7 +83,7 @@ def determinant(samples: int) -> Numbers:
             X /= np.linalg.norm(X, axis=1, keepdims=True)
             y = rng.integers(0, 2, size=n).astype(float)
             fitted = fit(plan, X, y, int(rng.integers(2**31)))
-            terms = ex_post_terms(fitted.private, fitted.design, y, plan.loss, member=True)
+            terms = ex_post_terms(fitted.private, fitted.records, plan.loss, member=True)
             _, curvature = plan.loss.derivatives(X @ fitted.release.coefficients, y)
             broken += int(np.sum(terms.determinant > np.log1p(curvature / l2) * (1.0 + 1e-9)))
             found = max(found, float(terms.determinant.max()))

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 import expost
 from expost._common.typing import FloatArray
-from expost.data.design import Design
-from expost.data.tables import open_table
+from expost.data.encoded import Encoded
+from expost.data.encoding import encode_rows
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -32,7 +32,7 @@ class Fitted:
 
     release: Release
     private: PrivateFit
-    design: Design
+    records: Encoded
     X: FloatArray
     y: FloatArray
 
@@ -50,17 +50,15 @@ class Reading:
 
 def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
     """Release a model of rows in the unit ball, with noise from a seed so that runs are reproducible."""
-    design = Design(open_table(X), norm=plan.norm, fit_intercept=plan.fit_intercept)
-    release, private = perturb(plan, design, y, noise=SeededNoise(seed))
-    return Fitted(release, private, design, X, y)
+    records = encode_rows(X, plan).labelled(y)
+    release, private = perturb(plan, records, noise=SeededNoise(seed))
+    return Fitted(release, private, records, X, y)
 
 
 def read(fitted: Fitted, method: str, *, failure: float = RHO) -> Reading:
     """The exact losses of the members and their bounds, each of which fails with this probability."""
-    terms = ex_post_terms(fitted.private, fitted.design, fitted.y, fitted.release.plan.loss, member=True)
-    bounds = evaluate(
-        fitted.release, fitted.design, fitted.y, confidence=1.0 - failure, member=True, method=method
-    )
+    terms = ex_post_terms(fitted.private, fitted.records, fitted.release.plan.loss, member=True)
+    bounds = evaluate(fitted.release, fitted.records, confidence=1.0 - failure, member=True, method=method)
     return Reading(terms.loss, bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
 
 

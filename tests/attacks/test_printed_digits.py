@@ -70,13 +70,13 @@ def fits(patients, report):
         tables = {True: (X, y), False: (X[kept], y[kept])}
         member = bool(rng.integers(2))
         design, labels = design_of(tables[member][0], fit_intercept=True), tables[member][1]
-        release, _ = perturb(plan, design, labels, noise=ExactNoise())
+        release, _ = perturb(plan, design.labelled(labels), noise=ExactNoise())
         yield release, tables, member
 
 
 def computed(release, table):
     """Gradient and Hessian at the published coefficients, by the library's own code."""
-    found = recover(release, design_of(table[0], fit_intercept=True), table[1])
+    found = recover(release, design_of(table[0], fit_intercept=True).labelled(table[1]))
     return found.gradient, found.hessian[np.triu_indices(len(found.gradient))]
 
 
@@ -164,7 +164,7 @@ def test_coefficients_of_lonely_categories_give_nobody_away(epsilon):
     for inside in (True, False):
         for _ in range(fits_each):
             X, y = lonely_table(rng, inside=inside)
-            release, _ = perturb(plan, design_of(X), y, noise=ExactNoise())
+            release, _ = perturb(plan, design_of(X).labelled(y), noise=ExactNoise())
             for name, theta in (
                 ("plain", plain_release(X, y, plan.l2, plan.sigma)),
                 ("real", release.coefficients),

@@ -121,7 +121,7 @@ def test_exact_losses_are_those_of_the_printed_law(n, member):
     inside = slice(None) if member else slice(0, n)
     plan = expost.calibrate(loss="logistic", epsilon=1.0)
     design, labels = design_of(X[inside, None]), y[inside]
-    release, private = perturb(plan, design, labels, noise=SeededNoise(3))
+    release, private = perturb(plan, design.labelled(labels), noise=SeededNoise(3))
     nodes, weights = np.polynomial.hermite_e.hermegauss(20)
     points = release.coefficients[0] + plan.output_noise * nodes
     without = np.delete(np.arange(n + 1), n)
@@ -131,8 +131,8 @@ def test_exact_losses_are_those_of_the_printed_law(n, member):
     )
     expected = with_record - less if member else less - with_record
     record = design_of(X[n:, None])
-    for known in (private, recover(release, design, labels)):
-        terms = ex_post_terms(known, record, y[n:], plan.loss, member=member)
+    for known in (private, recover(release, design.labelled(labels))):
+        terms = ex_post_terms(known, record.labelled(y[n:]), plan.loss, member=member)
         assert terms.signed[0] == pytest.approx(expected, abs=1e-7)
     assert private.loss_error < 1e-7
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from problems import design_of
+from problems import all_rows, design_of, encoded_table
 
 import expost
 from expost.data import design as design_module
-from expost.data.design import Design
 from expost.data.tables import ArrayTable, Table
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import NoiseSource, Tilt
@@ -34,9 +33,7 @@ def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch):
         return lengths
 
     monkeypatch.setattr(design_module, "_lengths", measured_then_written)
-    for _, block in design_of(rows).blocks([slice(0, 50)]):
-        assert np.all(np.linalg.norm(block, axis=1) <= 1.0)
-        rows[...] = 0.1  # as it was, for the next pass
+    assert np.all(np.linalg.norm(all_rows(design_of(rows)), axis=1) <= 1.0)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -44,9 +41,8 @@ def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch):
 def test_layout_does_not_change_the_encoding(order, kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 7)).astype(kind)
-    (_, plain), *_ = design_of(np.ascontiguousarray(X)).blocks([slice(0, 500)])
-    (_, other), *_ = design_of(np.asarray(X, order=order)).blocks([slice(0, 500)])
-    np.testing.assert_array_equal(plain, other)
+    plain, other = design_of(np.ascontiguousarray(X)), design_of(np.asarray(X, order=order))
+    np.testing.assert_array_equal(all_rows(plain), all_rows(other))
 
 
 class ChangingTable(Table):
@@ -72,8 +68,8 @@ def test_what_is_released_is_the_minimiser_of_the_rows_that_the_certificate_read
     before, after = rng.normal(size=(2, 80, 4)) / 8.0
     y = rng.integers(0, 2, 80).astype(float)
     plan = expost.calibrate(loss="logistic")
-    design = Design(ChangingTable(before, after, reads), norm=1.0, fit_intercept=False)
-    release, _ = perturb(plan, design, y, noise=NoNoise())
+    design = encoded_table(ChangingTable(before, after, reads))
+    release, _ = perturb(plan, design.labelled(y), noise=NoNoise())
     slope, _ = plan.loss.derivatives(after @ release.coefficients, y)
     gradient = slope @ after + plan.l2 * release.coefficients
     assert np.linalg.norm(gradient) < 1e-9
@@ -92,7 +88,7 @@ def test_many_equal_rows_do_not_stall_the_solver():
             return super().rows(start, stop)
 
     plan = expost.calibrate(loss="logistic", epsilon=8.0)
-    release, _ = perturb(plan, Design(Counted(X), norm=1.0, fit_intercept=False), y, noise=NoNoise())
+    release, _ = perturb(plan, encoded_table(Counted(X)).labelled(y), noise=NoNoise())
     slope, _ = plan.loss.derivatives(X @ release.coefficients, y)
     assert np.linalg.norm(slope @ X + plan.l2 * release.coefficients) < 1e-6
     assert reads < 40

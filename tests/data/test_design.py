@@ -2,15 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
-from problems import design_of
+from problems import all_rows, design_of
 
 from expost.exceptions import DomainError
 
 
 def encoded(X, norm=1.0, fit_intercept=False):
     design = design_of(np.asarray(X, dtype=float), norm=norm, fit_intercept=fit_intercept)
-    (rows,) = [rows.copy() for _, rows in design.blocks([slice(0, design.n_rows)])]
-    return design, rows
+    return design.design, all_rows(design)
 
 
 def test_long_rows_are_scaled_and_short_ones_left_alone():

@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from problems import rows_in_ball
+from problems import all_rows, design_of, encoded_table, rows_in_ball
 
 import expost
-from expost.data.design import Design
-from expost.data.tables import Table, open_table
+from expost.data.tables import Table
 from expost.exceptions import DomainError, ExpostError, LossError, ParameterError
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -73,13 +72,13 @@ def test_outcomes_that_are_not_numbers_are_refused(labels):
 
 def test_the_mechanism_refuses_a_design_that_the_plan_was_not_made_for():
     plan = expost.calibrate(loss="logistic", norm=1.0)
-    table, y = open_table(X), Y.astype(float)
+    y = Y.astype(float)
     for design in (
-        Design(table, norm=100.0, fit_intercept=False),
-        Design(table, norm=1.0, fit_intercept=True),
+        design_of(X, norm=100.0),
+        design_of(X, fit_intercept=True),
     ):
         with pytest.raises(ParameterError, match="`plan` must be made for the norm and the intercept"):
-            perturb(plan, design, y, noise=SeededNoise(0))
+            perturb(plan, design.labelled(y), noise=SeededNoise(0))
 
 
 class Steep(expost.LogisticLoss):
@@ -108,11 +107,9 @@ class Growing(Table):
 
 
 def test_rows_that_change_between_passes_stay_inside_the_ball():
-    design = Design(Growing(), norm=1.0, fit_intercept=False)
-    design.scan()
+    records = encoded_table(Growing()).scanned(expost.LogisticLoss(), 1.0)
     for _ in range(3):
-        for _, rows in design.blocks([slice(0, 50)]):
-            assert np.all(np.linalg.norm(rows, axis=1) <= 1.0)
+        assert np.all(np.linalg.norm(all_rows(records), axis=1) <= 1.0)
 
 
 @pytest.mark.parametrize("epsilon", [710.0, 1e5])

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sparse
-from problems import design_of, hides_its_cause
+from problems import all_rows, design_of, hides_its_cause
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -103,13 +103,12 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(norm, fit_intercept):
         design_of(table, norm=norm, fit_intercept=fit_intercept) for table in (rows.toarray(), rows.tocsr())
     )
     assert thin.product_width < dense.product_width
-    direction, pulls = rng.normal(size=dense.dimension), rng.normal(size=300)
-    whole = [slice(0, 300)]
-    ((_, full),), ((_, few),), ((_, again),) = dense.blocks(whole), thin.products(whole), thin.blocks(whole)
+    direction, pulls = rng.normal(size=dense.design.dimension), rng.normal(size=300)
+    full, few, again = all_rows(dense), all_rows(thin, products=True), all_rows(thin)
     np.testing.assert_allclose(few @ direction, full @ direction, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(pulls @ few, pulls @ full, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(again, full)
-    directions, forces = rng.normal(size=(dense.dimension, 3)), rng.normal(size=(3, 300))
+    directions, forces = rng.normal(size=(dense.design.dimension, 3)), rng.normal(size=(3, 300))
     np.testing.assert_allclose(few @ directions, full @ directions, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(forces @ few, forces @ full, rtol=1e-12, atol=1e-13)
     assert len(few) == len(full)
@@ -121,7 +120,9 @@ def test_several_classes_of_sparse_rows_are_fitted_without_a_dense_table():
     places = (np.repeat(np.arange(n), 10), rng.integers(0, d, 10 * n))
     table = sparse.coo_array((rng.normal(size=10 * n), places), shape=(n, d)).tocsr()
     labels = rng.integers(0, 3, n).astype(float)
-    objective = VectorObjective(design_of(table, fit_intercept=True), labels, expost.SoftmaxLoss(3), l2=1.0)
+    objective = VectorObjective(
+        design_of(table, fit_intercept=True).labelled(labels), expost.SoftmaxLoss(3), l2=1.0
+    )
     tracemalloc.start()
     try:
         solution = minimize(objective, tolerance=1e-9)
@@ -131,7 +132,7 @@ def test_several_classes_of_sparse_rows_are_fitted_without_a_dense_table():
     assert solution.evaluation.norm <= 1e-9
     assert peak < 0.1 * 8 * n * d
     dense = VectorObjective(
-        design_of(table.toarray(), fit_intercept=True), labels, expost.SoftmaxLoss(3), l2=1.0
+        design_of(table.toarray(), fit_intercept=True).labelled(labels), expost.SoftmaxLoss(3), l2=1.0
     )
     assert dense.evaluate(solution.theta).norm < 2e-9
 
@@ -142,7 +143,9 @@ def test_ten_thousand_sparse_columns_are_fitted_without_a_dense_table():
     places = (np.repeat(np.arange(n), 10), rng.integers(0, d, 10 * n))
     table = sparse.coo_array((rng.normal(size=10 * n), places), shape=(n, d)).tocsr()
     labels = rng.integers(0, 2, n).astype(float)
-    objective = Objective(design_of(table, fit_intercept=True), labels, expost.LogisticLoss(), l2=1.0)
+    objective = Objective(
+        design_of(table, fit_intercept=True).labelled(labels), expost.LogisticLoss(), l2=1.0
+    )
     tracemalloc.start()
     try:
         solution = minimize(objective, tolerance=1e-9)

@@ -30,7 +30,7 @@ def opened(loss, X, y):
 def as_seen(loss, X, y):
     """All records as the loss sees them, as one array."""
     records = opened(loss, X, y)
-    return np.concatenate([rows for _, rows in records.blocks([slice(0, records.n_rows)])])
+    return np.concatenate([rows for part in records.sweep(list) for rows in part])
 
 
 def part(y, chosen):
@@ -125,7 +125,7 @@ def test_models_of_linear_predictors_have_the_losses_of_their_own_code(inner, ki
     records = opened(convex, X, y)
     release, private = fit_convex(plan_of(convex), records, noise=SeededNoise(2))
     seen = convex_terms(private, records, convex, member=member)
-    truth = ex_post_terms(private, design_of(X), y, inner, member=member)
+    truth = ex_post_terms(private, design_of(X).labelled(y), inner, member=member)
     for term in ("determinant", "quadratic", "inner_product"):
         np.testing.assert_allclose(getattr(seen, term), getattr(truth, term), rtol=1e-10, atol=1e-12)
     assert release.insecure

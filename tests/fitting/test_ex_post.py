@@ -35,11 +35,11 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
     plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, fit_intercept=fit_intercept)
     inside = design_of(X[:n], fit_intercept=fit_intercept)
     outside = design_of(X[n:], fit_intercept=fit_intercept)
-    release, private = perturb(plan, inside, y[:n], noise=SeededNoise(d), regularizer=regularizer)
+    release, private = perturb(plan, inside.labelled(y[:n]), noise=SeededNoise(d), regularizer=regularizer)
     A, theta = with_intercept(X, fit_intercept), release.coefficients
     here = log_density(theta, A[:n], y[:n], case, regularizer)
 
-    members = ex_post_terms(private, inside, y[:n], case.loss, member=True)
+    members = ex_post_terms(private, inside.labelled(y[:n]), case.loss, member=True)
     without = [np.delete(np.arange(n), i) for i in range(n)]
     truth = [here - log_density(theta, A[rest], y[rest], case, regularizer) for rest in without]
     np.testing.assert_allclose(members.signed, truth, rtol=1e-9, atol=1e-12)
@@ -47,7 +47,7 @@ def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercep
     assert np.all(members.determinant >= 0)
     assert np.all(members.quadratic >= 0)
 
-    outsiders = ex_post_terms(private, outside, y[n:], case.loss, member=False)
+    outsiders = ex_post_terms(private, outside.labelled(y[n:]), case.loss, member=False)
     joined = [np.append(np.arange(n), n + i) for i in range(3)]
     truth = [here - log_density(theta, A[more], y[more], case, regularizer) for more in joined]
     np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-12)
@@ -66,17 +66,17 @@ def test_exact_losses_of_weighted_records_are_the_ratio_of_densities(case, d, ma
     weights[[1, n + 1]] = max_weight
     plan = calibrate(loss=case.loss, sigma=SIGMA, l2=L2, max_weight=max_weight)
     inside, outside = design_of(X[:n]), design_of(X[n:])
-    release, private = perturb(plan, inside, y[:n], noise=SeededNoise(d), weights=weights[:n])
+    release, private = perturb(plan, inside.labelled(y[:n], weights[:n]), noise=SeededNoise(d))
     theta = release.coefficients
 
     def density(chosen):
         return log_density(theta, X[chosen], y[chosen], case, None, weights[chosen])
 
     here = density(np.arange(n))
-    members = ex_post_terms(private, inside, y[:n], case.loss, member=True, weights=weights[:n])
+    members = ex_post_terms(private, inside.labelled(y[:n], weights[:n]), case.loss, member=True)
     truth = [here - density(np.delete(np.arange(n), i)) for i in range(n)]
     np.testing.assert_allclose(members.signed, truth, rtol=1e-9, atol=1e-12)
-    outsiders = ex_post_terms(private, outside, y[n:], case.loss, member=False, weights=weights[n:])
+    outsiders = ex_post_terms(private, outside.labelled(y[n:], weights[n:]), case.loss, member=False)
     truth = [here - density(np.append(np.arange(n), n + i)) for i in range(3)]
     np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-12)
     assert members.loss[0] == outsiders.loss[0] == 0.0  # weight 0 is no record
@@ -115,9 +115,9 @@ def test_a_loss_of_1e_minus_12_has_ten_digits(member):
     table = X if member else X[:-1]
     plan = calibrate(loss="logistic", sigma=0.5, l2=0.05, norm=50.0)
     design = design_of(table, norm=50.0)
-    _, private = perturb(plan, design, y[: len(table)], noise=SeededNoise(1))
+    _, private = perturb(plan, design.labelled(y[: len(table)]), noise=SeededNoise(1))
     one = design_of(record, norm=50.0)
-    terms = ex_post_terms(private, one, np.ones(1), LogisticLoss(), member=member)
+    terms = ex_post_terms(private, one.labelled(np.ones(1)), LogisticLoss(), member=member)
     with mpmath.workdps(60):
         x, theta, gradient = (
             mpmath.matrix(v.tolist()) for v in (record[0], private.coefficients, private.gradient)
@@ -141,9 +141,9 @@ def test_an_impossible_member_has_an_infinite_loss():
     X, y = rows_in_ball(rng, 5, 2, norm=0.1), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     design = design_of(X, norm=100.0)
     plan = calibrate(loss="squared", sigma=1.0, l2=0.1, norm=100.0)
-    _, private = perturb(plan, design, y, noise=SeededNoise(1))
+    _, private = perturb(plan, design.labelled(y), noise=SeededNoise(1))
     stranger = design_of(np.array([[60.0, 80.0]]), norm=100.0)
-    assert ex_post_terms(private, stranger, np.zeros(1), plan.loss, member=True).loss[0] == np.inf
+    assert ex_post_terms(private, stranger.labelled(np.zeros(1)), plan.loss, member=True).loss[0] == np.inf
 
 
 def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
@@ -151,11 +151,11 @@ def test_many_rows_in_blocks_and_threads_agree_with_one_at_a_time():
     X, y = rows_in_ball(rng, 50_000, 12), rng.integers(0, 2, 50_000).astype(float)
     plan = calibrate(loss="logistic", sigma=2.0, l2=1.0, fit_intercept=True)
     design = design_of(X, fit_intercept=True)
-    _, private = perturb(plan, design, y, noise=SeededNoise(1))
-    losses = ex_post_terms(private, design, y, LogisticLoss(), member=True).loss
+    _, private = perturb(plan, design.labelled(y), noise=SeededNoise(1))
+    losses = ex_post_terms(private, design.labelled(y), LogisticLoss(), member=True).loss
     for i in (0, 1, 24_999, 25_000, 49_999):
         one = design_of(X[i : i + 1], fit_intercept=True)
-        alone = ex_post_terms(private, one, y[i : i + 1], LogisticLoss(), member=True).loss
+        alone = ex_post_terms(private, one.labelled(y[i : i + 1]), LogisticLoss(), member=True).loss
         assert losses[i] == pytest.approx(alone[0], rel=1e-10)
 
 
@@ -169,10 +169,10 @@ def test_losses_recovered_from_table_and_publication_are_those_of_the_fit(report
     ).fit(X, y)
     release = expost.Publication.from_json(model.publication_.to_json()).release
     design = design_of(X, fit_intercept=True)
-    private = recover(release, design, y.astype(float))
+    private = recover(release, design.labelled(y.astype(float)))
     assert plausible(private)
     for member in (True, False):
-        terms = ex_post_terms(private, design, y.astype(float), release.plan.loss, member=member)
+        terms = ex_post_terms(private, design.labelled(y.astype(float)), release.plan.loss, member=member)
         expected = model.ex_post_losses(X, y, member=member)
         np.testing.assert_allclose(terms.loss, expected, rtol=1e-8, atol=1e-11)
 
@@ -184,9 +184,9 @@ def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused
         expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=1).fit(X, y).publication_.release
     )
     other = design_of(np.full((5000, 5), 0.4), fit_intercept=True)
-    assert not plausible(recover(release, other, np.ones(5000)))
+    assert not plausible(recover(release, other.labelled(np.ones(5000))))
     with pytest.raises(DomainError, match="features of the publication"):
-        recover(release, design_of(X[:, :4], fit_intercept=True), y.astype(float))
+        recover(release, design_of(X[:, :4], fit_intercept=True).labelled(y.astype(float)))
 
 
 def test_the_fitted_table_is_rarely_called_implausible():
@@ -197,6 +197,6 @@ def test_the_fitted_table_is_rarely_called_implausible():
     alarms = 0
     for seed in range(200):
         design = design_of(X, fit_intercept=True)
-        release, _ = perturb(plan, design, y.astype(float), noise=SeededNoise(seed))
-        alarms += not plausible(recover(release, design, y.astype(float)), level=1e-3)
+        release, _ = perturb(plan, design.labelled(y.astype(float)), noise=SeededNoise(seed))
+        alarms += not plausible(recover(release, design.labelled(y.astype(float))), level=1e-3)
     assert alarms <= 6

@@ -9,7 +9,7 @@ from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, Smooth
 from expost.exceptions import CalibrationError, DomainError, ParameterError
 from expost.fitting.certified.problem import Problem
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import _Rows, perturb
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.private_fit import recover
 
@@ -25,10 +25,12 @@ def test_norms_beyond_single_precision_are_fitted(norm, report):
     """Hessians of long rows leave the range of single precision, for more rows sooner than for fewer."""
     X, y = table(1500)
     plan = expost.calibrate(norm=norm, report=report)
-    release, private = perturb(plan, design_of(norm * X, norm=norm), y, noise=SeededNoise(1))
+    release, private = perturb(plan, design_of(norm * X, norm=norm).labelled(y), noise=SeededNoise(1))
     assert np.all(np.isfinite(release.coefficients))
     assert np.all(
-        np.isfinite(ex_post_terms(private, design_of(norm * X, norm=norm), y, plan.loss, member=True).loss)
+        np.isfinite(
+            ex_post_terms(private, design_of(norm * X, norm=norm).labelled(y), plan.loss, member=True).loss
+        )
     )
 
 
@@ -40,7 +42,7 @@ def test_precise_statistics_of_many_rows_are_released(sigma_hessian, n):
     plan = expost.calibrate(
         report="leverage", sigma=30.0, l2=3e-8, sigma_hessian=sigma_hessian, rows_at_most=100
     )
-    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(1))
+    release, private = perturb(plan, design_of(X).labelled(y), noise=SeededNoise(1))
     scale = max(sigma_hessian, 1e-9)
     np.testing.assert_allclose(release.hessian, private.hessian, rtol=1e-4, atol=20 * scale)
 
@@ -54,8 +56,8 @@ def test_more_rows_than_a_hessian_is_certified_for_are_refused_before_noise():
             pytest.fail("noise was drawn")
 
     with pytest.raises(DomainError, match="at most 8 times `rows_at_most`"):
-        perturb(plan, design_of(X), y, noise=NoDraws(0))
-    perturb(expost.calibrate(rows_at_most=1), design_of(X), y, noise=SeededNoise(0))
+        perturb(plan, design_of(X).labelled(y), noise=NoDraws(0))
+    perturb(expost.calibrate(rows_at_most=1), design_of(X).labelled(y), noise=SeededNoise(0))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_sharp_and_wide_losses_are_fitted(loss):
     X, y = table(50)
     labels = 2 * y - 1 if isinstance(loss, SmoothedHinge) else y
     plan = expost.calibrate(loss=loss)
-    release, _ = perturb(plan, design_of(X), labels, noise=SeededNoise(1))
+    release, _ = perturb(plan, design_of(X).labelled(labels), noise=SeededNoise(1))
     assert np.all(np.isfinite(release.coefficients))
 
 
@@ -83,7 +85,7 @@ def test_budgets_of_every_size_are_fitted(epsilon):
     X, y = table()
     plan = expost.calibrate(epsilon=epsilon)
     assert plan.delta_at(epsilon) <= 1e-6
-    release, _ = perturb(plan, design_of(X), y, noise=SeededNoise(0))
+    release, _ = perturb(plan, design_of(X).labelled(y), noise=SeededNoise(0))
     assert np.all(release.coefficients / plan.grid == np.rint(release.coefficients / plan.grid))
 
 
@@ -98,11 +100,11 @@ def test_a_regularizer_too_sharp_for_printed_digits_is_refused():
     X, y = table()
     plan = expost.calibrate()
     with pytest.raises(ParameterError, match="`scale` must be at least"):
-        perturb(plan, design_of(X), y, noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-9))
+        perturb(plan, design_of(X).labelled(y), noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-9))
     release, private = perturb(
-        plan, design_of(X), y, noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-4)
+        plan, design_of(X).labelled(y), noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-4)
     )
-    again = recover(release, design_of(X), y)
+    again = recover(release, design_of(X).labelled(y))
     np.testing.assert_allclose(again.gradient, private.gradient, rtol=0, atol=1e-6)
 
 
@@ -121,13 +123,15 @@ def test_a_regularizer_of_ones_own_is_released_in_real_arithmetic():
             return 12.0 * theta**2 * direction
 
     X, y = table()
-    release, _ = perturb(expost.calibrate(), design_of(X), y, noise=SeededNoise(0), regularizer=Quartic())
+    release, _ = perturb(
+        expost.calibrate(), design_of(X).labelled(y), noise=SeededNoise(0), regularizer=Quartic()
+    )
     assert release.plan.precision is None
     assert release.plan.output_noise is None
 
 
 def test_the_rows_of_a_certificate_are_those_of_the_design():
     X, y = table(30)
-    problem = Problem(_Rows(design_of(X), y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
+    problem = Problem(design_of(X).labelled(y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
     (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels, _ in blocks))
     assert counted == 30

@@ -41,7 +41,7 @@ def recovered():
     plan = calibrate(loss="logistic", sigma=3.0, l2=0.5)
     design = design_of(X)
     source = SeededNoise(rng)
-    fits = [perturb(plan, design, y, noise=source)[1] for _ in range(3000)]
+    fits = [perturb(plan, design.labelled(y), noise=source)[1] for _ in range(3000)]
     assert all(fit.gradient_norm <= max(1e-10 * (1 + 3.0 * np.sqrt(20)), fit.floor) for fit in fits)
     return np.array([-fit.gradient for fit in fits])
 
@@ -88,11 +88,11 @@ def test_a_poor_solver_is_refined_with_the_same_noise(small, monkeypatch):
     """Where the solver stops early, the certificate goes on with the same noise, to the same point."""
     design, y = small
     plan = calibrate(loss="logistic", fit_intercept=True)
-    exact, _ = perturb(plan, design, y, noise=CountingNoise())
+    exact, _ = perturb(plan, design.labelled(y), noise=CountingNoise())
     solve = mechanism.minimize
     monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
     noise = CountingNoise()
-    release, _ = perturb(plan, design, y, noise=noise)
+    release, _ = perturb(plan, design.labelled(y), noise=noise)
     assert noise.calls == 2  # the objective's noise and the output's
     np.testing.assert_allclose(release.coefficients, exact.coefficients, rtol=0, atol=2 * plan.solver_radius)
 
@@ -104,7 +104,7 @@ def test_without_proved_errors_a_failing_solver_releases_nothing(small, monkeypa
     noise = CountingNoise()
     plan = replace(calibrate(loss="logistic", fit_intercept=True), precision=None)
     with pytest.raises(SolverError, match="nothing is released"):
-        perturb(plan, design, y, noise=noise)
+        perturb(plan, design.labelled(y), noise=noise)
     assert noise.calls == 1
 
 
@@ -112,13 +112,15 @@ def test_bad_labels_are_refused_before_anything_is_drawn(small):
     design, y = small
     noise = CountingNoise()
     with pytest.raises(DomainError, match=r"labels outside \{0, 1\}"):
-        perturb(calibrate(loss="logistic", fit_intercept=True), design, y + 0.5, noise=noise)
+        perturb(calibrate(loss="logistic", fit_intercept=True), design.labelled(y + 0.5), noise=noise)
     assert noise.calls == 0
 
 
 def test_the_private_part_cannot_be_shown_pickled_or_copied(small):
     design, y = small
-    _, private = perturb(calibrate(loss="logistic", fit_intercept=True), design, y, noise=CountingNoise())
+    _, private = perturb(
+        calibrate(loss="logistic", fit_intercept=True), design.labelled(y), noise=CountingNoise()
+    )
     assert repr(private) == "PrivateFit(withheld)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(PrivateStateError, match="never leaves memory"):
@@ -127,6 +129,8 @@ def test_the_private_part_cannot_be_shown_pickled_or_copied(small):
 
 def test_the_released_coefficients_cannot_be_changed(small):
     design, y = small
-    release, _ = perturb(calibrate(loss="logistic", fit_intercept=True), design, y, noise=CountingNoise())
+    release, _ = perturb(
+        calibrate(loss="logistic", fit_intercept=True), design.labelled(y), noise=CountingNoise()
+    )
     with pytest.raises(ValueError, match="read-only"):
         release.coefficients[0] = 0.0

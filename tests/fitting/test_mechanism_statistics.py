@@ -35,7 +35,7 @@ def fits():
     rng = np.random.default_rng(21)
     X, y = rows_in_ball(rng, 30, DIMENSION), CASES[0].labels(rng, 30)
     design, source = design_of(X), SeededNoise(rng)
-    return [perturb(PLAN, design, y, noise=source) for _ in range(FITS)]
+    return [perturb(PLAN, design.labelled(y), noise=source) for _ in range(FITS)]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ def test_derivatives_are_those_of_the_sum(case, fit_intercept, n):
     theta, tilt = rng.normal(size=(2, A.shape[1]))
     r = SmoothedL1(weight=0.4)
     design = design_of(X, fit_intercept=fit_intercept)
-    objective = Objective(design, y, case.loss, l2=0.3, regularizer=r, tilt=tilt)
+    objective = Objective(design.labelled(y), case.loss, l2=0.3, regularizer=r, tilt=tilt)
     gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=0.3, regularizer=r)
 
     here = objective.evaluate(theta, hessian=np.float64)
@@ -39,7 +39,7 @@ def test_the_rounding_floor_covers_the_rounding():
     X, y = rows_in_ball(rng, 30_000, 10), case.labels(rng, 30_000)
     design = design_of(X)
     theta = 3.0 * rng.normal(size=10)
-    here = Objective(design, y, case.loss, l2=0.3).evaluate(theta)
+    here = Objective(design.labelled(y), case.loss, l2=0.3).evaluate(theta)
     wide = X.astype(np.longdouble)
     p = 1 / (1 + np.exp(-(wide @ theta)))
     truth = wide.T @ (p - y) + np.longdouble(0.3) * theta

@@ -15,7 +15,7 @@ def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):
     X, y = rows_in_ball(rng, n, d, norm=scale), case.labels(rng, n)
     design = design_of(X, norm=scale, fit_intercept=True)
     tilt = tilt_scale * rng.normal(size=d + 1)
-    return Objective(design, y, case.loss, l2=l2, tilt=tilt), X, y, tilt
+    return Objective(design.labelled(y), case.loss, l2=l2, tilt=tilt), X, y, tilt
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -43,7 +43,9 @@ def test_the_minimum_is_reached_from_far_away(solve, l2, tilt_scale):
     X = rows_in_ball(rng, 60, 3, norm=5.0)
     y = (X[:, 0] > 0).astype(float)
     design = design_of(X, norm=5.0)
-    objective = Objective(design, y, LogisticLoss(), l2=l2, tilt=tilt_scale * np.array([1.0, -1.0, 0.5]))
+    objective = Objective(
+        design.labelled(y), LogisticLoss(), l2=l2, tilt=tilt_scale * np.array([1.0, -1.0, 0.5])
+    )
     assert solve(objective, np.zeros(3), tolerance=1e-9).meets(1e-9)
     assert solve(objective, 50.0 * rng.normal(size=3), tolerance=1e-9).meets(1e-9)
 
@@ -54,7 +56,7 @@ def test_warm_starts_do_not_change_the_minimum():
     case = CASES[0]
     X, y = rows_in_ball(rng, 60_000, 4), np.sort(case.labels(rng, 60_000))
     design = design_of(X, fit_intercept=True)
-    objective = Objective(design, y, case.loss, l2=1.0, tilt=np.ones(5))
+    objective = Objective(design.labelled(y), case.loss, l2=1.0, tilt=np.ones(5))
     warm, cold = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(5), tolerance=1e-9)
     assert warm.meets(1e-9)
     assert cold.meets(1e-9)
@@ -65,7 +67,7 @@ def test_large_dimensions_use_no_matrix():
     rng = np.random.default_rng(4)
     X, y = rows_in_ball(rng, 300, 2100), rng.integers(0, 2, 300).astype(float)
     design = design_of(X)
-    objective = Objective(design, y, LogisticLoss(), l2=0.1, tilt=rng.normal(size=2100))
+    objective = Objective(design.labelled(y), LogisticLoss(), l2=0.1, tilt=rng.normal(size=2100))
     found = minimize(objective, tolerance=1e-8)
     assert found.meets(1e-8)
     assert found.evaluation.hessian is None
@@ -75,5 +77,5 @@ def test_an_unsolvable_problem_is_reported():
     """With l2 far below rounding the Hessian is singular in double precision; the solver says so."""
     X = np.ones((10, 2))
     design = design_of(X, norm=2.0)
-    objective = Objective(design, np.ones(10), LogisticLoss(), l2=1e-300, tilt=np.array([1.0, -1.0]))
+    objective = Objective(design.labelled(np.ones(10)), LogisticLoss(), l2=1e-300, tilt=np.array([1.0, -1.0]))
     assert not minimize(objective, tolerance=1e-10).meets(1e-10)

@@ -20,10 +20,10 @@ SIGMA, L2 = 1.3, 0.4
 
 def fitted(loss, design, y, *, seed, sigma=SIGMA, l2=L2, at=None):
     """What the curator keeps after a fit, or after a release of ``at``."""
-    objective = objective_of(design, y, loss, l2=l2)
+    objective = objective_of(design.labelled(y), loss, l2=l2)
     if at is None:
         tilt = sigma * np.random.default_rng(seed).normal(size=objective.dimension)
-        at = minimize(objective_of(design, y, loss, l2=l2, tilt=tilt), tolerance=1e-11).theta
+        at = minimize(objective_of(design.labelled(y), loss, l2=l2, tilt=tilt), tolerance=1e-11).theta
     here = objective.evaluate(at, hessian=np.float64)
     return PrivateFit(at, here.gradient, here.hessian, sigma, here.norm, here.floor)
 
@@ -47,12 +47,12 @@ def test_exact_losses_are_the_ratio_of_densities(classes, cap, fit_intercept, d)
     private = fitted(loss, inside, y[:n], seed=d)
     w = private.coefficients
     here = log_density(loss, A[:n], y[:n], w)
-    members = ex_post_terms(private, inside, y[:n], loss, member=True)
+    members = ex_post_terms(private, inside.labelled(y[:n]), loss, member=True)
     without = [np.delete(np.arange(n), i) for i in range(n)]
     truth = [here - log_density(loss, A[rest], y[rest], w) for rest in without]
     np.testing.assert_allclose(members.signed, truth, rtol=1e-9, atol=1e-11)
     assert np.all(members.determinant >= 0)
-    outsiders = ex_post_terms(private, outside, y[n:], loss, member=False)
+    outsiders = ex_post_terms(private, outside.labelled(y[n:]), loss, member=False)
     joined = [np.append(np.arange(n), n + i) for i in range(3)]
     truth = [here - log_density(loss, A[more], y[more], w) for more in joined]
     np.testing.assert_allclose(outsiders.signed, truth, rtol=1e-9, atol=1e-11)
@@ -114,7 +114,7 @@ def test_losses_keep_their_digits_down_to_probabilities_of_1e_minus_300(classes,
         one = design_of(X[4:])
         with mpmath.workdps(400):
             truth = precise_losses(loss, X, y, at, 4, member=member)
-            seen = ex_post_terms(private, one, y[4:], loss, member=member).signed[0]
+            seen = ex_post_terms(private, one.labelled(y[4:]), loss, member=member).signed[0]
             assert size < 600 or 0 < abs(truth) < 1e-290
             assert abs(seen / truth - 1) < 1e-9
 
@@ -136,8 +136,8 @@ def test_two_classes_have_the_losses_of_logistic_regression(cap, member):
         l2=L2 / 2.0,
         at=-np.sqrt(2.0) * soft.coefficients,
     )
-    seen = ex_post_terms(soft, design, y, SoftmaxLoss(2, cap), member=member)
-    truth = ex_post_terms(scalar, design, y, LogisticLoss(cap=cap), member=member)
+    seen = ex_post_terms(soft, design.labelled(y), SoftmaxLoss(2, cap), member=member)
+    truth = ex_post_terms(scalar, design.labelled(y), LogisticLoss(cap=cap), member=member)
     for term in ("determinant", "quadratic", "inner_product", "loss"):
         np.testing.assert_allclose(getattr(seen, term), getattr(truth, term), rtol=1e-12, atol=1e-14)
 
@@ -163,7 +163,7 @@ def test_centred_coordinates_have_the_losses_of_free_scores():
 
     everyone = np.arange(n)
     truth = [density(everyone) - density(np.delete(everyone, i)) for i in range(n)]
-    seen = ex_post_terms(private, design_of(X), y, loss, member=True).signed
+    seen = ex_post_terms(private, design_of(X).labelled(y), loss, member=True).signed
     np.testing.assert_allclose(seen, truth, rtol=1e-9, atol=1e-11)
 
 
@@ -173,10 +173,10 @@ def test_many_rows_in_blocks_agree_with_one_at_a_time():
     y = rng.integers(0, 4, 20_000).astype(float)
     design = design_of(X, fit_intercept=True)
     private = fitted(loss, design, y, seed=3)
-    losses = ex_post_terms(private, design, y, loss, member=True).loss
+    losses = ex_post_terms(private, design.labelled(y), loss, member=True).loss
     for i in (0, 1, 9_999, 19_999):
         one = design_of(X[i : i + 1], fit_intercept=True)
-        alone = ex_post_terms(private, one, y[i : i + 1], loss, member=True).loss
+        alone = ex_post_terms(private, one.labelled(y[i : i + 1]), loss, member=True).loss
         assert losses[i] == pytest.approx(alone[0], rel=1e-10)
 
 
@@ -185,10 +185,10 @@ def test_an_impossible_member_has_an_infinite_loss():
     loss, X, y = SoftmaxLoss(3), rows_in_ball(rng, 5, 2, norm=0.1), np.array([0.0, 1.0, 2.0, 1.0, 0.0])
     private = fitted(loss, design_of(X, norm=100.0), y, seed=0, at=np.zeros(4))
     stranger = design_of(np.array([[60.0, 80.0]]), norm=100.0)
-    assert ex_post_terms(private, stranger, np.zeros(1), loss, member=True).loss[0] == np.inf
+    assert ex_post_terms(private, stranger.labelled(np.zeros(1)), loss, member=True).loss[0] == np.inf
 
 
 def test_a_hessian_that_is_not_positive_definite_is_refused():
     private = PrivateFit(np.zeros(4), np.zeros(4), -np.eye(4), 1.0, 0.0, 0.0)
     with pytest.raises(SolverError, match="not positive definite"):
-        ex_post_terms(private, design_of(np.ones((1, 2))), np.zeros(1), SoftmaxLoss(3), member=True)
+        ex_post_terms(private, design_of(np.ones((1, 2))).labelled(np.zeros(1)), SoftmaxLoss(3), member=True)

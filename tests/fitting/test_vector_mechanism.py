@@ -54,7 +54,7 @@ def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss,
     X = rows_in_ball(rng, 300, 4)
     y, design = classes_of(rng, X, loss.classes), design_of(X, fit_intercept=True)
     plan = plan_of(loss, printed=printed)
-    release, private = perturb(plan, design, y, noise=SeededNoise(3))
+    release, private = perturb(plan, design.labelled(y), noise=SeededNoise(3))
     assert release.plan.precision == plan.precision
     assert release.coefficients.shape == (loss.outputs * 5,)
     if printed:
@@ -66,12 +66,12 @@ def test_the_release_is_the_minimiser_and_the_losses_are_recovered_from_it(loss,
     gradient, hessian = written_out(loss, A, y, release.coefficients, plan.l2)
     np.testing.assert_allclose(gradient, -tilt, rtol=0, atol=1e-6)
     np.testing.assert_allclose(private.hessian, hessian, rtol=1e-9, atol=1e-9)
-    again = recover(release, design, y)
+    again = recover(release, design.labelled(y))
     assert plausible(again)
     for member in (True, False):
-        kept = ex_post_terms(private, design, y, loss, member=member).loss
+        kept = ex_post_terms(private, design.labelled(y), loss, member=member).loss
         np.testing.assert_allclose(
-            ex_post_terms(again, design, y, loss, member=member).loss, kept, rtol=1e-8, atol=1e-11
+            ex_post_terms(again, design.labelled(y), loss, member=member).loss, kept, rtol=1e-8, atol=1e-11
         )
 
 
@@ -82,7 +82,7 @@ def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients
     y, design = rng.integers(0, 3, 200).astype(float), design_of(X)
     scales = {"sigma_gradient": 1e-6, "sigma_hessian": 1e-6}
     plan = plan_of(loss, fit_intercept=False, report="dependent", printed=printed, **scales)
-    release, private = perturb(plan, design, y, noise=SeededNoise(4))
+    release, private = perturb(plan, design.labelled(y), noise=SeededNoise(4))
     assert release.gradient.shape == (6,)
     np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
     np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-4)
@@ -96,7 +96,7 @@ def test_the_reduced_statistics_are_those_of_the_smallest_masses(printed):
     scales = {"sigma_gradient": 1e-6, "sigma_hessian": 1e-6, "sigma_eigenvalue": 1e-6}
     plan = plan_of(loss, fit_intercept=False, report="adaptive", printed=printed, **scales)
     plan = replace(plan, reduced=True)
-    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(4), weights=weights)
+    release, private = perturb(plan, design_of(X).labelled(y, weights), noise=SeededNoise(4))
     masses = weights * loss.smallest_mass(X @ release.coefficients.reshape(3, 3).T, y)
     truth = plan.l2 * np.eye(3) + (X.T * masses) @ X
     np.testing.assert_allclose(release.hessian, truth, rtol=0, atol=1e-4)
@@ -127,7 +127,7 @@ def test_a_regulariser_applies_to_the_centred_coefficients():
     loss, X = SoftmaxLoss(3), rows_in_ball(rng, 100, 2)
     y, r = rng.integers(0, 3, 100).astype(float), SmoothedL1(weight=0.5, scale=0.2)
     plan = plan_of(loss, fit_intercept=False)
-    release, private = perturb(plan, design_of(X), y, noise=SeededNoise(2), regularizer=r)
+    release, private = perturb(plan, design_of(X).labelled(y), noise=SeededNoise(2), regularizer=r)
     gradient, _ = written_out(loss, X, y, release.coefficients, plan.l2, r)
     np.testing.assert_allclose(private.gradient, gradient, rtol=0, atol=1e-9)
     assert plausible(private)
@@ -137,12 +137,14 @@ def test_a_regulariser_applies_to_the_centred_coefficients():
 def test_labels_that_are_no_classes_are_refused(label):
     X, y = np.full((4, 2), 0.1), np.array([0.0, 1.0, 2.0, label])
     with pytest.raises(DomainError, match="labels outside"):
-        perturb(plan_of(SoftmaxLoss(3), fit_intercept=False), design_of(X), y, noise=SeededNoise(0))
+        perturb(plan_of(SoftmaxLoss(3), fit_intercept=False), design_of(X).labelled(y), noise=SeededNoise(0))
 
 
 def test_a_table_with_other_columns_is_refused():
     rng = np.random.default_rng(2)
     X, y = rows_in_ball(rng, 50, 3), rng.integers(0, 3, 50).astype(float)
-    release, _ = perturb(plan_of(SoftmaxLoss(3)), design_of(X, fit_intercept=True), y, noise=SeededNoise(1))
+    release, _ = perturb(
+        plan_of(SoftmaxLoss(3)), design_of(X, fit_intercept=True).labelled(y), noise=SeededNoise(1)
+    )
     with pytest.raises(DomainError, match="features of the publication"):
-        recover(release, design_of(X[:, :2], fit_intercept=True), y)
+        recover(release, design_of(X[:, :2], fit_intercept=True).labelled(y))

@@ -43,10 +43,10 @@ def test_derivatives_are_those_of_the_sum(loss, fit_intercept, n):
     X = rows_in_ball(rng, n, 4)
     y = rng.integers(0, loss.classes, n).astype(float)
     A, design = with_intercept(X, fit_intercept), design_of(X, fit_intercept=fit_intercept)
-    D = coefficient_count(design, loss)
+    D = coefficient_count(design.design, loss)
     w, tilt = rng.normal(size=(2, D))
     r = SmoothedL1(weight=0.4)
-    objective = objective_of(design, y, loss, l2=0.3, regularizer=r, tilt=tilt)
+    objective = objective_of(design.labelled(y), loss, l2=0.3, regularizer=r, tilt=tilt)
     assert (objective.dimension, objective.columns) == (loss.outputs * A.shape[1], A.shape[1])
     gradient, hessian = written_out(loss, A, y, w, 0.3, r)
     here = objective.evaluate(w, hessian=np.float64)
@@ -63,10 +63,12 @@ def test_many_rows_in_blocks_are_the_sum_of_their_parts():
     rng = np.random.default_rng(1)
     loss, X = SoftmaxLoss(4), rows_in_ball(rng, 70_000, 9)
     y, w = rng.integers(0, 4, 70_000).astype(float), rng.normal(size=27)
-    whole = VectorObjective(design_of(X), y, loss, l2=1e-9).evaluate(w, hessian=np.float64)
+    whole = VectorObjective(design_of(X).labelled(y), loss, l2=1e-9).evaluate(w, hessian=np.float64)
     gradient, hessian = np.zeros(27), np.zeros((27, 27))
     for part in np.array_split(np.arange(70_000), 7):
-        piece = VectorObjective(design_of(X[part]), y[part], loss, l2=0.0).evaluate(w, hessian=np.float64)
+        piece = VectorObjective(design_of(X[part]).labelled(y[part]), loss, l2=0.0).evaluate(
+            w, hessian=np.float64
+        )
         gradient += piece.gradient
         hessian += piece.hessian
     np.testing.assert_allclose(whole.gradient, gradient, rtol=1e-9, atol=1e-6)
@@ -78,7 +80,7 @@ def test_the_rounding_floor_covers_the_rounding():
     rng = np.random.default_rng(0)
     loss, X = SoftmaxLoss(4), rows_in_ball(rng, 20_000, 6)
     y, w = rng.integers(0, 4, 20_000), 3.0 * rng.normal(size=18)
-    here = VectorObjective(design_of(X), y.astype(float), loss, l2=0.3).evaluate(w)
+    here = VectorObjective(design_of(X).labelled(y.astype(float)), loss, l2=0.3).evaluate(w)
     wide, Q = X.astype(np.longdouble), centring(4).astype(np.longdouble)
     p = np.exp(wide @ w.reshape(3, 6).T.astype(np.longdouble) @ Q.T)
     p /= p.sum(axis=1)[:, None]
@@ -95,7 +97,7 @@ def test_without_noise_the_minimiser_is_scikit_learns_multinomial_fit(classes, f
     y = classes_of(rng, X, classes)
     A, l2 = with_intercept(X, fit_intercept), 0.5
     objective = objective_of(
-        design_of(X, fit_intercept=fit_intercept), y, SoftmaxLoss(classes), l2=l2, tilt=None
+        design_of(X, fit_intercept=fit_intercept).labelled(y), SoftmaxLoss(classes), l2=l2, tilt=None
     )
     found = minimize(objective, tolerance=1e-10)
     assert found.meets(1e-10)
@@ -111,8 +113,10 @@ def test_two_classes_are_the_logistic_fit_with_half_the_penalty(cap):
     rng = np.random.default_rng(2)
     X, y = rows_in_ball(rng, 500, 3), rng.integers(0, 2, 500).astype(float)
     tilt = rng.normal(size=3)
-    soft = minimize(VectorObjective(design_of(X), y, SoftmaxLoss(2, cap), l2=0.8, tilt=tilt), tolerance=1e-11)
-    scalar = Objective(design_of(X), y, LogisticLoss(cap=cap), l2=0.4, tilt=-tilt / np.sqrt(2.0))
+    soft = minimize(
+        VectorObjective(design_of(X).labelled(y), SoftmaxLoss(2, cap), l2=0.8, tilt=tilt), tolerance=1e-11
+    )
+    scalar = Objective(design_of(X).labelled(y), LogisticLoss(cap=cap), l2=0.4, tilt=-tilt / np.sqrt(2.0))
     theta = minimize(scalar, tolerance=1e-11).theta
     np.testing.assert_allclose(-np.sqrt(2.0) * soft.theta, theta, rtol=1e-10, atol=1e-12)
 
@@ -122,7 +126,7 @@ def test_the_matrix_free_solver_finds_the_same_minimiser():
     X = rows_in_ball(rng, 800, 5)
     loss = SoftmaxLoss(4, cap=0.7)
     objective = VectorObjective(
-        design_of(X), classes_of(rng, X, 4), loss, l2=0.5, tilt=4.0 * rng.normal(size=15)
+        design_of(X).labelled(classes_of(rng, X, 4)), loss, l2=0.5, tilt=4.0 * rng.normal(size=15)
     )
     dense = minimize(objective, tolerance=1e-10)
     free = newton_cg(objective, np.zeros(15), tolerance=1e-10)

@@ -7,7 +7,7 @@ import node
 import numpy as np
 import pandas as pd
 import pytest
-from problems import REGISTRY
+from problems import REGISTRY, encoded_table
 
 from expost import (
     Category,
@@ -25,7 +25,6 @@ from expost import (
     YesNo,
     calibrate,
 )
-from expost.data.design import Design
 from expost.data.encoding import encode_labels
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED
@@ -134,17 +133,15 @@ def published(
         **{scale: SCALES[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
-    design = Design(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
+    design = encoded_table(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
     classes = getattr(domain and domain.label, "classes", None)
     labels = encode_labels(y, loss=loss, classes=classes, rows=design.n_rows, domain=domain)
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
     release, _ = perturb(
         plan,
-        design,
-        labels,
+        design.labelled(labels, weighting.of(None, labels, loss)),
         noise=SeededNoise(seed),
         regularizer=regularizer,
-        weights=weighting.of(None, labels, loss),
     )
     names = None if domain is None else domain.column_names
     return Publication.from_release(

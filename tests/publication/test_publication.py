@@ -384,5 +384,5 @@ def test_statistics_that_a_fit_can_release_are_never_refused(scale):
     plan = calibrate(loss="squared", report="adaptive", norm=1e3, sigma=1.0, l2=1e-3, **scales)
     design = design_of(np.repeat(1e3 * X[:, :1], 30, axis=1), norm=1e3)
     for seed in range(20):
-        release, _ = perturb(plan, design, X[:, 0], noise=SeededNoise(seed))
+        release, _ = perturb(plan, design.labelled(X[:, 0]), noise=SeededNoise(seed))
         assert_same_release(Publication.from_release(release).release, release)

@@ -42,22 +42,18 @@ class Problem:
     def fit(self, seed):
         return perturb(
             self.plan,
-            self.design[True],
-            self.y[True],
+            self.design[True].labelled(self.y[True], self.weights[True]),
             noise=SeededNoise(seed),
             regularizer=self.regularizer,
-            weights=self.weights[True],
         )
 
     def model_loss(self, private, *, member):
         """Signed log-odds of the coefficients, for every record of that side."""
         return ex_post_terms(
             private,
-            self.design[member],
-            self.y[member],
+            self.design[member].labelled(self.y[member], self.weights[member]),
             self.loss,
             member=member,
-            weights=self.weights[member],
         ).signed
 
     def total_loss(self, release, private, *, member):

@@ -13,10 +13,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from problems import design_of
 
 import expost
-from expost.data.design import Design
-from expost.data.tables import open_table
 from expost.fitting import mechanism
 from expost.fitting.release import Release
 from expost.reports import evaluate
@@ -121,8 +120,8 @@ def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch
         scales = {"sigma": 4.0, "sigma_hessian": 1e-3, "l2": 5.0}
         plan = expost.calibrate(report="leverage", fit_intercept=True, **scales)
         exact = Release(plan, model.publication_.release.coefficients, hessian=model._private.hessian)
-        design = Design(open_table(ASKED[0]), norm=1.0, fit_intercept=True)
-        return evaluate(exact, design, ASKED[1].astype(float))
+        design = design_of(ASKED[0], fit_intercept=True)
+        return evaluate(exact, design.labelled(ASKED[1].astype(float)))
 
     assert disagreement(leaky(one), leaky(other)) > 1e-3
     assert not np.allclose(one.ex_post_losses(X, Y), other.ex_post_losses(X, Y))

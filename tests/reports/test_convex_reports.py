@@ -89,7 +89,7 @@ def test_a_linear_predictor_has_the_bounds_of_its_own_report(member, simultaneou
     theta = rng.normal(size=3)
     plan = expost.calibrate(loss=inner, sigma=2.0, l2=1.5)
     plan = type(plan)(**{**plan.__dict__, "precision": None})  # no output noise
-    truth = evaluate(Release(plan, theta), design_of(X), y, member=member, simultaneous=simultaneous)
+    truth = evaluate(Release(plan, theta), design_of(X).labelled(y), member=member, simultaneous=simultaneous)
     convex = AsConvex(inner, 3)
     release = ConvexRelease(ConvexPlan(convex, 1.0, 1e-6, 1.5, 2.0), theta)
     seen = evaluate_convex(release, open_records(X, y, convex), member=member, simultaneous=simultaneous)

@@ -76,9 +76,7 @@ def misses(problem, seeds, *, failures=FAILURES, knowledge=(True, False)):
             design, y = problem.design[side], problem.y[side]
             bounds = evaluate(
                 release,
-                design,
-                y,
-                weights=problem.weights[side],
+                design.labelled(y, problem.weights[side]),
                 confidence=1.0 - failure,
                 member=side if known else None,
                 simultaneous=len(y) if scope == "n" else scope,

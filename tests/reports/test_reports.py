@@ -24,7 +24,7 @@ def problem(report, case=BOUNDED[0], seed=0, n=300, d=4, **changes):
 
 
 def bounds(made, release, *, member=None, side=True, **options):
-    return evaluate(release, made.design[side], made.y[side], member=member, **options)
+    return evaluate(release, made.design[side].labelled(made.y[side]), member=member, **options)
 
 
 @pytest.mark.parametrize("case", BOUNDED, ids=str)
@@ -193,7 +193,7 @@ def test_bad_options_are_refused(options, words):
     made = problem("independent")
     release, _ = made.fit(0)
     with pytest.raises(ParameterError, match=words):
-        evaluate(release, made.design[True], made.y[True], **options)
+        evaluate(release, made.design[True].labelled(made.y[True]), **options)
 
 
 def test_as_many_records_as_are_covered_can_be_asked_about():
@@ -201,8 +201,10 @@ def test_as_many_records_as_are_covered_can_be_asked_about():
     made = problem("leverage")
     release, _ = made.fit(0)
     together = bounds(made, release, simultaneous=250)
-    few = evaluate(release, made.design[False], made.y[False], simultaneous=250)
-    apart = evaluate(release, made.design[False], made.y[False], confidence=1 - 0.05 / 250, member=None)
+    few = evaluate(release, made.design[False].labelled(made.y[False]), simultaneous=250)
+    apart = evaluate(
+        release, made.design[False].labelled(made.y[False]), confidence=1 - 0.05 / 250, member=None
+    )
     assert len(together.total) == 250
     assert len(few.total) == 50
     # The Hessian's event is one for all records, so only the rest of the failure probability is shared.

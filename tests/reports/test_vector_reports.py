@@ -95,9 +95,9 @@ def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeyp
         here["gradient"], there["gradient"] = noisy, -noisy / math.sqrt(2.0)
     if several.sigma_eigenvalue is not None:
         here["eigenvalue"], there["eigenvalue"] = 6.0, 3.0
-    how = {"weights": weights, "confidence": 0.9, "member": member, "simultaneous": simultaneous}
-    got = evaluate(Release(several, w, **here), design_of(X), y, **how)
-    want = evaluate(Release(one, -math.sqrt(2.0) * w, **there), design_of(X), y, **how)
+    how = {"confidence": 0.9, "member": member, "simultaneous": simultaneous}
+    got = evaluate(Release(several, w, **here), design_of(X).labelled(y, weights), **how)
+    want = evaluate(Release(one, -math.sqrt(2.0) * w, **there), design_of(X).labelled(y, weights), **how)
     np.testing.assert_allclose(got.report_cost, want.report_cost, rtol=1e-11)
     if simultaneous == "all":  # one predictor has a second norm to choose from, and pays for the choice
         assert np.all(got.upper <= want.upper * (1 + 1e-9))
@@ -110,4 +110,6 @@ def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeyp
 def test_the_papers_report_is_for_one_predictor():
     plan = expost.calibrate(loss=SoftmaxLoss(3), sigma=4.0, l2=3.0)
     with pytest.raises(ParameterError, match="'tight' with several linear predictors"):
-        evaluate(Release(plan, np.zeros(4)), design_of(np.zeros((1, 2))), np.zeros(1), method="paper")
+        evaluate(
+            Release(plan, np.zeros(4)), design_of(np.zeros((1, 2))).labelled(np.zeros(1)), method="paper"
+        )

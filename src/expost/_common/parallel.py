@@ -1,17 +1,13 @@
-"""Passes over blocks of rows, in as many threads as the linear algebra library would use."""
+"""How rows are cut into spans and blocks, and how many threads the linear algebra library may use."""
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the controller below looks for libraries)
 from threadpoolctl import ThreadpoolController
-
-Result = TypeVar("Result")
 
 # Long enough that a block's work outweighs the interpreter's, short enough to stay in a core's cache.
 _BLOCK_NUMBERS = 262_144
@@ -21,19 +17,18 @@ _PARALLEL_NUMBERS = 500_000
 _SMALL_DIMENSION = 500
 
 
-def map_spans(n_rows: int, n_columns: int, work: Callable[[list[slice]], Result]) -> list[Result]:
-    """Cut the rows into one span per thread and each span into blocks; run ``work`` on each span.
+def spans(n_rows: int, width: int) -> list[tuple[int, int]]:
+    """Cut rows in memory, for a pass that takes ``width`` numbers of each, into one span per thread.
 
-    ``work`` gets the blocks of its span in order and adds up what it finds. The results come back in the
-    order of the rows, so that sums do not depend on which thread was faster.
+    There is always one span at least, even of no rows.
     """
-    workers = min(_threads(), -(-n_rows * n_columns // _PARALLEL_NUMBERS))
-    if workers <= 1:
-        return [work(_blocks(0, n_rows, n_columns))]
-    edges = [n_rows * k // workers for k in range(workers + 1)]
-    spans = [_blocks(start, stop, n_columns) for start, stop in pairwise(edges)]
-    with _single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, spans))
+    workers = max(1, min(threads(), -(-n_rows * width // _PARALLEL_NUMBERS)))
+    return list(pairwise(n_rows * k // workers for k in range(workers + 1)))
+
+
+def block_length(width: int) -> int:
+    """The rows of a block, for a pass that takes ``width`` numbers of each."""
+    return max(64, _BLOCK_NUMBERS // width)
 
 
 def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
@@ -42,12 +37,7 @@ def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
     BLAS threads do not sleep at once when their work is done. They spin, on the cores that the next pass over
     the rows needs.
     """
-    return _single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
-
-
-def _blocks(start: int, stop: int, n_columns: int) -> list[slice]:
-    length = max(64, _BLOCK_NUMBERS // n_columns)
-    return [slice(low, min(low + length, stop)) for low in range(start, stop, length)]
+    return single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
 
 
 @cache
@@ -56,7 +46,7 @@ def _controller() -> ThreadpoolController:
 
 
 @cache
-def _threads() -> int:
+def threads() -> int:
     """As many threads as BLAS was set up with, so that the usual environment variables apply here too."""
     return max([library["num_threads"] for library in _controller().info()], default=1)
 
@@ -67,12 +57,12 @@ _limiter = None
 
 
 @contextmanager
-def _single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread per caller while any thread of the process runs a pass."""
     global _users, _limiter
     with _lock:
         if _users == 0:
-            _threads()  # remember the full number before it is limited
+            threads()  # remember the full number before it is limited
             _limiter = _controller().limit(limits=1)
         _users += 1
     try:

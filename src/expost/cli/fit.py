@@ -30,7 +30,7 @@ from expost.cli.options import (
 
 if TYPE_CHECKING:
     from expost.data.domain import Domain
-    from expost.data.encoding import Encoded
+    from expost.data.encoded import Encoded
     from expost.data.weights import Weighting
     from expost.privacy.plan import Plan
 
@@ -125,14 +125,7 @@ def fit(
         say(f"\nPublished: {legible(output)}", to=out)
         if losses is not None:
             with error_console.status("Computing everyone's exact loss"):
-                terms = ex_post_terms(
-                    private,
-                    records.design,
-                    records.labels,
-                    plan.loss,
-                    member=True,
-                    weights=records.weights,
-                )
+                terms = ex_post_terms(private, records, plan.loss, member=True)
                 write_losses(losses, terms.loss.tolist(), overwrite=force)
             say(f"Private:   {legible(losses)}", to=out)
     if as_json:
@@ -179,7 +172,7 @@ def _read(
 
     columns, weights = split_weight(read_columns(table), weight)
     features, outcome = select_columns(columns, domain)
-    records = encode_records(
+    encoded = encode_records(
         features,
         outcome,
         plan,
@@ -188,5 +181,4 @@ def _read(
         weighting=weighting,
         sample_weight=weights,
     )
-    records.design.scan()
-    return records
+    return encoded.scanned(plan.loss, plan.max_weight)

@@ -100,8 +100,6 @@ def exact_losses(
         weighting=publication.weighting,
         sample_weight=weights,
     )
-    private = recover(release, records.design, records.labels, records.weights)
-    terms = ex_post_terms(
-        private, records.design, records.labels, publication.loss, member=True, weights=records.weights
-    )
+    private = recover(release, records)
+    terms = ex_post_terms(private, records, publication.loss, member=True)
     return terms.loss, plausible(private)

@@ -2,15 +2,26 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from expost._common.typing import FloatArray
 from expost.data.values import untold
 from expost.exceptions import DomainError
+
+
+class Block(NamedTuple):
+    """Some rows with their labels and weights, which travel together; private."""
+
+    X: Any
+    """Rows of numbers of any real type and order, or in SciPy's compressed form."""
+    y: FloatArray
+    """Their labels; empty where only rows were asked for."""
+    weights: FloatArray | None
+    """Their weights; None where every weight is one."""
 
 
 class Table(ABC):
@@ -30,8 +41,8 @@ class Table(ABC):
         return self.n_features
 
     @abstractmethod
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` as a matrix of any real dtype; a view if possible."""
+    def rows(self, start: int, stop: int) -> Any:
+        """Rows ``start`` to ``stop`` as a matrix of any real dtype, or sparse; a view if possible."""
 
 
 class ArrayTable(Table):
@@ -47,7 +58,7 @@ class ArrayTable(Table):
 
 
 class SparseTable(Table):
-    """A SciPy matrix or array of any sparse format; one block at a time is made dense.
+    """A SciPy matrix or array of any sparse format; its blocks are sparse.
 
     Compressed rows are read where they lie. Other formats cannot be cut by rows and are compressed once, in
     as many numbers as they store. Entries that are stored twice add up, as SciPy has it, and explicit zeros
@@ -70,17 +81,12 @@ class SparseTable(Table):
             raise _broken_error()
         self._matrix = compressed
 
-    def rows(self, start: int, stop: int) -> FloatArray:
-        """The rows of the block, made dense."""
-        dense: FloatArray = self.sparse_rows(start, stop).toarray()
-        return dense
-
     @property
     def stored_width(self) -> int:
         """How many entries a row has on average."""
         return max(1, min(int(self._matrix.nnz) // max(self.n_rows, 1), self.n_features))
 
-    def sparse_rows(self, start: int, stop: int) -> Any:
+    def rows(self, start: int, stop: int) -> Any:
         """A sparse copy of the rows, in doubles and with every entry stored once.
 
         What SciPy remembers about the whole matrix is not relied on: the caller can change its parts.
@@ -130,6 +136,17 @@ class SparseRows:
         if not self.intercept:
             return total
         return np.concatenate([total, np.sum(left, axis=-1, keepdims=True)], axis=-1)
+
+
+def is_sparse(rows: Any) -> bool:
+    """Whether rows are in SciPy's compressed form."""
+    return issparse(rows)
+
+
+def as_dense(rows: Any) -> NDArray[Any]:
+    """Rows as a matrix."""
+    dense: NDArray[Any] = rows.toarray() if is_sparse(rows) else rows
+    return dense
 
 
 def _broken_error() -> DomainError:

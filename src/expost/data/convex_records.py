@@ -1,20 +1,63 @@
 """Records as a convex loss sees them: finite rows inside the declared set, with their labels."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from expost._common.parallel import map_spans
+from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
-from expost.data.blocks import Table
+from expost.data.blocks import Block, as_dense
 from expost.data.encoding import one_label_per_row
+from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.values import as_numbers
+from expost.engines.base import Engine, Part, Pass
+from expost.engines.local import LOCAL
 from expost.exceptions import DomainError
 from expost.losses.convex import ConvexLoss
 
+Result = TypeVar("Result")
 
+
+# Numbers in the Hessians of one block of records.
+_BLOCK_NUMBERS = 500_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordPart:
+    """A part of a source whose records are brought into the set that a loss declares; private."""
+
+    part: Part[Block]
+    loss: ConvexLoss
+
+    def blocks(self, length: int) -> Iterator[FloatArray]:
+        """Records inside the set, block by block.
+
+        Every pass copies, checks and encloses what it reads: the caller can change the table in memory.
+        """
+        for X, labels, _ in self.part.blocks(length):
+            rows = np.array(as_dense(X), dtype=np.float64, order="C")
+            if not np.all(np.isfinite(rows)):
+                raise DomainError(
+                    "`X` must be finite; it contains NaN or infinity. Fill missing values with public "
+                    "constants, or leave such records out."
+                )
+            rows = self.loss.record_set.enclose(rows)
+            yield np.column_stack([rows, labels]) if len(labels) else rows
+
+
+@dataclass(frozen=True)
+class RecordScan:
+    """The pass that reads every record, which refuses NaN and infinity, and counts them."""
+
+    def __call__(self, blocks: Iterator[FloatArray]) -> int:
+        """The number of records."""
+        return sum(len(records) for records in blocks)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordRows:
     """The records of a table, each brought into the set that a loss declares, block by block.
 
@@ -27,38 +70,34 @@ class RecordRows:
     declared values only.
     """
 
-    def __init__(self, table: Table, labels: FloatArray | None, loss: ConvexLoss) -> None:
-        self.n_rows = table.n_rows
-        self.n_columns = table.n_features
-        self._table = table
-        self._labels = labels
-        self._loss = loss
+    source: ArraySource
+    loss: ConvexLoss
+    engine: Engine = LOCAL
+
+    @property
+    def n_rows(self) -> int:
+        """The number of records; private."""
+        return self.source.n_rows
+
+    def thinned(self, every: int) -> Self:
+        """Each ``every``-th block of the records."""
+        width = self.loss.n_parameters + self.source.n_features
+        return replace(self, source=self.source.thinned(every, width, self.engine))
+
+    def sweep(self, work: Pass[FloatArray, Result]) -> Iterator[Result]:
+        """Run a pass over the records; one result for each part, in their order.
+
+        A block is so short that the Hessians of its records fit into half a million numbers.
+        """
+        width = self.loss.n_parameters + self.source.n_features
+        parts = [RecordPart(part, self.loss) for part in self.source.parts(width)]
+        length = min(block_length(width), max(16, _BLOCK_NUMBERS // self.loss.n_parameters**2))
+        return self.engine.map(work, parts, length)
 
     def scan(self) -> None:
-        """Read every row once and raise DomainError for NaN or infinity, before the table is used."""
-
-        def work(slices: list[slice]) -> None:
-            for _ in self.blocks(slices):
-                pass
-
-        map_spans(self.n_rows, self.n_columns, work)
-
-    def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
-        """Records inside the set, block by block.
-
-        Every pass copies, checks and encloses what it reads: the caller can change the table in memory.
-        """
-        for block in slices:
-            rows = np.array(self._table.rows(block.start, block.stop), dtype=np.float64, order="C")
-            if not np.all(np.isfinite(rows)):
-                raise DomainError(
-                    "`X` must be finite; it contains NaN or infinity. Fill missing values with public "
-                    "constants, or leave such records out."
-                )
-            rows = self._loss.record_set.enclose(rows)
-            if self._labels is not None:
-                rows = np.column_stack([rows, self._labels[block]])
-            yield block, rows
+        """Read every record once and raise DomainError for NaN or infinity, before the table is used."""
+        for _ in self.sweep(RecordScan()):
+            pass
 
 
 def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
@@ -86,7 +125,7 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
     if loss.labels.values == ():
         if y is not None:
             raise DomainError(f"{type(loss).__name__} has no labels; leave `y` out, or make it a column.")
-        return RecordRows(table, None, loss)
+        return RecordRows(ArraySource(table), loss)
     labels = as_numbers(one_label_per_row(y), "y")
     if len(labels) != table.n_rows:
         raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
@@ -95,4 +134,4 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Clip or "
             "recode them by public constants."
         )
-    return RecordRows(table, labels, loss)
+    return RecordRows(ArraySource(table, labels), loss)

@@ -1,14 +1,16 @@
 """The design matrix: finite rows inside the declared ball, with the intercept."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost.data.blocks import SparseRows, SparseTable, Table
+from expost.data.blocks import Block, SparseRows, as_dense, is_sparse
+from expost.engines.base import Part
 from expost.exceptions import DomainError
 from expost.privacy.plan import row_radius
 
@@ -19,6 +21,7 @@ SMALLEST_SCALE = 1e-290
 _EPS = np.finfo(np.float64).eps
 
 
+@dataclass(frozen=True)
 class Design:
     r"""Rows scaled into the ball of radius ``norm``, with a constant 1 appended for the intercept.
 
@@ -30,67 +33,59 @@ class Design:
 
     Privacy
     -------
-    Scaling is part of the mechanism: it prints nothing and never depends on other rows. The rows are private;
-    ``dimension`` and ``radius`` are public. Scales are rounded down, so that no encoded row is longer than
-    ``radius`` whatever the rounding of its norm.
+    Public. Scaling is part of the mechanism: it prints nothing and never depends on other rows. Scales are
+    rounded down, so that no encoded row is longer than ``radius`` whatever the rounding of its norm.
     """
 
-    def __init__(self, table: Table, *, norm: float, fit_intercept: bool) -> None:
-        self.n_rows = table.n_rows
-        self.dimension = table.n_features + fit_intercept
-        self.radius = row_radius(norm, fit_intercept=fit_intercept)
-        self.norm = norm
-        self.intercept = fit_intercept
-        self._table = table
+    n_features: int
+    norm: float
+    intercept: bool
 
-    def scan(self) -> None:
-        """Read every row once and raise DomainError for NaN or infinity, before the table is used."""
+    @property
+    def dimension(self) -> int:
+        """The number of columns of an encoded row."""
+        return self.n_features + self.intercept
 
-        def work(slices: list[slice]) -> None:
-            for block in slices:
-                _lengths(self._table.rows(block.start, block.stop))
+    @property
+    def radius(self) -> float:
+        """No encoded row is longer than this."""
+        return row_radius(self.norm, fit_intercept=self.intercept)
 
-        map_spans(self.n_rows, self._table.n_features, work)
-
-    def blocks(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray]]:
+    def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, in a buffer that the next block overwrites.
 
         Every pass checks and scales what it reads: the caller can change the table in memory, and rows that
         changed since the last pass must stay inside the ball.
         """
-        longest = max((block.stop - block.start for block in slices), default=0)
-        buffer = np.ones((longest, self.dimension))
-        for block in slices:
-            raw = self._table.rows(block.start, block.stop)
-            rows = buffer[: len(raw)]
+        buffer = np.empty((0, self.dimension))
+        for raw, y, weights in blocks:
+            count = raw.shape[0]
+            if len(buffer) < count:
+                buffer = np.ones((count, self.dimension))
+            rows = buffer[:count]
             features = rows[:, :-1] if self.intercept else rows
             # Copied before it is measured: what is measured is then what is used, whoever writes to the
             # table.
-            np.copyto(features, raw)
+            np.copyto(features, as_dense(raw))
             scales = self._scales(_lengths(features))
             if np.any(scales < 1.0):
                 features *= scales[:, None]
-            yield block, rows
+            yield Block(rows, y, weights)
 
-    @property
-    def product_width(self) -> int:
-        """How many numbers a row of :meth:`products` has, to cut the table into blocks by."""
-        return self._table.stored_width + self.intercept
+    def products(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Encoded rows, block by block, for products with vectors only: sparse where the source is.
 
-    def products(self, slices: list[slice]) -> Iterator[tuple[slice, FloatArray | SparseRows]]:
-        """Encoded rows, block by block, for products with vectors only: sparse where the table is.
-
-        They are those of :meth:`blocks` up to rounding.
+        They are those of :meth:`dense` up to rounding.
         """
-        if not isinstance(self._table, SparseTable):
-            yield from self.blocks(slices)
-            return
-        for block in slices:
-            features = self._table.sparse_rows(block.start, block.stop)
+        for block in blocks:
+            if not is_sparse(block.X):
+                yield from self.dense(chain([block], blocks))
+                return
+            features = block.X
             scales = self._scales(_sparse_lengths(features))
             if np.any(scales < 1.0):
                 features.data *= np.repeat(scales, np.diff(features.indptr))
-            yield block, SparseRows(features, self.intercept)
+            yield block._replace(X=SparseRows(features, self.intercept))
 
     def _scales(self, lengths: FloatArray) -> FloatArray:
         # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
@@ -99,6 +94,29 @@ class Design:
             ratios: FloatArray = self.norm / (lengths * margin)
         ratios[ratios < SMALLEST_SCALE] = 0.0
         return np.minimum(1.0, ratios)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DesignPart:
+    """A part of a source whose rows are encoded as they are read; private."""
+
+    part: Part[Block]
+    design: Design
+    products: bool = False
+    """Whether rows are for products with vectors only."""
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The encoded rows with their labels and weights."""
+        raw = self.part.blocks(length)
+        return self.design.products(raw) if self.products else self.design.dense(raw)
+
+
+def check_finite(rows: Any) -> None:
+    """Raise DomainError for NaN or infinity in rows as a source has them."""
+    if is_sparse(rows):
+        _sparse_lengths(rows)
+    else:
+        _lengths(rows)
 
 
 _NOT_FINITE = (

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -12,6 +11,8 @@ from numpy.typing import NDArray
 from expost._common.typing import FloatArray
 from expost.data.design import Design
 from expost.data.domain import Domain
+from expost.data.encoded import Encoded
+from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.values import as_numbers, as_texts, untold
 from expost.data.weights import UNWEIGHTED, Weighting
@@ -21,16 +22,6 @@ from expost.privacy.plan import Plan
 
 # Of more declared classes a message names only the first.
 _MOST_NAMES = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Encoded rows with labels that the loss accepts, and their weights; as private as the records."""
-
-    design: Design
-    labels: FloatArray
-    weights: FloatArray | None = None
-    """Of each record; None where every weight is one."""
 
 
 def encode_records(
@@ -67,9 +58,9 @@ def encode_records(
     The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
-    design = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
+    rows = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
     return with_labels(
-        design, y, plan, classes=classes, domain=domain, weighting=weighting, sample_weight=sample_weight
+        rows, y, plan, classes=classes, domain=domain, weighting=weighting, sample_weight=sample_weight
     )
 
 
@@ -80,7 +71,7 @@ def encode_rows(
     domain: Domain | None = None,
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
-) -> Design:
+) -> Encoded:
     """Open a table and scale its rows into the ball, as :func:`encode_records` does, without labels."""
     table = open_table(X, domain)
     if domain is None and n_features is not None and table.n_features != n_features:
@@ -88,11 +79,11 @@ def encode_rows(
     named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(X)
     if named and nw.from_native(X, eager_only=True).columns != list(feature_names or ()):
         raise DomainError("`X` must have the columns `feature_names`, in that order; rename or reorder them.")
-    return Design(table, norm=plan.norm, fit_intercept=plan.fit_intercept)
+    return Encoded(ArraySource(table), Design(table.n_features, plan.norm, plan.fit_intercept))
 
 
 def with_labels(
-    design: Design,
+    rows: Encoded,
     y: Any,
     plan: Plan,
     *,
@@ -102,8 +93,8 @@ def with_labels(
     sample_weight: Any = None,
 ) -> Encoded:
     """Add labels, encoded for the plan's loss, and weights to encoded rows."""
-    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=design.n_rows, domain=domain)
-    return Encoded(design, labels, weighting.of(sample_weight, labels, plan.loss))
+    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=rows.n_rows, domain=domain)
+    return rows.labelled(labels, weighting.of(sample_weight, labels, plan.loss))
 
 
 def one_label_per_row(y: Any) -> NDArray[Any]:

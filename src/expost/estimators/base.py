@@ -15,7 +15,9 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.data.encoding import Encoded, encode_rows, with_labels
+from expost.data.encoded import Encoded
+from expost.data.encoding import encode_rows, with_labels
+from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.weights import Weighting
 from expost.estimators.private_state import PrivateEstimator
@@ -104,8 +106,8 @@ class PrivateGLM(PrivateEstimator):
             self._weighting = self._class_weighting(weighting)
             opened = open_table(X, self.domain)  # the number of columns is public
             plan = self._make_plan(weighting.largest, opened.n_features)
-            design = Design(opened, norm=plan.norm, fit_intercept=plan.fit_intercept)
-            records = self._with_labels(design, y, plan, sample_weight)
+            rows = Encoded(ArraySource(opened), Design(opened.n_features, plan.norm, plan.fit_intercept))
+            records = self._with_labels(rows, y, plan, sample_weight)
             if self.domain is None:
                 validate_data(self, X, reset=True, skip_check_array=True)
             else:
@@ -209,14 +211,7 @@ class PrivateGLM(PrivateEstimator):
         check_is_fitted(self)
         private = self._private_part()
         records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
-        terms = ex_post_terms(
-            private,
-            records.design,
-            records.labels,
-            self.plan_.loss,
-            member=member,
-            weights=records.weights,
-        )
+        terms = ex_post_terms(private, records, self.plan_.loss, member=member)
         return terms if return_terms else terms.loss
 
     def _linear_predictor(self, X: Any) -> FloatArray:
@@ -281,15 +276,15 @@ class PrivateGLM(PrivateEstimator):
         )
         return _UNDECLARED_NORM
 
-    def _encode_rows(self, X: Any) -> Design:
-        design = encode_rows(X, self.plan_, domain=self.domain)
+    def _encode_rows(self, X: Any) -> Encoded:
+        rows = encode_rows(X, self.plan_, domain=self.domain)
         if self.domain is None:  # refuses columns that are not those of the fit
             validate_data(self, X, reset=False, skip_check_array=True)
-        return design
+        return rows
 
-    def _with_labels(self, design: Design, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+    def _with_labels(self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
         return with_labels(
-            design,
+            rows,
             y,
             plan,
             classes=self._labels,

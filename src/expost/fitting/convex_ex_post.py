@@ -1,12 +1,13 @@
 """The exact privacy loss of every record under any convex loss; private."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.convex_records import RecordRows
-from expost.fitting.convex_objective import cut
 from expost.fitting.loss_terms import LossTerms, inverse_root, log_determinants
 from expost.fitting.private_fit import PrivateFit
 from expost.losses.convex import ConvexLoss
@@ -38,20 +39,44 @@ def convex_terms(fit: PrivateFit, records: RecordRows, loss: ConvexLoss, *, memb
     """
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
-    inverse = inverse_root(fit.hessian)
-    sign = -1.0 if member else 1.0
-    variance = fit.sigma**2
-    determinant, quadratic, inner_product = (np.empty(records.n_rows) for _ in range(3))
+    work = ConvexTerms(
+        loss=loss,
+        coefficients=fit.coefficients,
+        gradient=fit.gradient,
+        inverse=inverse_root(fit.hessian),
+        sigma=fit.sigma,
+        member=bool(member),
+    )
+    return LossTerms.joined(records.sweep(work))
 
-    def work(slices: list[slice]) -> None:
-        for block, rows in records.blocks(list(cut(slices, loss.n_parameters**2))):
-            gradient, factor = loss.gradient(fit.coefficients, rows), loss.factor(fit.coefficients, rows)
-            determinant[block] = -log_determinants(grams(inverse @ factor), sign)
-            quadratic[block] = np.vecdot(gradient, gradient) / (2.0 * variance)
-            inner_product[block] = sign * (gradient @ fit.gradient) / variance
 
-    map_spans(records.n_rows, loss.n_parameters + records.n_columns, work)
-    return LossTerms(determinant, quadratic, inner_product)
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvexTerms:
+    """The pass that finds the terms of every record."""
+
+    loss: ConvexLoss
+    coefficients: FloatArray
+    gradient: FloatArray
+    inverse: FloatArray
+    r""":math:`L^{-1}`, for the Hessian :math:`LL^\top`."""
+    sigma: float
+    member: bool
+
+    def __call__(self, blocks: Iterator[FloatArray]) -> LossTerms:
+        """The terms of the part's records, in their order."""
+        found = [LossTerms(*(np.empty(0) for _ in range(3)))]
+        sign, variance = -1.0 if self.member else 1.0, self.sigma**2
+        for rows in blocks:
+            gradient = self.loss.gradient(self.coefficients, rows)
+            factor = self.loss.factor(self.coefficients, rows)
+            found.append(
+                LossTerms(
+                    determinant=-log_determinants(grams(self.inverse @ factor), sign),
+                    quadratic=np.vecdot(gradient, gradient) / (2.0 * variance),
+                    inner_product=sign * (gradient @ self.gradient) / variance,
+                )
+            )
+        return LossTerms.joined(found)
 
 
 def grams(factors: FloatArray) -> FloatArray:

@@ -1,19 +1,47 @@
 """The perturbed objective of any convex loss."""
 
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost.data.convex_records import RecordRows
-from expost.fitting.objective import Evaluation, Objective, Sums
+from expost.fitting.objective import Evaluation, Objective, Sums, total
 from expost.losses.convex import ConvexLoss
 
 _EPS = float(np.finfo(np.float64).eps)
-# Numbers in the Hessians of one block of records.
-_BLOCK_NUMBERS = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexDerivatives:
+    """The pass that adds up gradients and, where asked for, Hessians at ``theta``."""
+
+    loss: ConvexLoss
+    theta: FloatArray
+    hessian: bool
+
+    def __call__(self, blocks: Iterator[FloatArray]) -> Sums:
+        """The sums over the blocks."""
+        loss, theta, d = self.loss, self.theta, len(self.theta)
+        sums = Sums(np.zeros(d), np.zeros((d, d)) if self.hessian else None)
+        length = float(np.linalg.norm(theta))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for records in blocks:
+                gradient = loss.gradient(theta, records)
+                sums.gradient += np.sum(gradient, axis=0)
+                sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
+                # What rounding the parameters and the record can move a gradient by, in units of the last
+                # place.
+                reach = length + np.sqrt(np.vecdot(records, records))
+                sums.curvatures += loss.max_curvature * float(np.sum(reach))
+                sums.rows += len(records)
+                if sums.hessian is not None:
+                    sums.hessian += loss.total_hessian(theta, records)
+        return sums
 
 
 class ConvexObjective(Objective):
@@ -34,26 +62,30 @@ class ConvexObjective(Objective):
         self, records: RecordRows, loss: ConvexLoss, *, l2: float, tilt: FloatArray | None = None
     ) -> None:
         self.dimension = self.columns = loss.n_parameters
-        self.n_rows = records.n_rows
-        self._records = records
+        self._convex_records = records
         self._convex_loss = loss
         self._l2 = l2
         self._tilt = np.zeros(self.dimension) if tilt is None else tilt
+        self._stand_for: int | None = None
 
-    def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None, every: int = 1) -> Evaluation:
-        """Gradient at ``theta`` and the Hessian where one is asked for, in one pass.
+    @property
+    def n_rows(self) -> int:
+        """How many records there are."""
+        return self._convex_records.n_rows
 
-        ``every`` keeps only each ``every``-th block of records, weighted up, for warm starts.
-        """
+    def thinned(self, every: int) -> Self:
+        """The objective of each ``every``-th block of records, which stand for all of them."""
+        thin = copy(self)
+        thin._convex_records = self._convex_records.thinned(every)
+        thin._stand_for = self.n_rows
+        return thin
 
-        def work(slices: list[slice]) -> Sums:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return self._pass(theta, slices[::every], hessian)
-
-        sums, *others = map_spans(self.n_rows, self.dimension + self._records.n_columns, work)
-        for other in others:
-            sums += other
-        sums.rescale_to(self.n_rows)
+    def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None) -> Evaluation:
+        """Gradient at ``theta`` and the Hessian where one is asked for, in one pass."""
+        work = ConvexDerivatives(self._convex_loss, theta, hessian is not None)
+        sums = total(self._convex_records.sweep(work))
+        if self._stand_for is not None:
+            sums.rescale_to(self._stand_for)
         gradient = sums.gradient + self._l2 * theta
         tilted = gradient + self._tilt
         square = None if sums.hessian is None else sums.hessian + self._l2 * np.eye(self.dimension)
@@ -67,27 +99,3 @@ class ConvexObjective(Objective):
             rows_hessian=sums.hessian,
             precise=hessian is not None,
         )
-
-    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
-        loss, d = self._convex_loss, self.dimension
-        sums = Sums(np.zeros(d), None if precision is None else np.zeros((d, d)))
-        length = float(np.linalg.norm(theta))
-        for _, records in self._records.blocks(list(cut(slices, d * d))):
-            gradient = loss.gradient(theta, records)
-            sums.gradient += np.sum(gradient, axis=0)
-            sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
-            # What rounding the parameters and the record can move a gradient by, in units of the last place.
-            reach = length + np.sqrt(np.vecdot(records, records))
-            sums.curvatures += loss.max_curvature * float(np.sum(reach))
-            sums.rows += len(records)
-            if sums.hessian is not None:
-                sums.hessian += loss.total_hessian(theta, records)
-        return sums
-
-
-def cut(slices: list[slice], numbers: int) -> Iterator[slice]:
-    """The same rows in blocks so short that so many numbers per row fit."""
-    longest = max(16, _BLOCK_NUMBERS // numbers)
-    for block in slices:
-        for low in range(block.start, block.stop, longest):
-            yield slice(low, min(low + longest, block.stop))

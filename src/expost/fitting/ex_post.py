@@ -1,33 +1,28 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
-from expost.data.design import Design
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
 from expost.fitting.loss_terms import LossTerms, inverse_root
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.vector_ex_post import vector_terms
-from expost.losses import AnyLoss, VectorLoss, weighted_derivatives
+from expost.losses import AnyLoss, Loss, VectorLoss, weighted_derivatives
 
 
-def ex_post_terms(
-    fit: PrivateFit,
-    design: Design,
-    y: FloatArray,
-    loss: AnyLoss,
-    *,
-    member: bool,
-    weights: FloatArray | None = None,
-) -> LossTerms:
+def ex_post_terms(fit: PrivateFit, records: Encoded, loss: AnyLoss, *, member: bool) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 
     .. math:: \epsilon_1(z) = \left|\log\frac{p(\hat\theta \mid D)}{p(\hat\theta \mid D_{\pm z})}\right|
               = |t_1 + t_2 + t_3|
 
     With :math:`\mu = x^\top H(D)^{-1}x` and :math:`\kappa = f''`, :math:`\nabla\ell = f'x` at the released
-    coefficients, both times the record's weight where there are ``weights``,
+    coefficients, both times the record's weight where it has one,
 
     .. math:: t_1 = \mp\log(1 \mp \kappa\mu)\ \text{(member: } -\log(1-\kappa\mu)\text{, outsider: }
               -\log(1+\kappa\mu)), \quad t_2 = \frac{\|\nabla\ell\|^2}{2\sigma^2}, \quad
@@ -52,34 +47,58 @@ def ex_post_terms(
     ----------
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
+    return LossTerms.joined(streamed_terms(fit, records, loss, member=member))
+
+
+def streamed_terms(fit: PrivateFit, records: Encoded, loss: AnyLoss, *, member: bool) -> Iterator[LossTerms]:
+    """The terms of :func:`ex_post_terms`, one part of the records after the other; private."""
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
     if isinstance(loss, VectorLoss):
-        return vector_terms(fit, design, y, loss, member=member, weights=weights)
+        return vector_terms(fit, records, loss, member=member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     whiten = inverse_root(fit.hessian).T
-    half = design.dimension // 2  # the triangle's empty quarter is not multiplied
-    upper_left, right = np.ascontiguousarray(whiten[:half, :half]), np.ascontiguousarray(whiten[:, half:])
-    directions = np.column_stack([fit.coefficients, fit.gradient])
-    sign = -1.0 if member else 1.0
-    variance = fit.sigma**2
-    determinant, quadratic, inner_product = (np.empty(design.n_rows) for _ in range(3))
+    half = records.design.dimension // 2  # the triangle's empty quarter is not multiplied
+    work = ScalarTerms(
+        loss=loss,
+        directions=np.column_stack([fit.coefficients, fit.gradient]),
+        upper_left=np.ascontiguousarray(whiten[:half, :half]),
+        right=np.ascontiguousarray(whiten[:, half:]),
+        sigma=fit.sigma,
+        member=bool(member),
+    )
+    return records.sweep(work)
 
-    def work(slices: list[slice]) -> None:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScalarTerms:
+    """The pass that finds the terms of every record under a loss of one linear predictor."""
+
+    loss: Loss
+    directions: FloatArray
+    """The coefficients and the gradient at them, as columns."""
+    upper_left: FloatArray
+    right: FloatArray
+    """The two parts of the whitening matrix that are not zero."""
+    sigma: float
+    member: bool
+
+    def __call__(self, blocks: Iterator[Block]) -> LossTerms:
+        """The terms of the part's records, in their order."""
+        found = [LossTerms(*(np.empty(0) for _ in range(3)))]
+        sign, variance, half = -1.0 if self.member else 1.0, self.sigma**2, len(self.upper_left)
         # Buffers for all blocks: fresh arrays of this size would come from the system each time.
-        longest = max(block.stop - block.start for block in slices)
-        lefts, rests = np.empty((longest, half)), np.empty((longest, design.dimension - half))
-        for block, rows in design.blocks(slices):
-            predictor, along = (rows @ directions).T
-            weight = None if weights is None else weights[block]
-            slope, curvature = weighted_derivatives(loss, predictor, y[block], weight)
-            left = np.matmul(rows[:, :half], upper_left, out=lefts[: len(rows)])
-            rest = np.matmul(rows, right, out=rests[: len(rows)])
+        lefts, rests = np.empty((0, half)), np.empty((0, self.right.shape[1]))
+        for rows, y, weights in blocks:
+            if len(lefts) < len(rows):
+                lefts, rests = np.empty((len(rows), half)), np.empty((len(rows), self.right.shape[1]))
+            predictor, along = (rows @ self.directions).T
+            slope, curvature = weighted_derivatives(self.loss, predictor, y, weights)
+            left = np.matmul(rows[:, :half], self.upper_left, out=lefts[: len(rows)])
+            rest = np.matmul(rows, self.right, out=rests[: len(rows)])
             leverage = curvature * (np.vecdot(left, left) + np.vecdot(rest, rest))
             with np.errstate(divide="ignore"):
-                determinant[block] = -np.log1p(sign * np.minimum(leverage, 1.0) if member else leverage)
-            quadratic[block] = slope**2 * np.vecdot(rows, rows) / (2.0 * variance)
-            inner_product[block] = sign * slope * along / variance
-
-    map_spans(design.n_rows, design.dimension, work)
-    return LossTerms(determinant, quadratic, inner_product)
+                determinant = -np.log1p(sign * np.minimum(leverage, 1.0) if self.member else leverage)
+            quadratic = slope**2 * np.vecdot(rows, rows) / (2.0 * variance)
+            found.append(LossTerms(determinant, quadratic, sign * slope * along / variance))
+        return LossTerms.joined(found)

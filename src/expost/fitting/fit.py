@@ -4,7 +4,7 @@ from typing import Any
 
 from expost._common.progress import Step, silent
 from expost._common.validation import parameter_error
-from expost.data.encoding import Encoded
+from expost.data.encoded import Encoded
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit
@@ -46,12 +46,4 @@ def fit(
     if regularizer is not None and not isinstance(regularizer, Regularizer):
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     noise = noise_source(random_state)
-    return perturb(
-        plan,
-        records.design,
-        records.labels,
-        noise=noise,
-        regularizer=regularizer,
-        weights=records.weights,
-        step=step,
-    )
+    return perturb(plan, records, noise=noise, regularizer=regularizer, step=step)

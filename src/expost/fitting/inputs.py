@@ -1,8 +1,5 @@
 """What a release is refused for before its noise is drawn."""
 
-import numpy as np
-
-from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import DomainError
@@ -25,9 +22,7 @@ def needs_hessian(plan: Plan) -> bool:
 def check_inputs(
     plan: Plan,
     design: Design,
-    y: FloatArray,
     regularizer: Regularizer | None,
-    weights: FloatArray | None,
 ) -> None:
     """Refuse what the plan was not made for, before anything is drawn.
 
@@ -38,17 +33,7 @@ def check_inputs(
     if design.intercept != plan.fit_intercept or design.norm > plan.norm:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
         raise parameter_error("plan", "made for the norm and the intercept of the design", made)
-    if not np.all(plan.loss.labels.contains(y)):
-        raise DomainError(
-            f"`y` has labels outside {plan.loss.labels}, the set that {type(plan.loss).__name__} accepts. "
-            "Recode them."
-        )
     precision = plan.precision
-    if precision is not None and needs_hessian(plan) and design.n_rows > MOST_FOLD * precision.rows_at_most:
-        raise DomainError(
-            f"a report with a Hessian is for at most {MOST_FOLD} times `rows_at_most` rows; raise it "
-            f"(got {precision.rows_at_most}), or choose report='independent'."
-        )
     if precision is not None and isinstance(regularizer, SmoothedL1):
         steepest = plan.curve.max_curvature * plan.radius**2 * precision.rows_at_most
         sharpest = max(_SHARPEST * precision.output_noise, regularizer.weight / steepest)
@@ -63,6 +48,18 @@ def check_inputs(
             f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
             f"would have {dimension} and {numbers}. Use fewer features, or report='independent'."
         )
-    # Weights are checked with their names where they come in.
-    if weights is not None and not np.all((weights >= 0.0) & (weights <= plan.max_weight)):
-        raise DomainError(f"weights must be from 0 to the plan's max_weight={plan.max_weight:g}.")
+
+
+def check_rows(plan: Plan, rows: int) -> None:
+    """Refuse more rows than a Hessian is certified for.
+
+    Privacy
+    -------
+    The error names what the plan declares, never the number of rows.
+    """
+    precision = plan.precision
+    if precision is not None and needs_hessian(plan) and rows > MOST_FOLD * precision.rows_at_most:
+        raise DomainError(
+            f"a report with a Hessian is for at most {MOST_FOLD} times `rows_at_most` rows; raise it "
+            f"(got {precision.rows_at_most}), or choose report='independent'."
+        )

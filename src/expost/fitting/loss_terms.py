@@ -1,7 +1,9 @@
 """The three terms of an exact privacy loss, and the algebra of determinants that they need; private."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -31,6 +33,12 @@ class LossTerms:
     def loss(self) -> FloatArray:
         """The privacy loss: the size of the log-odds."""
         return np.abs(self.signed)
+
+    @classmethod
+    def joined(cls, parts: Iterable["LossTerms"]) -> Self:
+        """The terms of several runs of records, one after the other."""
+        columns = zip(*((one.determinant, one.quadratic, one.inner_product) for one in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"

@@ -1,24 +1,23 @@
 """Objective perturbation: draw, solve, certify, print."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TypeVar, overload
+from typing import overload
 
 import numpy as np
 
-from expost._common.parallel import limit_blas_threads, map_spans
+from expost._common.parallel import limit_blas_threads
 from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
-from expost.data.design import Design
+from expost.data.encoded import Encoded
 from expost.exceptions import SolverError
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
-from expost.fitting.certified.problem import Blocks, Problem
+from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.inputs import MOST_FOLD, check_inputs, needs_hessian
+from expost.fitting.inputs import MOST_FOLD, check_inputs, check_rows, needs_hessian
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, steepness
@@ -30,19 +29,16 @@ from expost.losses import Regularizer
 from expost.privacy.plan import Plan
 from expost.privacy.precision import Precision
 
-Result = TypeVar("Result")
 # Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
 _FEW_PRODUCTS = 5e7
 
 
 def perturb(
     plan: Plan,
-    design: Design,
-    y: FloatArray,
+    records: Encoded,
     *,
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
-    weights: FloatArray | None = None,
     step: Step = silent,
 ) -> tuple[Release, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
@@ -62,9 +58,9 @@ def perturb(
     With ``plan.reduced`` the matrix is :math:`\lambda I + \sum_i\omega_iP_ix_ix_i^\top`, :math:`P` the
     smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
-    Assumes a convex, twice differentiable loss, labels from its label set, and ``weights``, one per row where
-    they are given, from 0 to the plan's ``max_weight``; the rows are inside the ball by construction of the
-    design. ``step`` is told what is being done.
+    Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to
+    the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is told
+    what is being done.
 
     Privacy
     -------
@@ -80,23 +76,21 @@ def perturb(
     """
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
-    check_inputs(plan, design, y, regularizer, weights)
+    check_inputs(plan, records.design, regularizer)
     step("Checking the table")
-    design.scan()  # refuses NaN and infinity before anything is drawn
+    records = records.scanned(plan.loss, plan.max_weight)  # before anything is drawn
+    check_rows(plan, records.n_rows)
     step("Drawing the noise and fitting")
-    dimension = coefficient_count(design, plan.loss)
+    dimension = coefficient_count(records.design, plan.loss)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))
-    objective = objective_of(
-        design, y, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded, weights=weights
-    )
+    objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance)
     step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
     else:
-        rows = _Rows(design, y, weights)
-        point = _certified(plan, plan.precision, rows, tilt, solution, regularizer)
+        point = _certified(plan, plan.precision, records, tilt, solution, regularizer)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
@@ -161,18 +155,17 @@ class _Point:
 def _certified(
     plan: Plan,
     precision: Precision,
-    rows: "_Rows",
+    records: Encoded,
     tilt: Tilt,
     solution: Solution,
     regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
-    design = rows.design
     problem = Problem(
-        rows=rows,
+        rows=records,
         loss=plan.loss,
         l2=plan.l2,
-        radius=design.radius,
+        radius=records.design.radius,
         tilt=tilt.parts,
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
@@ -207,26 +200,6 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
         assert isinstance(objective, VectorObjective)
         measured = objective.reduced_hessian(solution.theta)
     return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured, None)
-
-
-@dataclass(frozen=True, repr=False)
-class _Rows:
-    """The encoded rows with their labels and weights, in one span per thread."""
-
-    design: Design
-    labels: FloatArray
-    weights: FloatArray | None = None
-
-    def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
-        """Run ``work`` on the blocks of each span; results in the order of the rows."""
-
-        def on_span(slices: list[slice]) -> Result:
-            return work(
-                (rows, self.labels[block], None if self.weights is None else self.weights[block])
-                for block, rows in self.design.blocks(slices)
-            )
-
-        return map_spans(self.design.n_rows, self.design.dimension, on_span)
 
 
 def _keep(

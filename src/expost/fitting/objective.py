@@ -1,15 +1,17 @@
 """The perturbed objective and its derivatives, each in one pass over the rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost.data.design import Design
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
+from expost.engines.base import Pass
 from expost.losses import AnyLoss, Loss, predictors, weighted_derivatives
 from expost.losses.regularizers import Regularizer
 
@@ -65,6 +67,74 @@ class Sums:
         self.curvatures *= weight
 
 
+def total(parts: Iterable[Sums]) -> Sums:
+    """The sums of all parts, in their order."""
+    found = iter(parts)
+    sums = next(found)
+    for other in found:
+        sums += other
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """The pass that adds up gradients and, in a given precision, Hessians at ``theta``."""
+
+    loss: Loss
+    theta: FloatArray
+    precision: DTypeLike | None = None
+
+    def __call__(self, blocks: Iterator[Block]) -> Sums:
+        """The sums over the blocks."""
+        dimension = len(self.theta)
+        square = None if self.precision is None else np.zeros((dimension, dimension))
+        sums = Sums(np.zeros(dimension), square)
+        scaled: NDArray[Any] = np.empty((0, dimension), dtype=self.precision)
+        # What leaves the range of a precision is found by the solver, which then takes another.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, y, weights in blocks:
+                slope, curvature = weighted_derivatives(self.loss, rows @ self.theta, y, weights)
+                sums.gradient += slope @ rows
+                sums.slopes += float(np.sum(np.abs(slope)))
+                sums.curvatures += float(np.sum(curvature))
+                sums.rows += len(slope)
+                if sums.hessian is not None:
+                    if len(scaled) < len(rows):
+                        scaled = np.empty(rows.shape, dtype=self.precision)
+                    part = scaled[: len(rows)]
+                    np.copyto(part, rows, casting="same_kind")
+                    part *= np.sqrt(curvature).astype(self.precision)[:, None]
+                    sums.hessian += part.T @ part  # BLAS sees the symmetry and does half the work
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Curvatures:
+    """The pass that finds the second derivative of every record at ``theta``."""
+
+    loss: Loss
+    theta: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The curvatures of the part's records, in their order."""
+        found = [weighted_derivatives(self.loss, X @ self.theta, y, weights)[1] for X, y, weights in blocks]
+        return np.concatenate([np.empty(0), *found])
+
+
+@dataclass(frozen=True, eq=False)
+class CurvatureProduct:
+    """The pass that multiplies the Hessian of the rows by a direction; curvatures are beside the rows."""
+
+    direction: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The sum over the blocks."""
+        total = np.zeros(len(self.direction))
+        for rows, curvatures, _ in blocks:
+            total += (curvatures * (rows @ self.direction)) @ rows
+        return total
+
+
 class Objective:
     r"""The objective of objective perturbation, a sum and never a mean.
 
@@ -82,44 +152,48 @@ class Objective:
 
     def __init__(
         self,
-        design: Design,
-        y: FloatArray,
+        records: Encoded,
         loss: AnyLoss,
         *,
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
-        weights: FloatArray | None = None,
     ) -> None:
-        self.dimension, self.columns = design.dimension * predictors(loss), design.dimension
-        self.n_rows = design.n_rows
-        self._design = design
-        self._y = y
-        self._weights = weights
+        self.dimension = records.design.dimension * predictors(loss)
+        self.columns = records.design.dimension
+        self._records = records
         self._loss = loss
         self._l2 = l2
         self._regularizer = regularizer
         self._tilt = np.zeros(self.dimension) if tilt is None else tilt
+        self._stand_for: int | None = None
 
-    def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None, every: int = 1) -> Evaluation:
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self._records.n_rows
+
+    def thinned(self, every: int) -> Self:
+        """The objective of each ``every``-th block of rows, which stand for all of them: for warm starts."""
+        thin = copy(self)
+        thin._records = self._records.thinned(every)
+        thin._stand_for = self.n_rows
+        return thin
+
+    def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None) -> Evaluation:
         """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
 
         The products of a single-precision Hessian are summed in single precision within a block of
-        rows and in double precision across blocks. ``every`` keeps only each ``every``-th block of rows,
-        weighted up, for warm starts.
+        rows and in double precision across blocks.
         """
-
-        def work(slices: list[slice]) -> Sums:
-            # What leaves the range of a precision is found by the solver, which then takes another.
-            with np.errstate(over="ignore", invalid="ignore"):
-                return self._pass(theta, slices[::every], hessian)
-
         # Warm starts take the same blocks in every pass, whatever the pass is for.
-        width = self._design.product_width if hessian is None and every == 1 else self.dimension
-        sums, *others = map_spans(self.n_rows, width, work)
-        for other in others:
-            sums += other
-        sums.rescale_to(self.n_rows)
+        products = hessian is None and self._stand_for is None
+        width = self._records.product_width if products else self.dimension
+        sums = total(
+            self._records.sweep(self._derivatives(theta, hessian), width=width, products=hessian is None)
+        )
+        if self._stand_for is not None:
+            sums.rescale_to(self._stand_for)
         gradient = sums.gradient + self._l2 * theta
         square = None if sums.hessian is None else sums.hessian.copy()
         if square is not None:
@@ -141,23 +215,12 @@ class Objective:
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
-        curvatures = np.empty(self.n_rows)
-
-        def weigh(slices: list[slice]) -> None:
-            for block, rows in self._design.products(slices):
-                curvatures[block] = self._derivatives(rows @ theta, block)[1]
-
-        map_spans(self.n_rows, self._design.product_width, weigh)
+        curvatures = list(self._records.sweep(Curvatures(self._loss, theta), products=True))
 
         def product(direction: FloatArray) -> FloatArray:
-            def work(slices: list[slice]) -> FloatArray:
-                total = np.zeros(self.dimension)
-                for block, rows in self._design.products(slices):
-                    total += (curvatures[block] * (rows @ direction)) @ rows
-                return total
-
+            work = CurvatureProduct(direction)
             result = self._l2 * direction
-            for part in map_spans(self.n_rows, self._design.product_width, work):
+            for part in self._records.sweep(work, products=True, beside=curvatures):
                 result += part
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)
@@ -165,34 +228,12 @@ class Objective:
 
         return product
 
-    def _derivatives(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
+    def _derivatives(self, theta: FloatArray, precision: DTypeLike | None) -> Pass[Block, Sums]:
         assert isinstance(self._loss, Loss)
-        weights = None if self._weights is None else self._weights[block]
-        return weighted_derivatives(self._loss, eta, self._y[block], weights)
+        return Derivatives(self._loss, theta, precision)
 
     def _rounding_floor(self, theta: FloatArray, sums: Sums) -> float:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
-        radius, length = self._design.radius, float(np.linalg.norm(theta))
+        radius, length = self._records.design.radius, float(np.linalg.norm(theta))
         size = radius * (sums.slopes + sums.curvatures * radius * length) + self._l2 * length
         return 4.0 * float(_EPS) * (size + float(np.linalg.norm(self._tilt)))
-
-    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
-        square = None if precision is None else np.zeros((self.dimension, self.dimension))
-        sums = Sums(np.zeros(self.dimension), square)
-        scaled: NDArray[Any] | None = None
-        read = self._design.products if precision is None else self._design.blocks
-        for block, rows in read(slices):
-            slope, curvature = self._derivatives(rows @ theta, block)
-            sums.gradient += slope @ rows
-            sums.slopes += float(np.sum(np.abs(slope)))
-            sums.curvatures += float(np.sum(curvature))
-            sums.rows += len(slope)
-            if sums.hessian is not None:
-                assert isinstance(rows, np.ndarray)
-                if scaled is None:  # the first block is the longest
-                    scaled = np.empty(rows.shape, dtype=precision)
-                part = scaled[: len(rows)]
-                np.copyto(part, rows, casting="same_kind")
-                part *= np.sqrt(curvature).astype(precision)[:, None]
-                sums.hessian += part.T @ part  # BLAS sees the symmetry and does half the work
-        return sums

@@ -1,16 +1,17 @@
 """Predictions of a released model, for the estimators and for a publication."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost.data.design import Design
+from expost.data.blocks import Block
 from expost.data.domain import Domain
+from expost.data.encoded import Encoded
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, predictors
 from expost.losses.softmax import centring
 
@@ -31,23 +32,28 @@ def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
     return coefficients.reshape(predictors(loss), -1)
 
 
-def linear_predictor(design: Design, coefficients: FloatArray) -> FloatArray:
+def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
     r""":math:`\tilde x^\top\hat\theta` of each record, encoded as the table was.
 
     With a matrix of coefficients, one column per class, there is one column of scores for each.
 
     Privacy
     -------
-    The coefficients are public; the result is as private as the records in ``design``.
+    The coefficients are public; the result is as private as the records.
     """
-    predictor = np.empty((design.n_rows, *coefficients.shape[1:]))
+    return np.concatenate(list(records.sweep(Predictors(coefficients), products=True)))
 
-    def work(slices: list[slice]) -> None:
-        for block, rows in design.products(slices):
-            predictor[block] = rows @ coefficients
 
-    map_spans(design.n_rows, design.product_width, work)
-    return predictor
+@dataclass(frozen=True, eq=False)
+class Predictors:
+    """The pass that finds the linear predictor of every record, or one for each column of coefficients."""
+
+    coefficients: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The predictors of the part's records, in their order."""
+        none = np.empty((0, *self.coefficients.shape[1:]))
+        return np.concatenate([none, *(rows @ self.coefficients for rows, _, _ in blocks)])
 
 
 def probabilities(predictor: FloatArray) -> FloatArray:

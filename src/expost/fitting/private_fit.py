@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc
 
 from expost._common.typing import FloatArray
-from expost.data.design import Design
+from expost.data.encoded import Encoded
 from expost.exceptions import DomainError, PrivateStateError
 from expost.fitting.release import Release
 from expost.fitting.vector_objective import coefficient_count, objective_of
@@ -63,25 +63,22 @@ def steepness(plan: Plan) -> float:
     return max(1.0, steepest) if math.isfinite(steepest) else 1.0
 
 
-def recover(release: Release, design: Design, y: FloatArray, weights: FloatArray | None = None) -> PrivateFit:
+def recover(release: Release, records: Encoded) -> PrivateFit:
     r"""The private part of a fit, from the table and the release alone.
 
     Exact losses are about the published coefficients, so one pass over the table there finds everything that
     they need, and nothing private is ever written down.
 
-    Whether ``design``, ``y`` and ``weights`` are the table that was fitted cannot be known; :func:`plausible`
-    finds gross mistakes.
+    Whether ``records`` are the table that was fitted cannot be known; :func:`plausible` finds gross mistakes.
 
     Privacy
     -------
     Spends nothing. The result is private.
     """
-    if len(release.coefficients) != coefficient_count(design, release.plan.loss):
+    if len(release.coefficients) != coefficient_count(records.design, release.plan.loss):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
-    objective = objective_of(
-        design, y, plan.loss, l2=plan.l2, regularizer=release.regularizer, weights=weights
-    )
+    objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.

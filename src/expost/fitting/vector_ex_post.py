@@ -1,25 +1,20 @@
 """The exact privacy loss of every record under a loss of several linear predictors; private."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
-from expost.data.design import Design
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
 from expost.fitting.loss_terms import LossTerms, inverse_root, log_determinants
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import VectorLoss, weighted_factors
 
 
-def vector_terms(
-    fit: PrivateFit,
-    design: Design,
-    y: FloatArray,
-    loss: VectorLoss,
-    *,
-    member: bool,
-    weights: FloatArray | None = None,
-) -> LossTerms:
-    r"""Exact privacy losses, term by term, where the Hessian of a record has several directions.
+def vector_terms(fit: PrivateFit, records: Encoded, loss: VectorLoss, *, member: bool) -> Iterator[LossTerms]:
+    r"""Exact losses, term by term and part by part, where a record's Hessian has several directions.
 
     With :math:`v` the gradient and :math:`FF^\top` the Hessian of the loss in its :math:`k` predictors,
     :math:`M = \nabla J` as a :math:`k\times d` matrix, and :math:`G_{ab} = x^\top(H^{-1})_{ab}x`,
@@ -27,8 +22,8 @@ def vector_terms(
     .. math:: t_1 = -\log\det(I \mp F^\top GF), \quad
               t_2 = \frac{\|v\|^2\|x\|^2}{2\sigma^2}, \quad t_3 = \mp\frac{v^\top Mx}{\sigma^2}
 
-    with the upper signs for members; :math:`v` and :math:`FF^\top` times the record's weight where there are
-    ``weights``. This is the Theorem "ex-post pDP of objective perturbation" of [RW21]_
+    with the upper signs for members; :math:`v` and :math:`FF^\top` times the record's weight where it has
+    one. This is the Theorem "ex-post pDP of objective perturbation" of [RW21]_
     for a loss of several linear predictors: exact, as in :func:`expost.fitting.ex_post.ex_post_terms`.
 
     Notes
@@ -47,36 +42,54 @@ def vector_terms(
     ----------
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
-    outputs, columns = loss.outputs, design.dimension
+    outputs, columns = loss.outputs, records.design.dimension
     inverse = inverse_root(fit.hessian)
-    whiten = [
+    whiten = tuple(
         np.ascontiguousarray(inverse[a * columns :, a * columns : (a + 1) * columns].T)
         for a in range(outputs)
-    ]
+    )
     directions = np.concatenate([fit.coefficients, fit.gradient]).reshape(2 * outputs, columns).T
-    sign = -1.0 if member else 1.0
-    variance = fit.sigma**2
-    determinant, quadratic, inner_product = (np.empty(design.n_rows) for _ in range(3))
+    work = VectorTerms(loss, directions, whiten, fit.sigma, bool(member))
+    return records.sweep(work, width=outputs * columns)
 
-    def work(slices: list[slice]) -> None:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorTerms:
+    """The pass that finds the terms of every record under a loss of several linear predictors."""
+
+    loss: VectorLoss
+    directions: FloatArray
+    """The coefficients and the gradient at them, a column for each predictor of both."""
+    whiten: tuple[FloatArray, ...]
+    """For each predictor, the rows of the whitening matrix that are not zero."""
+    sigma: float
+    member: bool
+
+    def __call__(self, blocks: Iterator[Block]) -> LossTerms:
+        """The terms of the part's records, in their order."""
+        found = [LossTerms(*(np.empty(0) for _ in range(3)))]
+        sign, variance = -1.0 if self.member else 1.0, self.sigma**2
+        outputs, columns = self.loss.outputs, len(self.directions)
         # Buffers for all blocks: fresh arrays of this size would come from the system each time.
-        longest = max((block.stop - block.start for block in slices), default=0)
-        buffers = [np.empty((longest, matrix.shape[1])) for matrix in whiten]
-        for block, rows in design.blocks(slices):
-            products = rows @ directions
-            weight = None if weights is None else weights[block]
-            gradient, factor = weighted_factors(loss, products[:, :outputs], y[block], weight)
+        buffers = [np.empty((0, matrix.shape[1])) for matrix in self.whiten]
+        for rows, y, weights in blocks:
+            if len(buffers[0]) < len(rows):
+                buffers = [np.empty((len(rows), matrix.shape[1])) for matrix in self.whiten]
+            products = rows @ self.directions
+            gradient, factor = weighted_factors(self.loss, products[:, :outputs], y, weights)
             parts = [
                 np.matmul(rows, matrix, out=buffer[: len(rows)])
-                for matrix, buffer in zip(whiten, buffers, strict=True)
+                for matrix, buffer in zip(self.whiten, buffers, strict=True)
             ]
             leverage = np.swapaxes(factor, 1, 2) @ _grams(parts, columns) @ factor
-            determinant[block] = -log_determinants(leverage, sign)
-            quadratic[block] = np.vecdot(gradient, gradient) * np.vecdot(rows, rows) / (2.0 * variance)
-            inner_product[block] = sign * np.vecdot(gradient, products[:, outputs:]) / variance
-
-    map_spans(design.n_rows, outputs * columns, work)
-    return LossTerms(determinant, quadratic, inner_product)
+            found.append(
+                LossTerms(
+                    determinant=-log_determinants(leverage, sign),
+                    quadratic=np.vecdot(gradient, gradient) * np.vecdot(rows, rows) / (2.0 * variance),
+                    inner_product=sign * np.vecdot(gradient, products[:, outputs:]) / variance,
+                )
+            )
+        return LossTerms.joined(found)
 
 
 def _grams(parts: list[FloatArray], columns: int) -> FloatArray:

@@ -1,16 +1,104 @@
 """The perturbed objective of a loss of several linear predictors, and which objective a loss has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
+from expost.data.blocks import Block
 from expost.data.design import Design
+from expost.data.encoded import Encoded
+from expost.engines.base import Pass
 from expost.fitting.objective import Objective, Sums
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
+
+
+@dataclass(frozen=True, eq=False)
+class VectorDerivatives:
+    """The pass that adds up gradients and, in a given precision, Hessians at coefficients of this shape."""
+
+    loss: VectorLoss
+    coefficients: FloatArray
+    """One row for each linear predictor."""
+    precision: DTypeLike | None = None
+
+    def __call__(self, blocks: Iterator[Block]) -> Sums:
+        """The sums over the blocks."""
+        dimension = self.coefficients.size
+        square = None if self.precision is None else np.zeros((dimension, dimension))
+        sums, total = Sums(np.zeros(dimension), square), np.zeros(self.coefficients.shape)
+        buffer: NDArray[Any] = np.empty(0, dtype=self.precision)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, y, weights in blocks:
+                gradient, factor = weighted_factors(self.loss, rows @ self.coefficients.T, y, weights)
+                total += gradient.T @ rows
+                sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
+                sums.curvatures += float(np.sum(factor**2))  # the traces
+                sums.rows += len(rows)
+                if sums.hessian is not None:
+                    if len(buffer) < len(rows) * dimension:
+                        buffer = np.empty(len(rows) * dimension, dtype=self.precision)
+                    self._add_upper(sums.hessian, factor, rows, buffer)
+        sums.gradient += total.ravel()
+        if sums.hessian is not None:
+            upper = np.triu(sums.hessian)
+            sums.hessian[:] = upper + np.triu(upper, 1).T
+        return sums
+
+    def _add_upper(
+        self, hessian: FloatArray, factor: FloatArray, rows: FloatArray, buffer: NDArray[Any]
+    ) -> None:
+        """Add the blocks on and to the right of the diagonal; those below it are their mirror."""
+        outputs, columns = self.coefficients.shape
+        bend = (factor @ np.swapaxes(factor, 1, 2)).astype(self.precision)
+        narrow = rows.astype(self.precision, copy=False)
+        for a in range(outputs):
+            part = buffer[: len(rows) * (outputs - a) * columns].reshape(len(rows), outputs - a, columns)
+            np.multiply(bend[:, a, a:, None], narrow[:, None, :], out=part)
+            here = slice(a * columns, (a + 1) * columns)
+            hessian[here, a * columns :] += narrow.T @ part.reshape(len(rows), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorCurvatureProduct:
+    """The pass that multiplies the Hessian of the rows at the coefficients by a direction of their shape."""
+
+    loss: VectorLoss
+    coefficients: FloatArray
+    direction: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The sum over the blocks, in the shape of the coefficients."""
+        total = np.zeros(self.coefficients.shape)
+        for rows, y, weights in blocks:
+            _, factor = weighted_factors(self.loss, rows @ self.coefficients.T, y, weights)
+            moved = rows @ self.direction.T
+            bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
+            total += bent[:, :, 0].T @ rows
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedHessian:
+    r"""The pass that adds up :math:`\omega_iP_ix_ix_i^\top` of the softmax loss, of the smallest masses."""
+
+    loss: SoftmaxLoss
+    coefficients: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The sum over the blocks."""
+        columns = self.coefficients.shape[1]
+        total = np.zeros((columns, columns))
+        for rows, y, weights in blocks:
+            mass = self.loss.smallest_mass(rows @ self.coefficients.T, y)
+            if weights is not None:
+                mass = weights * mass
+            total += (rows * mass[:, None]).T @ rows
+        return total
 
 
 class VectorObjective(Objective):
@@ -31,18 +119,16 @@ class VectorObjective(Objective):
 
     def __init__(
         self,
-        design: Design,
-        y: FloatArray,
+        records: Encoded,
         loss: VectorLoss,
         *,
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
-        weights: FloatArray | None = None,
     ) -> None:
-        super().__init__(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)
+        super().__init__(records, loss, l2=l2, regularizer=regularizer, tilt=tilt)
         self._vector_loss = loss
-        self._shape = (loss.outputs, design.dimension)
+        self._shape = (loss.outputs, self.columns)
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
@@ -50,18 +136,9 @@ class VectorObjective(Objective):
 
         def product(direction: FloatArray) -> FloatArray:
             along = direction.reshape(self._shape)
-
-            def work(slices: list[slice]) -> FloatArray:
-                total = np.zeros(self._shape)
-                for block, rows in self._design.products(slices):
-                    _, factor = self._factors(rows @ coefficients.T, block)
-                    moved = rows @ along.T
-                    bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
-                    total += bent[:, :, 0].T @ rows
-                return total
-
+            work = VectorCurvatureProduct(self._vector_loss, coefficients, along)
             result = self._l2 * direction
-            for part in map_spans(self.n_rows, self.dimension, work):
+            for part in self._records.sweep(work, width=self.dimension, products=True):
                 result += part.ravel()
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)
@@ -71,55 +148,14 @@ class VectorObjective(Objective):
 
     def reduced_hessian(self, theta: FloatArray) -> FloatArray:
         r""":math:`\sum_i\omega_iP_ix_ix_i^\top` of the softmax loss, of the smallest masses."""
-        loss, coefficients = self._vector_loss, theta.reshape(self._shape)
-        assert isinstance(loss, SoftmaxLoss)
-
-        def work(slices: list[slice]) -> FloatArray:
-            total = np.zeros((self.columns, self.columns))
-            for block, rows in self._design.blocks(slices):
-                mass = loss.smallest_mass(rows @ coefficients.T, self._y[block])
-                if self._weights is not None:
-                    mass = self._weights[block] * mass
-                total += (rows * mass[:, None]).T @ rows
-            return total
-
-        total: FloatArray = np.sum(map_spans(self.n_rows, self.columns, work), axis=0)
+        assert isinstance(self._vector_loss, SoftmaxLoss)
+        total = np.zeros((self.columns, self.columns))
+        for part in self._records.sweep(ReducedHessian(self._vector_loss, theta.reshape(self._shape))):
+            total += part
         return total
 
-    def _factors(self, eta: FloatArray, block: slice) -> tuple[FloatArray, FloatArray]:
-        weights = None if self._weights is None else self._weights[block]
-        return weighted_factors(self._vector_loss, eta, self._y[block], weights)
-
-    def _pass(self, theta: FloatArray, slices: list[slice], precision: DTypeLike | None) -> Sums:
-        outputs, columns = self._shape
-        square = None if precision is None else np.zeros((self.dimension, self.dimension))
-        sums = Sums(np.zeros(self.dimension), square)
-        coefficients, total = theta.reshape(self._shape), np.zeros(self._shape)
-        longest = max((block.stop - block.start for block in slices), default=0)
-        buffer = np.empty(0 if square is None else longest * self.dimension, dtype=precision or np.float64)
-        read = self._design.products if precision is None else self._design.blocks
-        for block, rows in read(slices):
-            gradient, factor = self._factors(rows @ coefficients.T, block)
-            total += gradient.T @ rows
-            sums.slopes += float(np.sum(np.sqrt(np.vecdot(gradient, gradient))))
-            sums.curvatures += float(np.sum(factor**2))  # the traces
-            sums.rows += len(rows)
-            if sums.hessian is not None:
-                assert isinstance(rows, np.ndarray)
-                bend = (factor @ np.swapaxes(factor, 1, 2)).astype(precision)
-                narrow = rows.astype(precision, copy=False)
-                for a in range(outputs):
-                    # The blocks to the right of the diagonal in one product; those below it are their mirror.
-                    part = buffer[: len(rows) * (outputs - a) * columns]
-                    part = part.reshape(len(rows), outputs - a, columns)
-                    np.multiply(bend[:, a, a:, None], narrow[:, None, :], out=part)
-                    here = slice(a * columns, (a + 1) * columns)
-                    sums.hessian[here, a * columns :] += narrow.T @ part.reshape(len(rows), -1)
-        sums.gradient += total.ravel()
-        if sums.hessian is not None:
-            upper = np.triu(sums.hessian)
-            sums.hessian[:] = upper + np.triu(upper, 1).T
-        return sums
+    def _derivatives(self, theta: FloatArray, precision: DTypeLike | None) -> Pass[Block, Sums]:
+        return VectorDerivatives(self._vector_loss, theta.reshape(self._shape), precision)
 
 
 def coefficient_count(design: Design, loss: AnyLoss) -> int:
@@ -128,16 +164,14 @@ def coefficient_count(design: Design, loss: AnyLoss) -> int:
 
 
 def objective_of(
-    design: Design,
-    y: FloatArray,
+    records: Encoded,
     loss: AnyLoss,
     *,
     l2: float,
     regularizer: Regularizer | None = None,
     tilt: FloatArray | None = None,
-    weights: FloatArray | None = None,
 ) -> Objective:
     """The objective of a loss of one linear predictor or of several."""
     if isinstance(loss, VectorLoss):
-        return VectorObjective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)
-    return Objective(design, y, loss, l2=l2, regularizer=regularizer, tilt=tilt, weights=weights)
+        return VectorObjective(records, loss, l2=l2, regularizer=regularizer, tilt=tilt)
+    return Objective(records, loss, l2=l2, regularizer=regularizer, tilt=tilt)

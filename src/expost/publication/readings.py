@@ -67,7 +67,7 @@ class Readings:
         -------
         As private as ``X``; the publication is not changed and remembers nothing.
         """
-        design = encode_rows(
+        rows = encode_rows(
             X,
             self.release.plan,
             domain=self.domain,
@@ -75,7 +75,7 @@ class Readings:
             feature_names=self.feature_names,
         )
         table = class_coefficients(self.release.coefficients, self.loss)
-        return linear_predictor(design, table.T if len(table) > 1 else table[0])
+        return linear_predictor(rows, table.T if len(table) > 1 else table[0])
 
     def predict(self: Readable, X: Any) -> NDArray[Any]:
         """The most likely class of each record, or the predicted label where there are no classes."""
@@ -154,9 +154,7 @@ class Readings:
         )
         bounds = evaluate(
             self.release,
-            records.design,
-            records.labels,
-            weights=records.weights,
+            records,
             confidence=confidence,
             member=member,
             simultaneous=simultaneous,

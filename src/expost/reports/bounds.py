@@ -1,7 +1,10 @@
 """Bounds: what a publication cost each record, as figures, as a frame and as a table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
@@ -10,6 +13,23 @@ from expost.reports.base import CONFIDENCE, Scope
 
 # More records than this are not shown in a notebook.
 _MOST_RECORDS = 10
+
+
+class Figures(NamedTuple):
+    """What a publication cost some records; as private as they are."""
+
+    lower: FloatArray
+    upper: FloatArray
+    report_cost: FloatArray
+    total: FloatArray
+
+    @classmethod
+    def joined(cls, parts: Iterable["Figures"]) -> "Figures":
+        """The figures of several runs of records, one after the other."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+NO_FIGURES = Figures(*(np.empty(0) for _ in range(4)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +61,15 @@ class Bounds:
 
     HEADINGS: ClassVar = ("model, at least", "model, at most", "report, at most", "total, at most")
 
+    @classmethod
+    def of(cls, parts: Iterable[Figures], *, confidence: float, scope: Scope) -> Self:
+        """The bounds of all records from the figures of each part."""
+        return cls(*Figures.joined(parts), confidence=confidence, scope=scope)
+
     @property
-    def figures(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def figures(self) -> Figures:
         """The four figures of each record, in the order of the headings."""
-        return self.lower, self.upper, self.report_cost, self.total
+        return Figures(self.lower, self.upper, self.report_cost, self.total)
 
     def to_frame(self, library: str | None = None) -> Any:
         """The figures as a data frame with the columns ``lower``, ``upper``, ``report_cost`` and ``total``.
@@ -66,8 +91,7 @@ class Bounds:
         >>> Bounds(zeros, zeros + 0.1, zeros, zeros + 0.1).to_frame("polars").columns
         ['lower', 'upper', 'report_cost', 'total']
         """
-        names = ("lower", "upper", "report_cost", "total")
-        return self.kind.in_library(library).frame(dict(zip(names, self.figures, strict=True)))
+        return self.kind.in_library(library).frame(self.figures._asdict())
 
     def _summary(self) -> Summary:
         count = len(self.total)

@@ -1,19 +1,20 @@
 """What a reader can know of a record under any convex loss, from the released parameters alone."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from expost._common.parallel import map_spans
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.convex_records import RecordRows
 from expost.fitting.convex_ex_post import grams
 from expost.fitting.convex_fit import ConvexRelease
-from expost.fitting.convex_objective import cut
 from expost.fitting.loss_terms import log_determinants
+from expost.losses.convex import ConvexLoss
 from expost.reports.base import CONFIDENCE, Interval, Scope, check_confidence
-from expost.reports.bounds import Bounds
+from expost.reports.bounds import NO_FIGURES, Bounds, Figures
 from expost.reports.laws import chi_quantile
 from expost.reports.tight import sum_of_terms
 
@@ -67,22 +68,43 @@ def evaluate_convex(
     loss = plan.loss
     freedom = loss.n_parameters if scope.every else loss.gradient_dimension
     quantile = chi_quantile(freedom, scope.each(failure))
-    lower, upper = np.empty(records.n_rows), np.empty(records.n_rows)
+    work = ConvexReading(
+        loss=loss,
+        parameters=theta,
+        sigma=plan.sigma,
+        l2=plan.l2,
+        quantile=quantile,
+        sides=(True, False) if member is None else (bool(member),),
+    )
+    return Bounds.of(records.sweep(work), confidence=1.0 - failure, scope=scope)
 
-    def work(slices: list[slice]) -> None:
-        for block, rows in records.blocks(list(cut(slices, loss.n_parameters**2))):
-            gradient = loss.gradient(theta, rows)
-            steep = np.sqrt(np.vecdot(gradient, gradient)) / plan.sigma
-            root = loss.factor(theta, rows) / math.sqrt(plan.l2)
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvexReading:
+    """The pass that reads a release for every record."""
+
+    loss: ConvexLoss
+    parameters: FloatArray
+    sigma: float
+    l2: float
+    quantile: float
+    sides: tuple[bool, ...]
+    """Whether the records were in the table: one answer, or both."""
+
+    def __call__(self, blocks: Iterator[FloatArray]) -> Figures:
+        """The figures of the part's records, in their order."""
+        found = [NO_FIGURES]
+        for rows in blocks:
+            gradient = self.loss.gradient(self.parameters, rows)
+            steep = np.sqrt(np.vecdot(gradient, gradient)) / self.sigma
+            root = self.loss.factor(self.parameters, rows) / math.sqrt(self.l2)
             most = log_determinants(grams(root), 1.0)
-            ends = [_interval(most, steep, quantile, member=side) for side in sides]
-            lower[block] = np.min([one.low for one in ends], axis=0)
-            upper[block] = np.max([one.high for one in ends], axis=0)
-
-    sides = (True, False) if member is None else (bool(member),)
-    map_spans(records.n_rows, loss.n_parameters + records.n_columns, work)
-    # Nothing is released beside the parameters, so their loss is the whole.
-    return Bounds(lower, upper, np.zeros(records.n_rows), upper.copy(), confidence=1.0 - failure, scope=scope)
+            ends = [_interval(most, steep, self.quantile, member=side) for side in self.sides]
+            lower = np.min([one.low for one in ends], axis=0)
+            upper = np.max([one.high for one in ends], axis=0)
+            # Nothing is released beside the parameters, so their loss is the whole.
+            found.append(Figures(lower, upper, np.zeros(len(rows)), upper))
+        return Figures.joined(found)
 
 
 def _interval(most: FloatArray, steep: FloatArray, quantile: float, *, member: bool) -> Interval:

@@ -1,15 +1,17 @@
 """Every record's interval, cost and total, from a release and the record alone."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
-from expost._common.parallel import map_spans
-from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
-from expost.data.design import Design
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
 from expost.fitting.release import Release
 from expost.losses import VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
-from expost.reports.bounds import Bounds
+from expost.reports.bounds import NO_FIGURES, Bounds, Figures
 from expost.reports.paper import PaperReader
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
@@ -18,12 +20,41 @@ from expost.reports.vector_records import records_of
 METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReader, "paper": PaperReader}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading:
+    """The pass that reads a release for every record."""
+
+    release: Release
+    reader: TightReader | PaperReader
+    scope: Scope
+    failure: float
+    sides: tuple[bool, ...]
+    """Whether the records were in the table: one answer, or both."""
+
+    def __call__(self, blocks: Iterator[Block]) -> Figures:
+        """The figures of the part's records, in their order."""
+        found = [NO_FIGURES]
+        for rows, y, weights in blocks:
+            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = records_of(self.release, rows, y, self.scope, weights)
+                readings = [self.reader.read(records, member=side) for side in self.sides]
+                cost = report_cost(self.release, records, self.scope, self.failure)
+            found.append(
+                Figures(
+                    lower=np.min([reading.lower for reading in readings], axis=0),
+                    upper=np.max([reading.upper for reading in readings], axis=0),
+                    report_cost=np.broadcast_to(cost, len(rows)),
+                    total=np.max([reading.total for reading in readings], axis=0),
+                )
+            )
+        return Figures.joined(found)
+
+
 def evaluate(
     release: Release,
-    design: Design,
-    y: FloatArray,
+    records: Encoded,
     *,
-    weights: FloatArray | None = None,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: int | str | None = None,
@@ -35,10 +66,8 @@ def evaluate(
     ----------
     release
         What was published.
-    design, y
-        The records as the mechanism would see them, and their labels.
-    weights
-        The weight of each record, where they have any.
+    records
+        The records as the mechanism would see them, with their labels and weights.
     confidence
         How sure to be; chosen by the reader, not by the curator, and before looking at any figure. The
         interval, the report's cost and the total each hold with it on their own, not jointly.
@@ -58,34 +87,23 @@ def evaluate(
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
-    scope.check_records(design.n_rows)
+    scope.check_records(records.n_rows)
     check_choice("method", method, METHODS)
     if isinstance(release.plan.loss, VectorLoss) and method == "paper":
         way_out = "That report is for one linear predictor."
         raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
-    reader = METHODS[method](release, failure, scope)
-    sides = (True, False) if member is None else (bool(member),)
-    lower, upper, cost, total = (np.empty(design.n_rows) for _ in range(4))
-    bounds = Bounds(lower, upper, cost, total, confidence=1.0 - failure, scope=scope)
-
-    def work(slices: list[slice]) -> None:
-        for block, rows in design.blocks(slices):
-            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
-            with np.errstate(over="ignore", invalid="ignore"):
-                weight = None if weights is None else weights[block]
-                records = records_of(release, rows, y[block], scope, weight)
-                readings = [reader.read(records, member=side) for side in sides]
-                bounds.report_cost[block] = report_cost(release, records, scope, failure)
-            bounds.lower[block] = np.min([reading.lower for reading in readings], axis=0)
-            bounds.upper[block] = np.max([reading.upper for reading in readings], axis=0)
-            bounds.total[block] = np.max([reading.total for reading in readings], axis=0)
-
+    work = Reading(
+        release=release,
+        reader=METHODS[method](release, failure, scope),
+        scope=scope,
+        failure=failure,
+        sides=(True, False) if member is None else (bool(member),),
+    )
     # A record of several predictors has matrices of its own.
-    width = design.dimension
+    width = records.design.dimension
     if isinstance(release.plan.loss, VectorLoss):
         size = width if release.plan.reduced else len(release.coefficients)
         width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    map_spans(design.n_rows, width, work)
-    return bounds
+    return Bounds.of(records.sweep(work, width=width), confidence=1.0 - failure, scope=scope)

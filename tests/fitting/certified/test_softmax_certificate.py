@@ -132,7 +132,7 @@ def problem_of(loss, X, y, l2, b, *, weights=None, block=7):
 
 
 def start_of(loss, X, y, l2, b, weights=None):
-    objective = VectorObjective(design_of(X), y, loss, l2=l2, tilt=b[0] + b[1], weights=weights)
+    objective = VectorObjective(design_of(X).labelled(y, weights), loss, l2=l2, tilt=b[0] + b[1])
     return minimize(objective, tolerance=1e-9).theta
 
 
@@ -164,7 +164,7 @@ def distance(loss, X, y, l2, b, integers, grid, weights=None):
     with mp.workprec(300):
         start = [mp.mpf(count) * mp.mpf(grid) for count in integers]
         w = list(start)
-        objective = VectorObjective(design_of(X), y, loss, l2=l2, weights=weights)
+        objective = VectorObjective(design_of(X).labelled(y, weights), loss, l2=l2)
         hessian = objective.evaluate(np.array([float(v) for v in w]), hessian=np.float64).hessian
         for _ in range(12):
             g = exact_gradient(loss, X, y, l2, b, w, weights)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,16 @@ from expost.fitting.certified.minimum import Minimum
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.problem import Blocks, Problem
 from expost.fitting.certified.softmax_decimals import smallest_mass, softmax_derivatives
-from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, VectorLoss
+from expost.losses import (
+    AnyLoss,
+    LogisticLoss,
+    Loss,
+    PseudoHuber,
+    SmoothedHinge,
+    SoftmaxLoss,
+    VectorLoss,
+    predictors,
+)
 from expost.losses.regularizers import SmoothedL1
 
 _ONE = Decimal(1)
@@ -77,7 +86,7 @@ def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = Fals
     digits = 40 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
         where = rounded(point, digits)
-        work = partial(_add_up, problem, where, digits, True, reduced=reduced)
+        work = DecimalPass(problem.loss, where, digits, hessian=True, reduced=reduced)
         sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
         assert sums.hessian is not None
         return np.array([[float(value) for value in row] for row in sums.hessian])
@@ -134,9 +143,8 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
     The bound has a factor of four to spare.
     """
     with localcontext(context(digits)):
-        sums: _Sums = reduce(
-            _Sums.__add__, problem.rows.sweep(partial(_add_up, problem, point, digits, hessian))
-        )
+        work = DecimalPass(problem.loss, point, digits, hessian=hessian)
+        sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
         penalty, radius = Decimal(problem.l2), Decimal(problem.radius)
         tilt = [_exactly(part) for part in problem.tilt]
         gradient = reduce(np.add, tilt, sums.gradient + penalty * point)
@@ -163,36 +171,41 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
         return _Found(point, gradient, norm(gradient), error, square)
 
 
-def _add_up(
-    problem: Problem,
-    point: DecimalArray,
-    digits: int,
-    hessian: bool,
-    blocks: Blocks,
-    *,
-    reduced: bool = False,
-) -> _Sums:
-    order = len(point) // problem.curve.outputs if reduced else len(point)
-    with localcontext(context(digits)):
-        zero = np.full(len(point), Decimal(0), dtype=object)
-        square = np.full((order, order), Decimal(0), dtype=object) if hessian else None
-        sums = _Sums(zero, hessian=square)
-        for rows, labels, weights in blocks:
-            for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
-                x = _exactly(row)
-                sums.rows += 1
-                weight = _ONE if weights is None else Decimal(float(weights[place]))
-                if isinstance(problem.loss, VectorLoss):
-                    _add_vector(sums, problem.loss, point, x, Decimal(float(label)), weight, digits, reduced)
-                    continue
-                slope, curvature = _derivatives(problem.loss, x @ point, Decimal(float(label)), digits)
-                if weights is not None:
-                    slope, curvature = weight * slope, weight * curvature
-                sums.gradient = sums.gradient + slope * x
-                sums.steepness += abs(slope)
-                if sums.hessian is not None:
-                    sums.hessian = sums.hessian + np.outer(curvature * x, x)
-    return sums
+@dataclass(frozen=True, eq=False, repr=False)
+class DecimalPass:
+    """The pass that adds up gradients and, where asked for, Hessians in decimals of so many digits."""
+
+    loss: AnyLoss
+    point: DecimalArray
+    digits: int
+    hessian: bool = False
+    reduced: bool = False
+
+    def __call__(self, blocks: Blocks) -> _Sums:
+        """The sums over the blocks."""
+        loss, point, digits = self.loss, self.point, self.digits
+        order = len(point) // predictors(loss) if self.reduced else len(point)
+        with localcontext(context(digits)):
+            zero = np.full(len(point), Decimal(0), dtype=object)
+            square = np.full((order, order), Decimal(0), dtype=object) if self.hessian else None
+            sums = _Sums(zero, hessian=square)
+            for rows, labels, weights in blocks:
+                for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
+                    x = _exactly(row)
+                    sums.rows += 1
+                    weight = _ONE if weights is None else Decimal(float(weights[place]))
+                    if isinstance(loss, VectorLoss):
+                        y = Decimal(float(label))
+                        _add_vector(sums, loss, point, x, y, weight, digits, self.reduced)
+                        continue
+                    slope, curvature = _derivatives(loss, x @ point, Decimal(float(label)), digits)
+                    if weights is not None:
+                        slope, curvature = weight * slope, weight * curvature
+                    sums.gradient = sums.gradient + slope * x
+                    sums.steepness += abs(slope)
+                    if sums.hessian is not None:
+                        sums.hessian = sums.hessian + np.outer(curvature * x, x)
+        return sums
 
 
 def _add_vector(

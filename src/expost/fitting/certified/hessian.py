@@ -13,8 +13,8 @@ weights are smallest masses: the logarithm of every mass changes by at most :mat
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import reduce
-from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -111,15 +111,17 @@ def _summed(
         source = _Classes(problem, problem.loss, point, slices, reduced=reduced)
     else:
         source = _OnePredictor(problem, point, slices)
-    work = HessianPass(problem, source)
-    matrix = source.assembled(reduce(add_accurately, problem.rows.sweep(work)))
+    total, rows = reduce(_added, problem.rows.sweep(HessianPass(source, problem.radius)))
+    matrix = source.assembled(total)
     trace = float(np.trace(matrix))
     relative = source.roundings * UNIT + (third_order(problem.loss) or 0.0) * source.predictor_error
-    rest = (
-        2.0**-23 * (LONGEST_CHUNK + 64.0) * UNIT * problem.dimension * work.rows * problem.largest_curvature
-    )
+    rest = 2.0**-23 * (LONGEST_CHUNK + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
     relative += _moved(problem, source.away)
     return matrix, UP * (trace * relative + source.leftovers * rest)
+
+
+def _added(one: tuple[Pair, int], other: tuple[Pair, int]) -> tuple[Pair, int]:
+    return add_accurately(one[0], other[0]), one[1] + other[1]
 
 
 class _Source(Protocol):
@@ -199,6 +201,7 @@ def _moved(problem: Problem, distance: float) -> float:
     return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class HessianPass:
     r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
 
@@ -207,29 +210,25 @@ class HessianPass:
     doubles.
     """
 
-    def __init__(self, problem: Problem, source: _Source) -> None:
-        self._source = source
-        self._unit = math.ldexp(power_above(problem.radius), -BITS)
-        self.rows = 0
-        self._lock = Lock()
+    source: _Source
+    radius: float
 
-    def __call__(self, blocks: Blocks) -> Pair:
-        """Add up over the blocks."""
+    def __call__(self, blocks: Blocks) -> tuple[Pair, int]:
+        """The sums over the blocks, and the number of their rows."""
         count = 0
-        zero = np.zeros((self._source.sums, self._source.columns, self._source.columns))
+        zero = np.zeros((self.source.sums, self.source.columns, self.source.columns))
         total: Pair = (zero, zero.copy())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for weights, rows, parts in self._source.weights(blocks):
+            for weights, rows, parts in self.source.weights(blocks):
                 for place, weight in enumerate(weights.T):
                     before = total[0][place], total[1][place]
                     after = add_accurately(before, self._product(rows, weight, parts))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        with self._lock:
-            self.rows += count
-        return total
+        return total, count
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
+        unit = math.ldexp(power_above(self.radius), -BITS)
         coarse = parts[0]
         fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
         weighted = rows * curvature[:, None]
@@ -242,4 +241,4 @@ class HessianPass:
                 for start in range(0, len(rows), SUB_BLOCK)
             ]
         )
-        return add_accurately(exact_sum(products, self._unit * step), (plain, np.zeros_like(plain)))
+        return add_accurately(exact_sum(products, unit * step), (plain, np.zeros_like(plain)))

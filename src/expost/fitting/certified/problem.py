@@ -1,18 +1,18 @@
 """What is to be minimised: the rows, the loss, the penalty and the noise."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol, TypeAlias, TypeVar
 
+from expost.data.blocks import Block
+from expost.engines.base import Pass
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import FloatArray
 from expost.losses import AnyLoss, DerivativeCurve
 from expost.losses.regularizers import Regularizer
 from expost.losses.softmax_curve import SoftmaxCurve
 
-Block: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
-"""Rows, their labels and their weights; ``None`` where every weight is one."""
 Blocks: TypeAlias = Iterable[Block]
 Result = TypeVar("Result")
 
@@ -20,22 +20,22 @@ Result = TypeVar("Result")
 class Rows(Protocol):
     """The table, to be read as often as asked and every time alike."""
 
-    def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
-        """Run ``work`` on the blocks of each span; results in the order of the rows.
+    def sweep(self, work: Pass[Block, Result]) -> Iterable[Result]:
+        """Run a pass on the blocks of each part; results in the order of the rows.
 
-        There is always at least one span, even of no rows. Rows are C-contiguous doubles, the intercept's
-        column included. One span per thread, or one.
+        There is always at least one part, even of no rows. Rows are C-contiguous doubles, the intercept's
+        column included.
         """
         ...
 
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """Blocks in memory, read in one span."""
+    """Blocks in memory, read in one part."""
 
     blocks: list[Block]
 
-    def sweep(self, work: Callable[[Blocks], Result]) -> list[Result]:
+    def sweep(self, work: Pass[Block, Result]) -> Iterable[Result]:
         """All blocks in one go."""
         return [work(iter(self.blocks))]
 

@@ -8,10 +8,11 @@ What the slices leave over is smaller by :math:`2^{-23}` for each of them, and i
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
+from expost.data.blocks import Block
 from expost.fitting.certified.pairs import (
     TINY,
     UNIT,
@@ -23,7 +24,7 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.fitting.certified.point import NEXT_BITS, Point
-from expost.fitting.certified.problem import Block, Blocks
+from expost.fitting.certified.problem import Blocks
 from expost.fitting.certified.slopes import Slopes, slope_pair
 from expost.losses import Loss
 
@@ -69,6 +70,7 @@ class Partial:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class ResidualPass:
     r"""A function from blocks to :math:`\sum_i \omega_if'(x_i^\top w; y_i)\,x_i` with a bound on its error.
 
@@ -95,23 +97,34 @@ class ResidualPass:
     ``Partial.error`` bound what the rest loses.
     """
 
-    def __init__(self, loss: Loss, point: Point, radius: float, *, hessian: bool = False) -> None:
-        self.point = point
-        self._loss = loss
-        self._hessian = hessian
-        self._count = len(point.slices)
-        self._dimension = len(point.slices[0])
-        self._radius = radius
-        self._grid = math.ldexp(power_above(radius), -BITS)
-        tails = point.tails()
-        # The slices that slice i of the rows meets: whole ones while the products are exact, then a tail.
-        self._columns = [
-            np.stack([*point.slices[: self._count - 1 - i], tails[self._count - 1 - i]], axis=1)
-            for i in range(self._count)
-        ]
+    loss: Loss
+    point: Point
+    radius: float
+    hessian: bool = False
+
+    @property
+    def _count(self) -> int:
+        return len(self.point.slices)
+
+    @property
+    def _dimension(self) -> int:
+        return len(self.point.slices[0])
+
+    @cached_property
+    def _grid(self) -> float:
+        return math.ldexp(power_above(self.radius), -BITS)
+
+    @cached_property
+    def _columns(self) -> list[FloatArray]:
+        """The slices that slice i of the rows meets: whole ones while the products are exact, then a tail."""
+        slices, tails, count = self.point.slices, self.point.tails(), self._count
+        return [np.stack([*slices[: count - 1 - i], tails[count - 1 - i]], axis=1) for i in range(count)]
+
+    @cached_property
+    def _lengths(self) -> list[float]:
         root = math.sqrt(self._dimension)
         coarse = [math.ldexp(self._grid, -NEXT_BITS * i - 1) for i in range(self._count - 1)]
-        self._lengths = [radius * 1.0001, *(root * step for step in coarse)]
+        return [self.radius * 1.0001, *(root * step for step in coarse)]
 
     def predictor_error(self) -> float:
         r"""A bound on the error of every linear predictor.
@@ -125,12 +138,12 @@ class ResidualPass:
         omega = [*reversed([root * step for step in steps]), size]
         plain = sum(rho * length for rho, length in zip(self._lengths, omega, strict=True))
         underflow = 4.0 * self._count**2 * self._dimension * TINY
-        return 1.01 * ((self._dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self._radius * size) + underflow
+        return 1.01 * ((self._dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
 
     def __call__(self, blocks: Blocks) -> Partial:
         """Add up over the blocks."""
         zero = np.zeros(self._dimension)
-        square = np.zeros((self._dimension, self._dimension)) if self._hessian else None
+        square = np.zeros((self._dimension, self._dimension)) if self.hessian else None
         sums = Partial((zero, zero.copy()), hessian=square)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.slopes(blocks):
@@ -139,10 +152,10 @@ class ResidualPass:
 
     def slopes(self, blocks: Blocks) -> Iterator[tuple[Slopes, FloatArray, list[FloatArray]]]:
         """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
-        for rows, labels, weights, parts in self.chunks(blocks):
-            yield slope_pair(self._loss, *self.predictors(rows, parts), labels, weights), rows, parts
+        for (rows, labels, weights), parts in self.chunks(blocks):
+            yield slope_pair(self.loss, *self.predictors(rows, parts), labels, weights), rows, parts
 
-    def chunks(self, blocks: Blocks) -> Iterator[tuple[*Block, list[FloatArray]]]:
+    def chunks(self, blocks: Blocks) -> Iterator[tuple[Block, list[FloatArray]]]:
         """The blocks in chunks that fit the cache, each with a buffer for every slice."""
         length = min(max(_CHUNK_NUMBERS // self._dimension, _LEAST_ROWS), LONGEST_CHUNK)
         length = -(-length // SUB_BLOCK) * SUB_BLOCK
@@ -151,7 +164,7 @@ class ResidualPass:
             for start in range(0, len(rows), length):
                 here = slice(start, min(start + length, len(rows)))
                 weight = None if weights is None else weights[here]
-                yield rows[here], labels[here], weight, [b[: here.stop - start] for b in buffers]
+                yield Block(rows[here], labels[here], weight), [b[: here.stop - start] for b in buffers]
 
     def _add(self, sums: Partial, slopes: Slopes, rows: FloatArray, parts: list[FloatArray]) -> None:
         sums.total, error = self.weigh(sums.total, (slopes.high, slopes.low), parts)

@@ -8,6 +8,7 @@ row. Only the sums are turned into centred coordinates, in integers.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -45,6 +46,7 @@ class ClassPoints:
         return self.exact.doubles()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SoftmaxPass:
     r"""A function from row blocks to :math:`\sum_i \omega_iv_{ij}x_i` for every class :math:`j`, as pairs.
 
@@ -65,16 +67,19 @@ class SoftmaxPass:
     of the classes are added, which is more than their Euclidean sum.
     """
 
-    def __init__(
-        self, loss: SoftmaxLoss, point: ClassPoints, radius: float, *, hessian: bool = False
-    ) -> None:
-        self.point = point
-        self._loss = loss
-        self._radius = radius
-        self._hessian = hessian
-        # The scalar loss inside is never asked: each of these cuts rows and multiplies.
-        self._passes = [ResidualPass(loss.link, one, radius) for one in point.points]
-        self._columns = len(point.points[0].slices[0])
+    loss: SoftmaxLoss
+    point: ClassPoints
+    radius: float
+    hessian: bool = False
+
+    @cached_property
+    def _passes(self) -> list[ResidualPass]:
+        """The scalar loss inside is never asked: each of these cuts rows and multiplies."""
+        return [ResidualPass(self.loss.link, one, self.radius) for one in self.point.points]
+
+    @property
+    def _columns(self) -> int:
+        return len(self.point.points[0].slices[0])
 
     def predictor_error(self) -> float:
         """Twice a bound on the error of every score.
@@ -84,19 +89,19 @@ class SoftmaxPass:
         curvature for.
         """
         scores = max(one.predictor_error() for one in self._passes)
-        return 2.02 * (scores + self._radius * self.point.offset)
+        return 2.02 * (scores + self.radius * self.point.offset)
 
     def roundings(self) -> int:
         """How many more roundings are in a term of the Hessian than a scalar loss has."""
-        return math.ceil(weight_roundings(self._loss) + 2.0 * self._loss.classes**2)
+        return math.ceil(weight_roundings(self.loss) + 2.0 * self.loss.classes**2)
 
     def __call__(self, blocks: Blocks) -> Partial:
         """Add up over the blocks, in the classes' coordinates."""
-        classes, columns = self._loss.classes, self._columns
+        classes, columns = self.loss.classes, self._columns
         zero = np.zeros((classes, columns))
         pairs = classes * (classes - 1) // 2
         sums = Partial(
-            (zero, zero.copy()), hessian=np.zeros((pairs, columns, columns)) if self._hessian else None
+            (zero, zero.copy()), hessian=np.zeros((pairs, columns, columns)) if self.hessian else None
         )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.slopes(blocks):
@@ -105,14 +110,14 @@ class SoftmaxPass:
 
     def slopes(self, blocks: Blocks) -> Iterator[tuple[SoftmaxSlopes, FloatArray, list[FloatArray]]]:
         """Gradients and Hessians, chunk by chunk, with the rows and their slices."""
-        for rows, labels, weights, parts in self._passes[0].chunks(blocks):
+        for (rows, labels, weights), parts in self._passes[0].chunks(blocks):
             self._passes[0].cut(rows, parts)
             scores = [one.multiply(parts) for one in self._passes]
-            yield softmax_slopes(self._loss, scores, labels, weights), rows, parts
+            yield softmax_slopes(self.loss, scores, labels, weights), rows, parts
 
     def centred(self, sums: Partial) -> Partial:
         """The sums of all rows in centred coordinates."""
-        classes = self._loss.classes
+        classes = self.loss.classes
         high, low = (part.ravel() for part in sums.total)
         if not (np.all(np.isfinite(high)) and np.all(np.isfinite(low))):
             raise OverflowError("the gradient is beyond the range of doubles")

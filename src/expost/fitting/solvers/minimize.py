@@ -25,5 +25,5 @@ def minimize(objective: Objective, *, tolerance: float) -> Solution:
         return newton_cg(objective, theta, tolerance=tolerance)
     for every in _THINNINGS:
         if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
-            theta = newton(objective, theta, tolerance=tolerance, relative=0.01, every=every).theta
+            theta = newton(objective.thinned(every), theta, tolerance=tolerance, relative=0.01).theta
     return newton(objective, theta, tolerance=tolerance)

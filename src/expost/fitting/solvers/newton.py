@@ -19,9 +19,7 @@ _GOOD_REDUCTION = 1e-2
 _POOR_REDUCTION, _PATIENCE = 0.3, 2
 
 
-def newton(
-    objective: Objective, start: FloatArray, *, tolerance: float, relative: float = 0.0, every: int = 1
-) -> Solution:
+def newton(objective: Objective, start: FloatArray, *, tolerance: float, relative: float = 0.0) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
 
     Hessians are in single precision while that serves, and one that still serves is kept for another step.
@@ -37,11 +35,9 @@ def newton(
         Where to begin.
     tolerance, relative
         Stop where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
-    every
-        Use only each ``every``-th block of rows, for a warm start.
     """
     theta = start
-    here = objective.evaluate(theta, hessian=np.float32, every=every)
+    here = objective.evaluate(theta, hessian=np.float32)
     goal = max(tolerance, relative * here.norm)
     model = here  # the evaluation whose Hessian is in use
     reduction, poor = 1.0, 0
@@ -51,14 +47,14 @@ def newton(
             break
         last = here.norm * reduction <= max(goal, here.floor)
         wanted = None if last or reduction <= _GOOD_REDUCTION else precision
-        evaluate = partial(objective.evaluate, hessian=wanted, every=every)
+        evaluate = partial(objective.evaluate, hessian=wanted)
         step = _solve(model.hessian, here.tilted_gradient)
         reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
         if reached is None:
             if model is here and here.precise:
                 break  # no better direction exists: the caller sees that the tolerance was not met
             precision = np.float64
-            here = model = objective.evaluate(theta, hessian=precision, every=every)
+            here = model = objective.evaluate(theta, hessian=precision)
             reduction = 1.0
             continue
         reduction = reached[1].norm / here.norm

@@ -1,0 +1,115 @@
+"""Encoded records: a source of rows, how they are scaled, and where passes over them are run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
+
+import numpy as np
+
+from expost._common.parallel import block_length
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block
+from expost.data.design import Design, DesignPart, check_finite
+from expost.data.source import ArraySource, Beside, Source
+from expost.engines.base import Engine, Pass
+from expost.engines.local import LOCAL
+from expost.exceptions import DomainError
+from expost.losses import AnyLoss
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The pass that counts the rows and refuses what the mechanism was not made for.
+
+    NaN and infinity, labels outside the loss's set, and weights outside ``[0, max_weight]``.
+    """
+
+    loss: AnyLoss
+    max_weight: float
+
+    def __call__(self, blocks: Iterator[Block]) -> int:
+        """The number of rows."""
+        rows = 0
+        for X, y, weights in blocks:
+            check_finite(X)
+            if not np.all(self.loss.labels.contains(y)):
+                raise DomainError(
+                    f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
+                    "accepts. Recode them."
+                )
+            if weights is not None and not np.all((weights >= 0.0) & (weights <= self.max_weight)):
+                raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
+            rows += X.shape[0]
+        return rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Encoded:
+    """Encoded rows with labels that the loss accepts, and their weights; as private as the records."""
+
+    source: Source
+    design: Design
+    engine: Engine = LOCAL
+    counts: tuple[int, ...] | None = None
+    """The rows of each part, once all of them were read and found good."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows; private."""
+        known = self.source.n_rows
+        return sum(self.counts or ()) if known is None else known
+
+    @property
+    def product_width(self) -> int:
+        """How many numbers a row has in a pass of products with vectors."""
+        return self.source.stored_width + self.design.intercept
+
+    def labelled(self, labels: FloatArray, weights: FloatArray | None = None) -> Self:
+        """The same rows, in memory, with labels and weights."""
+        assert isinstance(self.source, ArraySource)
+        return replace(self, source=replace(self.source, labels=labels, weights=weights))
+
+    def scanned(self, loss: AnyLoss, max_weight: float) -> Self:
+        """Read every row once, before the table is used, or raise DomainError; see :class:`Scan`."""
+        if self.counts is not None:
+            return self
+        width = self.source.n_features
+        counts = self.engine.map(Scan(loss, max_weight), self.source.parts(width), block_length(width))
+        return replace(self, counts=tuple(counts))
+
+    def thinned(self, every: int) -> Self:
+        """Each ``every``-th block of the rows, in dense blocks; :attr:`n_rows` is that of all where known."""
+        return replace(self, source=self.source.thinned(every, self.design.dimension, self.engine))
+
+    def sweep(
+        self,
+        work: Pass[Block, Result],
+        *,
+        width: int | None = None,
+        products: bool = False,
+        beside: Sequence[FloatArray] | None = None,
+    ) -> Iterator[Result]:
+        """Run a pass over the encoded rows; one result for each part, in their order.
+
+        Parameters
+        ----------
+        work
+            The pass. Rows are C-contiguous doubles, the intercept's column included.
+        width
+            How many numbers the pass takes of each row, by which parts and blocks are cut; by default those
+            that the row has.
+        products
+            Whether rows are for products with vectors only: sparse where the source is.
+        beside
+            Values of the rows from an earlier pass of the same width, one array for each part, in the place
+            of labels.
+        """
+        if width is None:
+            width = self.product_width if products else self.design.dimension
+        parts = [DesignPart(part, self.design, products) for part in self.source.parts(width)]
+        if beside is None:
+            return self.engine.map(work, parts, block_length(width))
+        pairs = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
+        return self.engine.map(work, pairs, block_length(width))

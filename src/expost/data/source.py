@@ -1,0 +1,123 @@
+"""Sources of rows: parts in a fixed order, each read block by block."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from expost._common.parallel import spans
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block, Table
+from expost.engines.base import Engine, Part
+
+NO_LABELS: FloatArray = np.empty(0)
+
+
+class Source(ABC):
+    """Where rows come from, with their labels and weights.
+
+    Privacy
+    -------
+    A source is private. Its number of features is public; its number of rows is not.
+    """
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns; public."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int | None:
+        """The number of rows; None where it is known only once all of them were read."""
+
+    @property
+    def stored_width(self) -> int:
+        """How many numbers are stored of a row, on average; at least one."""
+        return self.n_features
+
+    @abstractmethod
+    def parts(self, width: int) -> Sequence[Part[Block]]:
+        """The parts, for a pass that takes ``width`` numbers of each row; their order is that of the sums.
+
+        There is one part at least.
+        """
+
+    @abstractmethod
+    def thinned(self, every: int, width: int, engine: Engine) -> "Source":
+        """Each ``every``-th block of rows, for warm starts; the same rows each time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArraySource(Source):
+    """A table in memory, with one label and one weight per row where there are any.
+
+    Cut into one span per thread.
+    """
+
+    table: Table
+    labels: FloatArray | None = None
+    weights: FloatArray | None = None
+    every: int = 1
+    """Only each so-manieth block of a span is read."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.table.n_features
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, those that are left out included."""
+        return self.table.n_rows
+
+    @property
+    def stored_width(self) -> int:
+        """As the table has it."""
+        return self.table.stored_width
+
+    def parts(self, width: int) -> list["Span"]:
+        """One span per thread."""
+        return [Span(self, start, stop) for start, stop in spans(self.n_rows, width)]
+
+    def thinned(self, every: int, width: int, engine: Engine) -> Self:
+        """The same table with steps over blocks: what is left out is not read."""
+        return replace(self, every=every)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Span:
+    """Rows ``start`` to ``stop`` of a table in memory."""
+
+    source: ArraySource
+    start: int
+    stop: int
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows of the span, block by block, as they lie in the table."""
+        table, labels, weights = self.source.table, self.source.labels, self.source.weights
+        for low in range(self.start, self.stop, length * self.source.every):
+            high = min(low + length, self.stop)
+            yield Block(
+                table.rows(low, high),
+                NO_LABELS if labels is None else labels[low:high],
+                None if weights is None else weights[low:high],
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beside:
+    """A part with values of its rows, from an earlier pass, in the place of labels and weights."""
+
+    part: Part[Block]
+    values: FloatArray
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows with their values."""
+        start = 0
+        for block in self.part.blocks(length):
+            stop = start + len(block.X)
+            yield Block(block.X, self.values[start:stop], None)
+            start = stop

@@ -1,0 +1,1 @@
+"""Where passes over the rows are run."""

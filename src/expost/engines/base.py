@@ -1,0 +1,50 @@
+"""What a pass over the rows, a part of the rows and an engine promise each other."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+B = TypeVar("B")
+B_co = TypeVar("B_co", covariant=True)
+B_contra = TypeVar("B_contra", contravariant=True)
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Part(Protocol[B_co]):
+    """Some of the rows, read where the work is done; it can be pickled."""
+
+    def blocks(self, length: int) -> Iterator[B_co]:
+        """The rows in order, in blocks of at most ``length`` of them.
+
+        A block is valid until the next is asked for: its memory may be used again.
+        """
+        ...
+
+
+class Pass(Protocol[B_contra, R_co]):
+    """What is computed from the blocks of a part.
+
+    Frozen, pure and picklable: it can be run anywhere, and again, with the same result. No noise is drawn in
+    a pass.
+    """
+
+    def __call__(self, blocks: Iterator[B_contra]) -> R_co:
+        """What is found in the blocks of one part."""
+        ...
+
+
+class Engine(Protocol):
+    """Runs a pass on every part.
+
+    Privacy
+    -------
+    What goes to where the parts are read, and what comes back, is private.
+    """
+
+    def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
+        """The results in the order of the parts, whichever is ready first.
+
+        Sums are taken in this order, so that they do not depend on the engine. Few results are held at a
+        time: the caller adds them up, or writes them, as they come. ``length`` is that of the blocks.
+        """
+        ...

@@ -1,0 +1,44 @@
+"""Passes in the threads of this process."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+
+from expost._common import parallel
+from expost.engines.base import B, Part, Pass, R
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Runs parts in as many threads as the linear algebra library would use.
+
+    One part, or a library that is set to one thread, stays in the caller's thread.
+    """
+
+    def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
+        """The results in the order of the parts; at most one for each thread waits for its turn."""
+        workers = min(parallel.threads(), len(parts))
+        if workers <= 1:
+            for part in parts:
+                yield work(part.blocks(length))
+            return
+
+        def run(part: Part[B]) -> R:
+            return work(part.blocks(length))
+
+        with parallel.single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
+            rest = iter(parts)
+            running: deque[Future[R]] = deque(pool.submit(run, part) for part in islice(rest, workers))
+            try:
+                while running:
+                    result = running.popleft().result()
+                    running.extend(pool.submit(run, part) for part in islice(rest, 1))
+                    yield result
+            finally:
+                for future in running:
+                    future.cancel()
+
+
+LOCAL = LocalEngine()
