@@ -70,7 +70,7 @@ def test_the_vectors_of_several_classes_are_what_their_script_makes():
 def encoded_feature(feature, text):
     row = np.empty((1, feature.columns))
     try:
-        feature.encode(np.array([text], dtype=object), row)
+        feature.write(feature.coded(np.array([text], dtype=object)), row)
     except DomainError:
         return None
     return row[0].tolist()

@@ -3,13 +3,14 @@
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
 from expost._common.models import FrozenModel
@@ -105,10 +106,16 @@ class Domain(FrozenModel):
         ``columns`` maps each feature's name to its values, all of one length.
         """
         values = [np.asarray(columns[feature.name]) for feature in self.features]
-        rows = np.empty((len(values[0]), len(self.column_names)))
+        return self.rows(
+            [feature.coded(column) for feature, column in zip(self.features, values, strict=True)]
+        )
+
+    def rows(self, codes: Sequence[NDArray[Any]]) -> FloatArray:
+        """Rows of numbers from the coded columns of the features, in their order."""
+        rows = np.empty((len(codes[0]), len(self.column_names)))
         start = 0
-        for feature, column in zip(self.features, values, strict=True):
-            feature.encode(column, rows[:, start : start + feature.columns])
+        for feature, column in zip(self.features, codes, strict=True):
+            feature.write(column, rows[:, start : start + feature.columns])
             start += feature.columns
         return rows
 

@@ -14,7 +14,7 @@ from expost.data.domain import Domain
 from expost.data.encoded import Encoded
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
-from expost.data.values import as_numbers, as_texts, untold
+from expost.data.values import as_numbers, distinct_texts, untold
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -140,16 +140,17 @@ def encode_labels(
         )
     if classes is None:
         return _encode_numbers(labels, loss, domain)
-    if domain is not None:
-        labels = as_texts(labels, "y")
     values = loss.labels.values
     assert values is not None
+    places: NDArray[Any] | slice = slice(None)
+    if domain is not None:
+        places, labels = distinct_texts(labels, "y")
     encoded: FloatArray | None = None
     with untold():
         numbers = np.full(len(labels), np.nan)
         for label, value in zip(classes, values, strict=True):
             numbers[np.asarray(labels == label, dtype=bool)] = value
-        encoded = None if np.any(np.isnan(numbers)) else numbers
+        encoded = None if np.any(np.isnan(numbers)) else numbers[places]
     if encoded is None:
         raise _outside(classes, domain)
     return encoded

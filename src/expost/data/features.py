@@ -1,7 +1,6 @@
 """The features and labels that a domain declares, and how each becomes columns of numbers."""
 
 import math
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -10,12 +9,13 @@ from pydantic import Field, model_validator
 
 from expost._common.models import FrozenModel
 from expost._common.typing import FloatArray
-from expost.data.values import as_numbers, default_of, filled_texts
+from expost.data.values import as_numbers, default_of, text_codes
 from expost.exceptions import DomainError, printable
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
 YES = ("yes", "true", "1", "1.0", "y", "t")
 NO = ("no", "false", "0", "0.0", "n", "f")
+_words = {**dict.fromkeys(YES, 1), **dict.fromkeys(NO, 0)}
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Bounded = TypeVar("Bounded", "Number", "NumberLabel")
@@ -65,13 +65,17 @@ class Number(OneColumn):
 
     _bounds = model_validator(mode="after")(_check_bounds)
 
-    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
-        """Write the column of ``values`` into ``out``, one column wide."""
+    def coded(self, values: Any) -> FloatArray:
+        """The cells as numbers, missing ones by the default."""
         numbers = as_numbers(values, self.name)
         gone = np.isnan(numbers)
         if gone.any():
             numbers = np.where(gone, default_of(self.name, self.missing), numbers)
-        share = share_of_range(self, numbers)
+        return numbers
+
+    def write(self, codes: FloatArray, out: FloatArray) -> None:
+        """Write the column of coded values into ``out``, one column wide."""
+        share = share_of_range(self, codes)
         out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
     @property
@@ -107,15 +111,20 @@ class Category(FrozenModel):
         """The declared values in words."""
         return ", ".join(self.categories)
 
-    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
-        """Write a one-hot block for ``values`` into ``out``."""
-        texts = filled_texts(values, self.name, self.missing)
-        np.equal(texts[:, None], np.array(self.categories, dtype=object), out=out, casting="unsafe")
-        if not np.all(out.sum(axis=1) == 1.0):
+    def coded(self, values: Any) -> NDArray[np.int32]:
+        """The place of each cell's category among those declared."""
+        places = {category: place for place, category in enumerate(self.categories)}
+        codes = text_codes(values, self.name, lambda text: places.get(text, -1), self.missing)
+        if np.any(codes < 0):
             raise DomainError(
                 f"`{self.name}` has a category that was never declared. Recode it, or declare it in the "
                 "domain."
             )
+        return codes
+
+    def write(self, codes: NDArray[Any], out: FloatArray) -> None:
+        """Write a one-hot block for coded values into ``out``."""
+        np.equal(codes[:, None], np.arange(len(self.categories)), out=out, casting="unsafe")
 
     @property
     def column_names(self) -> list[str]:
@@ -131,17 +140,20 @@ class YesNo(OneColumn):
     """What a missing value counts as; if this is None, a missing value is an error."""
 
     values: ClassVar[str] = "yes or no"
-    _words: ClassVar[Mapping[str, float]] = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
 
-    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
-        """Write ones and zeros for ``values`` into ``out``, one column wide."""
+    def coded(self, values: Any) -> NDArray[np.int32]:
+        """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
-        words = filled_texts(values, self.name, missing)
-        out[:, 0] = [self._words.get(word.strip().lower(), math.nan) for word in words]
-        if np.isnan(out[:, 0]).any():
+        codes = text_codes(values, self.name, lambda word: _words.get(word.strip().lower(), -1), missing)
+        if np.any(codes < 0):
             raise DomainError(
                 f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
             )
+        return codes
+
+    def write(self, codes: NDArray[Any], out: FloatArray) -> None:
+        """Write ones and zeros for coded values into ``out``, one column wide."""
+        out[:, 0] = codes
 
 
 class ClassLabel(FrozenModel):

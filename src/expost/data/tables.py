@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, SparseTable, Table
 from expost.data.domain import Domain
+from expost.data.features import Feature, Number
 from expost.data.values import untold
 from expost.exceptions import DomainError
 
@@ -75,7 +76,8 @@ class EncodedTable(Table):
     """Raw records, encoded by their domain one block at a time.
 
     A frame, or a mapping from names to columns of one length, with a column for every feature of the
-    domain. The order does not matter, and other columns are ignored.
+    domain. The order does not matter, and other columns are ignored. Texts become codes once; numbers are
+    read where they lie.
     """
 
     def __init__(self, frame: Any, domain: Domain) -> None:
@@ -92,20 +94,40 @@ class EncodedTable(Table):
             raise DomainError(
                 f"`X` lacks the column {missing[0]!r} that the domain declares. Add or rename it."
             )
-        self._columns = {feature.name: columns[feature.name] for feature in domain.features}
-        for name, column in self._columns.items():
+        chosen = {feature.name: columns[feature.name] for feature in domain.features}
+        for name, column in chosen.items():
             if np.ndim(column) != 1:
                 raise DomainError(f"`{name}` must be one column with one value per record.")
-        lengths = {len(column) for column in self._columns.values()}
+        lengths = {len(column) for column in chosen.values()}
         if len(lengths) > 1:
             raise DomainError("the columns of `X` must have one length.")
         self._domain = domain
+        self._codes = [_codes(feature, chosen[feature.name]) for feature in domain.features]
         self.n_rows = lengths.pop()
         self.n_features = len(domain.column_names)
 
     def rows(self, start: int, stop: int) -> FloatArray:
         """The encoded rows of the block."""
-        return self._domain.encode({name: column[start:stop] for name, column in self._columns.items()})
+        codes = [column[start:stop] for column in self._codes]
+        for place, feature in enumerate(self._domain.features):
+            if isinstance(feature, Number):  # where they lie they may have changed, or be missing
+                codes[place] = feature.coded(codes[place])
+        return self._domain.rows(codes)
+
+
+def _codes(feature: Feature, column: Any) -> NDArray[Any]:
+    """The codes of a column; one of numbers, for a feature that is one, stays as it is."""
+    cells: Any = None
+    with untold():
+        cells = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if isinstance(feature, Number) and cells is not None and cells.dtype.kind in "fiub":
+        return np.asarray(cells)
+    if not isinstance(column, np.ndarray):
+        with untold():  # libraries differ in what they can give to Arrow
+            cells = column.to_arrow()
+    if cells is None:
+        raise DomainError(f"`{feature.name}` must be one column with one value per record.")
+    return feature.coded(cells)
 
 
 def _open_frame(frame: Any) -> "nw.DataFrame[Any]":

@@ -1,7 +1,12 @@
-"""Convert cells to numbers and texts, and find the missing ones."""
+"""Convert cells to numbers and texts, and find the missing ones.
+
+A column is a NumPy array or one of Arrow's. What Arrow converts alike is left to it, which is many times as
+fast as the interpreter; everything else is converted cell by cell.
+"""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +14,9 @@ from numpy.typing import NDArray
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
 from expost.exceptions import DomainError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class untold:  # noqa: N801  # used like contextlib.suppress
@@ -25,10 +33,16 @@ class untold:  # noqa: N801  # used like contextlib.suppress
         return kind is not None and issubclass(kind, Exception) and not issubclass(kind, MemoryError)
 
 
-def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
+def as_numbers(values: Any, name: str) -> FloatArray:
     """Convert cells to numbers; an empty cell or null becomes NaN."""
     numbers: FloatArray | None = None
-    if values.dtype.kind in "fiub":
+    if not isinstance(values, np.ndarray):
+        numbers = _arrow_numbers(values)
+        if numbers is None:
+            values = plain_cells(values)
+    if numbers is not None:
+        pass
+    elif values.dtype.kind in "fiub":
         numbers = values.astype(np.float64)
     elif values.dtype.kind in "OUS":
         with untold():
@@ -40,13 +54,75 @@ def as_numbers(values: NDArray[Any], name: str) -> FloatArray:
     return numbers
 
 
-def filled_texts(values: NDArray[Any], name: str, missing: str | None) -> NDArray[Any]:
-    """Convert cells to texts; a missing cell becomes the declared default."""
-    texts = as_texts(values, name)
-    gone = texts == ""
-    if gone.any():
-        texts[gone] = default_of(name, missing)
-    return texts
+def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The place of each cell among the different texts of a column, and these texts.
+
+    Only the different cells are converted one by one. A missing cell has an empty text.
+    """
+    places: NDArray[Any] | None = None
+    with untold():
+        coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
+        places = coded.indices.to_numpy(zero_copy_only=False)
+        cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
+    if places is not None:
+        return places, as_texts(cells, name)
+    texts = as_texts(plain_cells(values), name)
+    found: dict[str, int] = {}
+    return (
+        np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.int64),
+        np.array(list(found), dtype=object),
+    )
+
+
+def text_codes(values: Any, name: str, code: Callable[[str], int], missing: str | None) -> NDArray[np.int32]:
+    """The code of each cell's text; a missing cell counts as the default."""
+    places, texts = distinct_texts(values, name)
+    codes = [code(default_of(name, missing) if text == "" else text) for text in texts]
+    chosen: NDArray[np.int32] = np.array(codes, dtype=np.int32)[places]
+    return chosen
+
+
+def plain_cells(values: Any) -> NDArray[Any]:
+    """A column's cells in an array of NumPy's."""
+    return values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
+
+
+def _arrow_column(values: Any) -> "pyarrow.Array":
+    """A column as one of Arrow's, of a type whose values have the texts that cells have; else an error."""
+    import pyarrow
+    from pyarrow import types
+
+    column = pyarrow.array(values, from_pandas=True) if isinstance(values, np.ndarray) else values
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    plain = (
+        types.is_boolean(kind) or types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
+    )
+    if not (plain or types.is_string(kind) or types.is_large_string(kind)):
+        raise TypeError("not a plain type")
+    return column
+
+
+def _arrow_numbers(column: Any) -> FloatArray | None:
+    """Arrow's column of numbers, or of texts that spell plain ones; None where cells must be looked at."""
+    from pyarrow import compute, float64, types
+
+    numbers: FloatArray | None = None
+    with untold():
+        column = _arrow_column(column)
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            column = compute.replace_with_mask(column, compute.equal(column, ""), None)
+            column = compute.utf8_trim_whitespace(column)
+            numbers = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
+            # Arrow spells numbers that are not finite in other ways than the rule for all numbers.
+            if np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any():
+                numbers = None
+        else:
+            numbers = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def as_texts(values: NDArray[Any], name: str) -> NDArray[Any]:
