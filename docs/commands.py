@@ -17,7 +17,8 @@ one document on standard output, and everything meant for people then goes to st
 writes over a file that it reads, and none overwrites any file without `--force`.
 
 A table is a `.csv` file (UTF-8, a line of names first; cells are read as text and the domain decides what is
-a number: ASCII digits, a decimal point, an exponent) or a `.parquet` file (`pip install 'expost[parquet]'`).
+a number: ASCII digits, a decimal point, an exponent), a `.parquet` file, a folder of files of one of these
+kinds, or a quoted pattern such as `"folder/*.parquet"`. It may be larger than memory.
 `expost --install-completion` sets up completion for your shell.
 
 ![expost demo in a terminal](figures/terminal.svg)

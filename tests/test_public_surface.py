@@ -18,7 +18,7 @@ NAMES = [
     "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "exceptions",
-    "gaussian", "goe",
+    "gaussian", "goe", "scan",
 ]
 # fmt: on
 ESTIMATORS = (

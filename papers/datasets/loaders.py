@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from expost import Domain, NumberLabel
+from expost import Domain, Number, NumberLabel
 from expost._common.validation import check_choice
-from expost.data.records import select_columns
 from expost.data.values import as_numbers
 from papers.datasets.base import DataSet
 from papers.datasets.files import ROOT, fetch
@@ -36,7 +35,11 @@ def _load(name: str, key: str, example: str) -> DataSet:
     path = ROOT / "examples" / example / "domain.toml"
     domain = Domain.from_toml(path.read_text(encoding="utf-8"))
     texts = {column: np.array(cells, dtype=object) for column, cells in fetch(key).items()}
-    columns, outcome = select_columns(texts, domain)
+    columns = {feature.name: texts[feature.name] for feature in domain.features}
+    for feature in domain.features:
+        if isinstance(feature, Number):
+            columns[feature.name] = as_numbers(columns[feature.name], feature.name)
+    outcome = texts[domain.label.name]
     if isinstance(domain.label, NumberLabel):
         outcome = as_numbers(outcome, domain.label.name)
     return DataSet(name=name, domain=domain, columns=columns, outcome=outcome)

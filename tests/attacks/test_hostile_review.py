@@ -322,10 +322,10 @@ def test_08a_refusals_carry_no_other_error(tmp_path):
             with pytest.raises(DomainError) as caught:
                 domain.encode(records)
             assert not attached(caught.value)
-    for content in (b"age,ward\nSECRET\xff,1\n", b'age,ward\n"SECRET" x,1\n'):
+    for content in (b"age,ward,smoker,ill\nSECRET\xff,1\n", b'age,ward,smoker,ill\n"SECRET" x,1,2,3\n'):
         (tmp_path / "table.csv").write_bytes(content)
         with pytest.raises(ExpostError) as caught:
-            expost.data.files.read_columns(tmp_path / "table.csv")
+            expost.LogisticRegression(domain=domain).fit(tmp_path / "table.csv")
         assert not attached(caught.value)
 
 

@@ -1,6 +1,5 @@
 """The curator's commands: init, plan, fit, losses."""
 
-import builtins
 import json
 import re
 
@@ -209,23 +208,6 @@ def test_a_numeric_outcome_is_fitted_too(tmp_path):
     assert run("fit", domain, table, "-o", tmp_path / "p.json", "--report", "leverage").exit_code == 0
     assert run("losses", tmp_path / "p.json", table).exit_code == 0
     assert run("bounds", tmp_path / "p.json", table).exit_code == 0
-
-
-def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
-    domain, table = ward(tmp_path)
-    (tmp_path / "table.parquet").write_bytes(b"PAR1")
-    real = builtins.__import__
-
-    def without(name, *rest, **options):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert refused(run("init", tmp_path / "table.parquet"), "pip install 'expost[parquet]'")
-    result = run("fit", domain, table, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.parquet")
-    assert refused(result, "pip install 'expost[parquet]'")
-    assert not (tmp_path / "p.json").exists()
 
 
 def test_weights_of_records_go_from_the_table_to_the_publication_and_the_losses(tmp_path):

@@ -61,8 +61,9 @@ def test_a_bad_table_is_refused_without_quoting_it(kind, command, tmp_path):
     ("content", "words"),
     [
         (b"", "first line must name the columns"),
-        (b"age,ward\n\xff\xfe,1\n", "not valid CSV in UTF-8"),
-        (b'age,ward\n"' + SECRET.encode() + b'" x,1\n', "not valid CSV"),
+        (b"age,ward,smoker,ill\n\xff\xfe,north,yes,no\n", "not valid CSV in UTF-8"),
+        (b'age,ward,smoker,ill\n"' + SECRET.encode() + b",north,yes,no\n", "not valid CSV"),
+        (b'age,ward,smoker,ill\n"' + SECRET.encode() + b'" x,north,yes,no\n', "must be a number"),
     ],
 )
 def test_files_that_are_not_tables_are_refused(content, words, tmp_path):
@@ -153,8 +154,9 @@ def test_missing_files_and_folders_are_refused(tmp_path):
     domain, table = ward(tmp_path)
     nowhere, folder = tmp_path / "nowhere.csv", tmp_path / "folder.csv"
     folder.mkdir()
+    assert refused(run("init", folder), "has no file of a table in it")
+    assert refused(run("init", nowhere), "there is no file")
     for place, words in ((nowhere, "there is no file"), (folder, "it is a folder")):
-        assert refused(run("init", place), words)
         assert refused(run("plan", place), words)
         assert "expost: " in run("fit", domain, place, "-o", tmp_path / "p.json").stderr
     assert refused(run("bounds", tmp_path / "nowhere.json", table), "there is no file")

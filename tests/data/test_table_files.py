@@ -1,50 +1,90 @@
-"""Tables from files: columns hold what was written, and no type is guessed."""
+"""Tables from files: what was written is read, no type is guessed, and files of any size fit alike."""
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from problems import hides_its_cause
 
 import expost
-from expost import ClassLabel, Number
-from expost.data.files import read_columns, read_kinds
+from expost import Category, ClassLabel, Number, NumberLabel, YesNo
+from expost.data import file_source, files as files_module
+from expost.data.files import FilePiece, scan
+from expost.data.source import ArraySource
 from expost.data.tables import open_table
-from expost.exceptions import DomainError, FileError
+from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
 
 DOMAIN = expost.Domain(
     features=(Number(name="a", low=0.0, high=8.0), Number(name="b", low=0.0, high=8.0)),
     label=ClassLabel(name="y", classes=("0", "1")),
 )
+PEOPLE = expost.Domain(
+    features=(
+        Number(name="age", low=0.0, high=100.0, missing=40.0),
+        Category(name="ward", categories=("north", "south"), missing="north"),
+        YesNo(name="smoker"),
+    ),
+    label=ClassLabel(name="ill", classes=("no", "yes")),
+)
+SECRET = "Mrs Jones 1.5"
+
+
+def people(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "age": rng.integers(0, 120, n).astype(float),
+            "ward": rng.choice(["north", "south"], n),
+            "smoker": rng.choice(["Yes", "no ", "1"], n),
+            "ill": rng.choice(["no", "yes"], n),
+        }
+    )
+    frame.loc[::50, "age"] = np.nan
+    frame.loc[::70, "ward"] = None
+    return frame
+
+
+def columns(path):
+    (piece,) = scan(path).pieces()
+    batches = piece.batches(list(scan(path).kinds), 1000)
+    return pa.Table.from_batches(list(batches)).to_pydict()
 
 
 def test_a_csv_file_is_read_as_text_with_quotes_bom_and_blank_lines(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes('\ufeffa,"b, c"\r\n007,"x\ny"\r\n\r\n,é\r\n'.encode())
-    columns = read_columns(path)
-    assert {name: column.tolist() for name, column in columns.items()} == {
-        "a": ["007", ""],
-        "b, c": ["x\ny", "é"],
-    }
-    assert read_kinds(path) == {"a": None, "b, c": None}
+    assert columns(path) == {"a": ["007", ""], "b, c": ["x\ny", "é"]}
+    assert scan(path).kinds == {"a": None, "b, c": None}
 
 
 def test_parquet_keeps_types_and_missing_values(tmp_path):
     frame = pd.DataFrame({"n": [1, None], "t": ["x", None], "b": [True, False]})
     frame["c"] = pd.Categorical(["u", "v"])
     frame.to_parquet(tmp_path / "t.parquet")
-    columns = read_columns(tmp_path / "t.parquet")
-    assert np.isnan(columns["n"][1])
-    assert columns["t"].tolist() == ["x", None]
-    assert columns["c"].tolist() == ["u", "v"]
+    assert columns(tmp_path / "t.parquet")["t"] == ["x", None]
+    assert columns(tmp_path / "t.parquet")["c"] == ["u", "v"]
     kinds = {"n": "number", "t": "category", "b": "yes_no", "c": "category"}
-    assert read_kinds(tmp_path / "t.parquet") == kinds
+    assert scan(tmp_path / "t.parquet").kinds == kinds
 
 
 def test_only_the_names_are_read_for_the_kinds(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n1,2,3,4\n\xff\n")
-    assert read_kinds(path) == {"a": None, "b": None}
+    assert scan(path).kinds == {"a": None, "b": None}
     with pytest.raises(FileError):
-        read_columns(path)
+        columns(path)
+
+
+def test_blocks_are_no_longer_than_asked_and_row_groups_are_read_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_PART_ROWS", 250)
+    pq.write_table(pa.table({"a": np.arange(1000)}), tmp_path / "t.parquet", row_group_size=100)
+    pieces = scan(tmp_path / "t.parquet").pieces()
+    assert [piece.row_groups for piece in pieces] == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9,)]
+    batches = [batch for piece in pieces for batch in piece.batches(["a"], 64)]
+    assert max(map(len, batches)) == 64
+    np.testing.assert_array_equal(np.concatenate([batch["a"] for batch in batches]), np.arange(1000))
 
 
 def test_a_mapping_of_columns_is_a_table():
@@ -57,3 +97,197 @@ def test_a_mapping_of_columns_is_a_table():
         open_table({"a": [1.0], "b": [1.0, 2.0]}, DOMAIN)
     with pytest.raises(DomainError, match="lacks the column 'b'"):
         open_table({"a": [1.0]}, DOMAIN)
+
+
+def write_files(frame, folder, kind, pieces=3):
+    folder.mkdir()
+    for k, part in enumerate(np.array_split(np.arange(len(frame)), pieces)):
+        some = frame.iloc[part]
+        if kind == "csv":
+            some.to_csv(folder / f"part-{k}.csv", index=False)
+        else:
+            some.to_parquet(folder / f"part-{k}.parquet", index=False, row_group_size=400)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
+    """Bit for bit where they are held in memory, and to rounding where every pass reads them."""
+    frame = people()
+    folder = write_files(frame, tmp_path / "table", kind)
+    if not kept:
+        monkeypatch.setattr(file_source, "MOST_KEPT", 0)
+        monkeypatch.setattr(files_module, "_PART_ROWS", 500)
+    truth = expost.LogisticRegression(domain=PEOPLE, report="leverage", random_state=0)
+    truth.fit(frame, frame["ill"])
+    losses = truth.ex_post_losses(frame, frame["ill"])
+    bounds = truth.publication_.bounds(frame, frame["ill"])
+    for table in (folder, f"{folder}/*.{kind}", expost.scan(folder)):
+        model = expost.LogisticRegression(domain=PEOPLE, report="leverage", random_state=0).fit(table)
+        np.testing.assert_allclose(model.coef_, truth.coef_, rtol=0, atol=0 if kept else 1e-12)
+        np.testing.assert_allclose(model.ex_post_losses(table), losses, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(table), truth.predict(frame))
+        found = model.publication_.bounds(table)
+        np.testing.assert_allclose(found.total, bounds.total, rtol=1e-9)
+        assert list(found.to_frame().columns) == ["lower", "upper", "report_cost", "total"]
+
+
+def test_few_records_are_held_in_memory_and_many_are_not(tmp_path, monkeypatch):
+    frame, plan = people(), expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
+    people().to_csv(tmp_path / "t.csv", index=False)
+    from expost.data.encoding import encode_files
+
+    records = encode_files(scan(tmp_path / "t.csv"), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
+    held = records.scanned(plan.loss, 1.0)
+    assert isinstance(held.source, ArraySource)
+    assert held.n_rows == len(frame)
+    monkeypatch.setattr(file_source, "MOST_KEPT", 1000)
+    again = records.scanned(plan.loss, 1.0)
+    assert again.source is records.source
+    assert again.n_rows == len(frame)
+    thin = again.thinned(8)
+    assert len(frame) / 16 < thin.n_rows < len(frame) / 2
+
+
+def test_a_file_is_read_once_where_its_records_are_held(tmp_path, monkeypatch):
+    people().to_csv(tmp_path / "t.csv", index=False)
+    reads = []
+    original = FilePiece.batches
+    monkeypatch.setattr(FilePiece, "batches", lambda *rest: reads.append(1) or original(*rest))
+    expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv")
+    assert len(reads) == 1
+
+
+def test_parquet_columns_of_numbers_need_no_domain(tmp_path):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    weights = rng.uniform(0, 1, 500)
+    frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(weight=weights, y=y)
+    frame.to_parquet(tmp_path / "t.parquet")
+    truth = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0)
+    truth.fit(frame[["u", "v", "w"]], y, sample_weight=weights)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0)
+    model.fit(tmp_path / "t.parquet", sample_weight="weight")
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+    assert model.feature_names_in_.tolist() == ["u", "v", "w"]
+    np.testing.assert_allclose(
+        model.ex_post_losses(tmp_path / "t.parquet", "y", sample_weight="weight"),
+        truth.ex_post_losses(frame[["u", "v", "w"]], y, sample_weight=weights),
+        rtol=1e-12,
+    )
+    np.testing.assert_array_equal(
+        model.predict(tmp_path / "t.parquet"), truth.predict(frame[["u", "v", "w"]])
+    )
+
+
+def test_a_numeric_outcome_is_read_from_texts(tmp_path):
+    domain = expost.Domain(
+        features=(Number(name="x", low=0.0, high=1.0),), label=NumberLabel(name="y", low=0.0, high=10.0)
+    )
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.random(400), "y": 12.0 * rng.random(400)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    truth = expost.LinearRegression(domain=domain, random_state=0).fit(frame, frame["y"])
+    model = expost.LinearRegression(domain=domain, random_state=0).fit(tmp_path / "t.csv")
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+
+
+@pytest.mark.parametrize(
+    "text", [" 1.5e2 ", "+3", ".5", "1e400", "nan", "inf", "1_0", "0x10", "nan(1)", "٣", "-0", " "]
+)
+def test_texts_are_numbers_by_one_rule_however_they_are_read(text):
+    """Arrow's conversion and the interpreter's agree on what is a number, what is missing and what is not."""
+    from expost.data.values import as_numbers
+
+    def outcome(values):
+        try:
+            return as_numbers(values, "x").tolist()
+        except DomainError as error:
+            return str(error)
+
+    assert str(outcome(pa.array([text, "2", ""]))) == str(outcome(np.array([text, "2", ""], dtype=object)))
+
+
+def broken(folder, name):
+    """One way in which a folder of files is no table, and what is said."""
+    first = people(50)
+    target = folder / "part-1.parquet"
+    if name == "cannot be read":
+        target.write_bytes(b"PAR1" + SECRET.encode())
+    elif name == "lacks a column":
+        first.drop(columns="ward").to_parquet(target)
+    elif name == "other types":
+        first.assign(age=SECRET).to_parquet(target)
+    elif name == "both kinds":
+        first.to_csv(folder / "part-1.csv")
+    elif name == "something else":
+        (folder / "notes.txt").write_text(SECRET)
+    elif name == "an unknown category":
+        first.assign(ward=SECRET).to_parquet(target)
+    elif name == "an unknown class":
+        first.assign(ill=SECRET).to_parquet(target)
+    elif name == "cut short":
+        target.write_bytes((folder / "part-0.parquet").read_bytes()[:-200])
+
+
+SAID = {
+    "cannot be read": "'part-1.parquet' is not valid Parquet",
+    "lacks a column": "'part-1.parquet' lacks the column 'ward'",
+    "other types": "the column 'age' has one type in 'part-0.parquet' and another in 'part-1.parquet'",
+    "both kinds": "all be CSV or all be Parquet",
+    "something else": "must be a .csv or .parquet file; got 'notes.txt'",
+    "an unknown category": "`ward` has a category that was never declared",
+    "an unknown class": "outside the declared classes",
+    "cut short": "'part-1.parquet' is not valid Parquet",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_part_that_is_no_part_is_refused_in_one_sentence(tmp_path, name):
+    people(50).to_parquet(tmp_path / "part-0.parquet")
+    broken(tmp_path, name)
+    with pytest.raises(ExpostError, match=SAID[name].replace(".", r"\.")) as caught:
+        expost.LogisticRegression(domain=PEOPLE).fit(tmp_path)
+    assert SECRET not in str(caught.value)
+    assert hides_its_cause(caught.value)
+
+
+def test_empty_files_and_folders_are_refused(tmp_path):
+    model = expost.LogisticRegression(domain=PEOPLE)
+    with pytest.raises(FileError, match="has no file of a table"):
+        model.fit(tmp_path)
+    (tmp_path / "t.csv").touch()
+    with pytest.raises(FileError, match=r"'t\.csv' is empty: its first line must name the columns"):
+        model.fit(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("age,ward,smoker,ill\n")
+    with pytest.raises(DomainError, match="at least one row"):
+        model.fit(tmp_path / "t.csv")
+    with pytest.raises(FileError, match="no file that matches"):
+        model.fit(str(tmp_path / "*.parquet"))
+    with pytest.raises(FileNotFoundError):
+        model.fit(tmp_path / "none.parquet")
+
+
+def test_what_files_cannot_do_is_refused(tmp_path):
+    frame = people(60)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DomainError, match="CSV files have texts only"):
+        expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(tmp_path / "t.csv")
+    with pytest.raises(DomainError, match="the column 'ward' must hold numbers"):
+        expost.LogisticRegression(norm=1.0, classes=["no", "yes"]).fit(tmp_path / "t.parquet")
+    with pytest.raises(ParameterError, match="`classes` must be declared for a table in files"):
+        expost.LogisticRegression(norm=1.0).fit(tmp_path / "t.parquet")
+    with pytest.raises(DomainError, match="`y` must be the name of a column or None"):
+        expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", frame["ill"])
+    with pytest.raises(DomainError, match="`y` must be None"):
+        expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", "ward")
+    with pytest.raises(DomainError, match="lacks the column 'w', a declared weight"):
+        expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", sample_weight="w")
+
+
+def test_labels_are_still_required_where_no_file_has_them():
+    with pytest.raises(DomainError, match="requires y to be passed"):
+        expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(np.ones((3, 2)))

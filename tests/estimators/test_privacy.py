@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 
 import expost
 from expost import exceptions
-from expost.data.files import read_columns
 from expost.exceptions import (
     CalibrationError,
     DomainError,
@@ -300,7 +298,7 @@ def test_every_error_is_one_of_ours(monkeypatch):
     calls = {
         CalibrationError: lambda: fitted(l2=1e-3),
         DomainError: lambda: fitted().fit(table, labels),
-        FileError: lambda: read_columns(Path("table.txt")),
+        FileError: lambda: expost.scan("table.txt"),
         LossError: lambda: expost.check_loss(Steep()),
         ParameterError: lambda: fitted(epsilon=0.0),
         PrivateStateError: lambda: travelled(fitted()).ex_post_losses(X, Y),

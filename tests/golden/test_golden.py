@@ -11,7 +11,7 @@ from problems import REGISTRY
 
 from expost import Publication, SoftmaxLoss
 from expost.data.domain import Domain
-from expost.data.encoding import encode_labels
+from expost.data.labels import encode_labels
 from expost.exceptions import DomainError
 from expost.page.numbers import CONFIDENCES
 

@@ -25,7 +25,7 @@ from expost import (
     YesNo,
     calibrate,
 )
-from expost.data.encoding import encode_labels
+from expost.data.labels import encode_labels
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED
 from expost.fitting.mechanism import perturb

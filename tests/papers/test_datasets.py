@@ -7,13 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from at_hand import need
 from ward import run
 
 from expost import Category, Number, YesNo
-from expost.data.files import read_columns
-from expost.data.records import select_columns
 from expost.exceptions import ParameterError
 from papers.datasets import DataUnavailable, adult, available, credit, kidney, wine
 from papers.datasets.files import SOURCES, _places
@@ -181,9 +180,9 @@ def test_the_command_line_fits_what_the_command_prints(tmp_path):
     path, domain = tmp_path / "kidney.csv", ROOT / "examples" / "kidney" / "domain.toml"
     with open(path, "w", encoding="utf-8") as file:
         subprocess.run([sys.executable, "-m", "papers.datasets", "kidney"], cwd=ROOT, stdout=file, check=True)
-    columns, outcome = select_columns(read_columns(path), table.domain)
+    columns = pd.read_csv(path, dtype=str, keep_default_na=False)
     assert np.array_equal(table.domain.encode(columns), table.domain.encode(table.columns))
-    assert np.array_equal(outcome, table.outcome)
+    assert np.array_equal(columns[table.domain.label.name], table.outcome)
     result = run("fit", domain, path, "-o", tmp_path / "out.json")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out.json").is_file()

@@ -67,8 +67,6 @@ def bounds(
 
     from expost._common.validation import check_positive
     from expost.cli.display import show_bounds
-    from expost.data.files import read_columns
-    from expost.data.records import select_columns, split_weight
     from expost.exceptions import FileError
     from expost.publication import Publication
 
@@ -77,23 +75,15 @@ def bounds(
     read = [Publication.load(path) for path in publications]
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
-    columns, weights = split_weight(read_columns(records), weight)
     every: list[Bounds] = []
     with error_console.status("Reading the publications for each record"):
         for publication in read:
-            X, y = select_columns(
-                columns,
-                publication.domain,
-                feature_names=publication.feature_names,
-                classes=publication.classes,
-            )
             # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
             level = 1.0 - failure / len(read)
             every.append(
                 publication.bounds(
-                    X,
-                    y,
-                    sample_weight=weights if publication.weighting.max_weight is not None else None,
+                    records,
+                    sample_weight=weight if publication.weighting.max_weight is not None else None,
                     confidence=level,
                     member=_MEMBER[member],
                     simultaneous=scope,

@@ -74,7 +74,7 @@ def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
 
     table, losses, histogram, intervals = (folder / name for name in _PRIVATE)
     write_table(table, shown, overwrite=overwrite)
-    write_losses(losses, shown.losses.tolist(), overwrite=overwrite)
+    write_losses(losses, [shown.losses], overwrite=overwrite)
     written = {
         table: "the table, to try the other commands on (private)",
         losses: "the exact loss of every person (PRIVATE)",

@@ -38,7 +38,13 @@ if TYPE_CHECKING:
 @report_errors
 def fit(
     domain: DomainFile,
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file; private.")],
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="A .csv or .parquet file, a folder of such files, or a quoted pattern; private.",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to publish.")] = Path(
         "publication.json"
     ),
@@ -75,8 +81,9 @@ def fit(
     from expost._common.files import atomic_write
     from expost.cli.private_files import write_losses
     from expost.data.domain import Domain
+    from expost.data.files import scan
     from expost.data.weights import Weighting
-    from expost.fitting.ex_post import ex_post_terms
+    from expost.fitting.ex_post import streamed_terms
     from expost.fitting.fit import fit as fit_model
     from expost.publication import Publication
     from expost.publication.rehearsal import rehearse
@@ -95,7 +102,7 @@ def fit(
         rows_at_most=rows_at_most,
         max_weight=max_weight,
     )
-    _check_places(output, losses, inputs=(domain, table), overwrite=force)
+    _check_places(output, losses, inputs=(domain, *scan(table).paths), overwrite=force)
     names = declared.column_names
     weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
     public: dict[str, Any] = {
@@ -125,8 +132,8 @@ def fit(
         say(f"\nPublished: {legible(output)}", to=out)
         if losses is not None:
             with error_console.status("Computing everyone's exact loss"):
-                terms = ex_post_terms(private, records, plan.loss, member=True)
-                write_losses(losses, terms.loss.tolist(), overwrite=force)
+                terms = streamed_terms(private, records, plan.loss, member=True)
+                write_losses(losses, (part.loss for part in terms), overwrite=force)
             say(f"Private:   {legible(losses)}", to=out)
     if as_json:
         print_json(
@@ -167,18 +174,14 @@ def _read(
 ) -> "Encoded":
     """Read and encode the table, and check every record once."""
     from expost.data.encoding import encode_records
-    from expost.data.files import read_columns
-    from expost.data.records import select_columns, split_weight
 
-    columns, weights = split_weight(read_columns(table), weight)
-    features, outcome = select_columns(columns, domain)
     encoded = encode_records(
-        features,
-        outcome,
+        table,
+        None,
         plan,
         classes=domain.classes,
         domain=domain,
         weighting=weighting,
-        sample_weight=weights,
+        sample_weight=weight,
     )
     return encoded.scanned(plan.loss, plan.max_weight)

@@ -23,8 +23,8 @@ def init(
     Example: expost init table.csv > domain.toml
     """
     from expost.data.domain_files import skeleton
-    from expost.data.files import read_kinds
+    from expost.data.files import scan
 
-    text = skeleton(read_kinds(table), label)
+    text = skeleton(scan(table).kinds, label)
     typer.echo(text, nl=False)
     say("Next: fill in what the file leaves open, then run  expost plan domain.toml", to=error_console)

@@ -18,7 +18,9 @@ def losses(
     publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="What was published.")],
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="The table that was fitted, .csv or .parquet; private."),
+        typer.Argument(
+            metavar="TABLE", help="The table that was fitted: a file, a folder or a pattern; private."
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -40,10 +42,11 @@ def losses(
     """
     from expost.cli.display import quantiles, show_losses
     from expost.cli.private_files import MARK, check_private, write_losses
+    from expost.data.files import scan
     from expost.publication import Publication
 
     if output is not None:
-        check_private(output, inputs=(publication, table), overwrite=force)
+        check_private(output, inputs=(publication, *scan(table).paths), overwrite=force)
     read = Publication.load(publication)
     if weight is None and read.weighting.max_weight is not None:
         warn(
@@ -58,7 +61,7 @@ def losses(
             "publication (or not in its units), and the figures mean nothing."
         )
     if output is not None:
-        write_losses(output, exact.tolist(), overwrite=force)
+        write_losses(output, [exact], overwrite=force)
     if as_json:
         print_json(
             {
@@ -82,24 +85,21 @@ def exact_losses(
 ) -> "tuple[FloatArray, bool]":
     """Everyone's exact loss, and whether the table could be the one that was fitted; both private."""
     from expost.data.encoding import encode_records
-    from expost.data.files import read_columns
-    from expost.data.records import select_columns, split_weight
     from expost.fitting.ex_post import ex_post_terms
     from expost.fitting.private_fit import plausible, recover
 
-    domain, classes = publication.domain, publication.classes
-    columns, weights = split_weight(read_columns(table), weight)
-    X, y = select_columns(columns, domain, feature_names=publication.feature_names, classes=classes)
     release = publication.release
     records = encode_records(
-        X,
-        y,
+        table,
+        None,
         release.plan,
-        classes=classes,
-        domain=domain,
+        classes=publication.classes,
+        domain=publication.domain,
+        n_features=publication.n_features,
+        feature_names=publication.feature_names,
         weighting=publication.weighting,
-        sample_weight=weights,
-    )
+        sample_weight=weight,
+    ).scanned(release.plan.loss, release.plan.max_weight)
     private = recover(release, records)
     terms = ex_post_terms(private, records, publication.loss, member=True)
     return terms.loss, plausible(private)

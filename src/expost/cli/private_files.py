@@ -1,11 +1,14 @@
 """Files of exact losses, marked PRIVATE in name and content."""
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from expost._common.files import atomic_write, atomic_write_bytes, check_output
-from expost.data.files import PARQUET, pyarrow_parquet
+import numpy as np
+
+from expost._common.files import atomic_write_bytes, check_output
+from expost._common.typing import FloatArray
+from expost.data.files import PARQUET
 from expost.exceptions import FileError
 
 MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
@@ -24,32 +27,34 @@ def check_private(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = 
         )
     if path.suffix.lower() not in (".csv", *PARQUET):
         raise FileError(f"a file of exact losses must be .csv or .parquet; got {path.name!r}.")
-    if path.suffix.lower() in PARQUET:
-        pyarrow_parquet()
     check_output(path, inputs=inputs, overwrite=overwrite)
 
 
-def write_losses(path: Path, losses: Sequence[float], *, overwrite: bool = False) -> None:
+def write_losses(path: Path, losses: Iterable[FloatArray], *, overwrite: bool = False) -> None:
     """Write a file of exact losses atomically, marked PRIVATE, with rows in the table's order.
+
+    The losses come part by part and are written as they come.
 
     Privacy
     -------
     The file is private.
     """
-    if path.suffix.lower() in PARQUET:
-        _write_parquet(path, losses, overwrite=overwrite)
-        return
-    with atomic_write(path, private=True, overwrite=overwrite) as file:
-        file.write(f"# {MARK}\n")
-        writer = csv.writer(file)
-        writer.writerow(["row", COLUMN])
-        writer.writerows(enumerate(losses))
-
-
-def _write_parquet(path: Path, losses: Sequence[float], *, overwrite: bool) -> None:
     import pyarrow
+    from pyarrow import csv as arrow_csv, parquet
 
-    columns = {"row": range(len(losses)), COLUMN: losses}
-    table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
+    schema = pyarrow.schema([("row", pyarrow.int64()), (COLUMN, pyarrow.float64())])
+    writer: Any
     with atomic_write_bytes(path, private=True, overwrite=overwrite) as file:
-        pyarrow_parquet().write_table(table.replace_schema_metadata({"PRIVATE": MARK}), file)
+        if path.suffix.lower() in PARQUET:
+            writer = parquet.ParquetWriter(file, schema.with_metadata({"PRIVATE": MARK}))
+        else:
+            file.write(f"# {MARK}\nrow,{COLUMN}\n".encode())
+            writer = arrow_csv.CSVWriter(
+                file, schema, write_options=arrow_csv.WriteOptions(include_header=False)
+            )
+        with writer:
+            start = 0
+            for part in losses:
+                stop = start + len(part)
+                writer.write_table(pyarrow.table([np.arange(start, stop), part], schema=schema))
+                start = stop

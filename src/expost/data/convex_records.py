@@ -9,7 +9,7 @@ import numpy as np
 from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, as_dense
-from expost.data.encoding import one_label_per_row
+from expost.data.labels import one_label_per_row
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.values import as_numbers
@@ -82,7 +82,7 @@ class RecordRows:
     def thinned(self, every: int) -> Self:
         """Each ``every``-th block of the records."""
         width = self.loss.n_parameters + self.source.n_features
-        return replace(self, source=self.source.thinned(every, width, self.engine))
+        return replace(self, source=self.source.thinned(every, width, self.engine, self.n_rows))
 
     def sweep(self, work: Pass[FloatArray, Result]) -> Iterator[Result]:
         """Run a pass over the records; one result for each part, in their order.

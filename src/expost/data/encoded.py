@@ -4,45 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
-import numpy as np
-
 from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
-from expost.data.design import Design, DesignPart, check_finite
+from expost.data.design import Design, DesignPart
+from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source
 from expost.engines.base import Engine, Pass
 from expost.engines.local import LOCAL
-from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The pass that counts the rows and refuses what the mechanism was not made for.
-
-    NaN and infinity, labels outside the loss's set, and weights outside ``[0, max_weight]``.
-    """
-
-    loss: AnyLoss
-    max_weight: float
-
-    def __call__(self, blocks: Iterator[Block]) -> int:
-        """The number of rows."""
-        rows = 0
-        for X, y, weights in blocks:
-            check_finite(X)
-            if not np.all(self.loss.labels.contains(y)):
-                raise DomainError(
-                    f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
-                    "accepts. Recode them."
-                )
-            if weights is not None and not np.all((weights >= 0.0) & (weights <= self.max_weight)):
-                raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
-            rows += X.shape[0]
-        return rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,13 +47,13 @@ class Encoded:
         """Read every row once, before the table is used, or raise DomainError; see :class:`Scan`."""
         if self.counts is not None:
             return self
-        width = self.source.n_features
-        counts = self.engine.map(Scan(loss, max_weight), self.source.parts(width), block_length(width))
-        return replace(self, counts=tuple(counts))
+        source, counts = self.source.scanned(Scan(loss, max_weight), self.engine)
+        return replace(self, source=source, counts=counts)
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th block of the rows, in dense blocks; :attr:`n_rows` is that of all where known."""
-        return replace(self, source=self.source.thinned(every, self.design.dimension, self.engine))
+        thin = self.source.thinned(every, self.design.dimension, self.engine, self.n_rows)
+        return replace(self, source=thin)
 
     def sweep(
         self,

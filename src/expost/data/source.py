@@ -7,12 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from expost._common.parallel import spans
+from expost._common.parallel import block_length, spans
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, Table
+from expost.data.scan import Scan
 from expost.engines.base import Engine, Part
+from expost.exceptions import DomainError
 
 NO_LABELS: FloatArray = np.empty(0)
+
+
+def check_rows(rows: int) -> None:
+    """Raise DomainError where a table turned out to be empty."""
+    if rows == 0:
+        raise DomainError("the table must have at least one row; got an empty one.")
 
 
 class Source(ABC):
@@ -46,8 +54,13 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def thinned(self, every: int, width: int, engine: Engine) -> "Source":
-        """Each ``every``-th block of rows, for warm starts; the same rows each time."""
+    def thinned(self, every: int, width: int, engine: Engine, rows: int) -> "Source":
+        """Each ``every``-th block of so many rows, or fewer, for warm starts; the same ones in every pass."""
+
+    def scanned(self, scan: Scan, engine: Engine) -> tuple["Source", tuple[int, ...]]:
+        """Check all rows; the source to read from then on, and the number of rows of each part."""
+        width = self.n_features
+        return self, tuple(engine.map(scan, self.parts(width), block_length(width)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +95,7 @@ class ArraySource(Source):
         """One span per thread."""
         return [Span(self, start, stop) for start, stop in spans(self.n_rows, width)]
 
-    def thinned(self, every: int, width: int, engine: Engine) -> Self:
+    def thinned(self, every: int, width: int, engine: Engine, rows: int) -> Self:
         """The same table with steps over blocks: what is left out is not read."""
         return replace(self, every=every)
 

@@ -13,15 +13,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
+from expost.data.columns import split_columns
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
-from expost.data.encoding import encode_rows, with_labels
+from expost.data.encoding import encode_files, encode_rows, with_labels
+from expost.data.files import TableFiles, as_files
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.weights import Weighting
 from expost.estimators.private_state import PrivateEstimator
-from expost.exceptions import PublicationError, UndeclaredWarning
+from expost.exceptions import DomainError, PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
@@ -64,6 +66,7 @@ class PrivateGLM(PrivateEstimator):
     domain: Domain | None
     random_state: Any
     verbose: bool
+    n_features_in_: int
 
     @abstractmethod
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
@@ -77,7 +80,7 @@ class PrivateGLM(PrivateEstimator):
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         """Store the released coefficients, one row or one row per class, in scikit-learn's shapes."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Release a model of ``y`` given ``X``.
 
         Parameters
@@ -85,12 +88,15 @@ class PrivateGLM(PrivateEstimator):
         X
             Rows of numbers: an array of any real type and order, a sparse matrix or array of SciPy's, or a
             pandas, polars or pyarrow frame. A sparse table is never made dense as a whole. Rows longer than
-            ``norm`` are scaled down to it.
+            ``norm`` are scaled down to it. Or a table in files: the path of a CSV or Parquet file or of a
+            folder of them, a pattern, or what :func:`expost.scan` returns. Files may be larger than memory;
+            CSV needs a domain.
         y
-            One label per row.
+            One label per row. With files, the name of the outcome's column: by default the one that the
+            domain declares, or the last.
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
-            record, as private as the rest of it. By default 1.
+            record, as private as the rest of it. By default 1. With files, the name of its column.
 
         Privacy
         -------
@@ -102,15 +108,21 @@ class PrivateGLM(PrivateEstimator):
             step("Planning")
             weighting = self._declared_weighting(sample_weight)
             self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
-            self._set_classes(y)  # their number decides the loss
+            files = as_files(X)
+            self._set_classes(y if files is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
-            opened = open_table(X, self.domain)  # the number of columns is public
-            plan = self._make_plan(weighting.largest, opened.n_features)
-            rows = Encoded(ArraySource(opened), Design(opened.n_features, plan.norm, plan.fit_intercept))
-            records = self._with_labels(rows, y, plan, sample_weight)
-            if self.domain is None:
-                validate_data(self, X, reset=True, skip_check_array=True)
+            if files is None:
+                opened = open_table(X, self.domain)  # the number of columns is public
+                plan = self._make_plan(weighting.largest, opened.n_features)
+                rows = Encoded(ArraySource(opened), Design(opened.n_features, plan.norm, plan.fit_intercept))
+                records = self._with_labels(rows, y, plan, sample_weight)
+                if self.domain is None:
+                    validate_data(self, X, reset=True, skip_check_array=True)
             else:
+                self._set_columns(files, y, sample_weight)
+                plan = self._make_plan(weighting.largest, self.n_features_in_)
+                records = self._from_files(files, y, plan, sample_weight)
+            if self.domain is not None:
                 self.n_features_in_ = len(self.domain.column_names)
             declared: dict[str, Any] = {
                 "classes": self._labels,
@@ -170,7 +182,7 @@ class PrivateGLM(PrivateEstimator):
     def ex_post_losses(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         member: bool = True,
@@ -178,12 +190,18 @@ class PrivateGLM(PrivateEstimator):
     ) -> FloatArray: ...
     @overload
     def ex_post_losses(
-        self, X: Any, y: Any, *, sample_weight: Any = None, member: bool = True, return_terms: Literal[True]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: Literal[True],
     ) -> LossTerms: ...
     def ex_post_losses(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         member: bool = True,
@@ -194,7 +212,7 @@ class PrivateGLM(PrivateEstimator):
         Parameters
         ----------
         X, y
-            Records in the units of the fit.
+            Records in the units of the fit, or files with them, as there.
         sample_weight
             Their weights in the fit, 1 by default. Declared class weights are counted anyway.
         member
@@ -210,7 +228,11 @@ class PrivateGLM(PrivateEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
-        records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
+        files = as_files(X)
+        if files is None:
+            records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
+        else:
+            records = self._from_files(files, y, self.plan_, sample_weight)
         terms = ex_post_terms(private, records, self.plan_.loss, member=member)
         return terms if return_terms else terms.loss
 
@@ -277,6 +299,12 @@ class PrivateGLM(PrivateEstimator):
         return _UNDECLARED_NORM
 
     def _encode_rows(self, X: Any) -> Encoded:
+        files = as_files(X)
+        if files is not None:
+            names = getattr(self, "feature_names_in_", None)
+            return encode_rows(
+                files, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
+            )
         rows = encode_rows(X, self.plan_, domain=self.domain)
         if self.domain is None:  # refuses columns that are not those of the fit
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -289,6 +317,42 @@ class PrivateGLM(PrivateEstimator):
             plan,
             classes=self._labels,
             domain=self.domain,
+            weighting=self._weighting,
+            sample_weight=sample_weight,
+        )
+
+    def _no_labels(self) -> FloatArray:
+        """In the place of labels that are still in files: classes must be declared."""
+        if self.domain is None and getattr(self, "classes", ()) is None:
+            raise parameter_error("classes", "declared for a table in files", None, "Name them, or a domain.")
+        return np.empty(0)
+
+    def _set_columns(self, files: TableFiles, y: Any, sample_weight: Any) -> None:
+        """Store the names of the columns, which must be numbers where no domain says what they are."""
+        if self.domain is not None:
+            self.n_features_in_ = len(self.domain.column_names)
+            return
+        if files.is_csv:
+            raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
+        names, _ = split_columns(files, None, labelled=True, label=y, weight=sample_weight)
+        for name in names:
+            if files.kinds.get(name) == "category":
+                raise DomainError(
+                    f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
+                    "out, or declare a domain."
+                )
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _from_files(self, files: TableFiles, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+        return encode_files(
+            files,
+            y,
+            plan,
+            classes=self._labels,
+            domain=self.domain,
+            n_features=self.n_features_in_,
+            feature_names=None if self.domain is not None else getattr(self, "feature_names_in_", None),
             weighting=self._weighting,
             sample_weight=sample_weight,
         )

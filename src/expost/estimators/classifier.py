@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
-from expost.data.encoding import one_label_per_row
 from expost.data.features import ClassLabel
+from expost.data.labels import one_label_per_row
 from expost.data.values import untold
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning

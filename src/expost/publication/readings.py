@@ -98,7 +98,7 @@ class Readings:
     def bounds(
         self: Readable,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         confidence: float = CONFIDENCE,
@@ -111,9 +111,11 @@ class Readings:
         Parameters
         ----------
         X, y
-            Records in the units of the fit.
+            Records in the units of the fit. Or a file of them, a folder or a pattern (:func:`expost.scan`),
+            with the outcome in a column: the one that the domain declares, or that ``y`` names, or the last.
         sample_weight
-            Their weights in the fit, 1 by default. Class weights that the file states are counted anyway.
+            Their weights in the fit, 1 by default; of files the name of their column. Class weights that the
+            publication states are counted anyway.
         confidence
             How sure to be; choose it before looking at any figure. It holds for a record that was fixed
             before the publication was made. The interval, the report's cost and the total each hold with it

@@ -8,6 +8,7 @@ import numpy as np
 from expost._common.validation import check_choice, parameter_error
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
+from expost.data.source import check_rows
 from expost.fitting.release import Release
 from expost.losses import VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
@@ -87,7 +88,8 @@ def evaluate(
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
-    scope.check_records(records.n_rows)
+    if records.source.n_rows is not None:
+        scope.check_records(records.source.n_rows)
     check_choice("method", method, METHODS)
     if isinstance(release.plan.loss, VectorLoss) and method == "paper":
         way_out = "That report is for one linear predictor."
@@ -106,4 +108,7 @@ def evaluate(
     if isinstance(release.plan.loss, VectorLoss):
         size = width if release.plan.reduced else len(release.coefficients)
         width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    return Bounds.of(records.sweep(work, width=width), confidence=1.0 - failure, scope=scope)
+    bounds = Bounds.of(records.sweep(work, width=width), confidence=1.0 - failure, scope=scope)
+    check_rows(len(bounds.total))
+    scope.check_records(len(bounds.total))
+    return bounds

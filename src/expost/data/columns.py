@@ -1,0 +1,211 @@
+"""Named columns of a file as coded columns, labels and weights, and these as rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.typing import FloatArray
+from expost._common.validation import numeral
+from expost.data.blocks import Block, Table
+from expost.data.domain import Domain
+from expost.data.files import TableFiles
+from expost.data.labels import label_numbers
+from expost.data.source import NO_LABELS
+from expost.data.values import as_numbers, as_texts, distinct_texts
+from expost.data.weights import UNWEIGHTED, Weighting
+from expost.exceptions import DomainError
+from expost.losses import AnyLoss
+
+
+class Coded(NamedTuple):
+    """Some records: a column of numbers or codes for each feature, labels and weights; private."""
+
+    columns: list[NDArray[Any]]
+    labels: FloatArray
+    weights: FloatArray | None
+
+    @property
+    def bytes(self) -> int:
+        """How much memory they take."""
+        kept = [*self.columns, self.labels, *([] if self.weights is None else [self.weights])]
+        return sum(column.nbytes for column in kept)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordReader:
+    """How records are made from the columns of a file; public."""
+
+    features: tuple[str, ...]
+    domain: Domain | None
+    label: str | None
+    """The outcome's column; None where only rows are asked for."""
+    loss: AnyLoss
+    classes: tuple[Any, ...] | None
+    weight: str | None = None
+    weighting: Weighting = UNWEIGHTED
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        others = [name for name in (self.label, self.weight) if name is not None]
+        return list(dict.fromkeys([*self.features, *others]))
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of a row."""
+        return len(self.features) if self.domain is None else len(self.domain.column_names)
+
+    def coded(self, batch: Any) -> Coded:
+        """The records of a batch, or DomainError, which names declared values only."""
+        columns: list[NDArray[Any]]
+        if self.domain is None:
+            columns = [as_numbers(batch.column(name), name) for name in self.features]
+        else:
+            columns = [feature.coded(batch.column(feature.name)) for feature in self.domain.features]
+        if self.label is None:
+            return Coded(columns, NO_LABELS, None)
+        labels = self._labels(batch.column(self.label))
+        sample = None if self.weight is None else as_numbers(batch.column(self.weight), self.weight)
+        return Coded(columns, labels, self.weighting.of(sample, labels, self.loss))
+
+    def rows(self, columns: Sequence[NDArray[Any]]) -> FloatArray:
+        """The coded columns as rows."""
+        if self.domain is not None:
+            return self.domain.rows(columns)
+        return np.column_stack(columns)
+
+    def block(self, coded: Coded) -> Block:
+        """The records as a block of rows."""
+        return Block(self.rows(coded.columns), coded.labels, coded.weights)
+
+    def _labels(self, column: Any) -> FloatArray:
+        if self.classes is not None and self.domain is None:
+            places, texts = distinct_texts(column, "y")
+            column = as_classes(texts, self.classes)[places]
+        return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodedTable(Table):
+    """The records of a file, held in memory as coded columns and made rows one block at a time; private."""
+
+    reader: RecordReader
+    coded: Coded
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """The number of records."""
+        return len(self.coded.columns[0])
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """The number of columns of a row."""
+        return self.reader.n_features
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """The rows of the block."""
+        return self.reader.rows([column[start:stop] for column in self.coded.columns])
+
+
+def joined(parts: list[Coded]) -> Coded:
+    """The records of several runs, one after the other; the list is emptied, to hold them only once."""
+    columns: list[list[Any]] = [
+        list(column) for column in zip(*(part.columns for part in parts), strict=True)
+    ]
+    labels = np.concatenate([part.labels for part in parts])
+    given = [part.weights for part in parts if part.weights is not None]
+    weights = np.concatenate(given) if given else None
+    parts.clear()
+    whole = []
+    for column in columns:
+        whole.append(np.concatenate(column))
+        column.clear()
+    return Coded(whole, labels, weights)
+
+
+def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+    """Turn texts into classes, which may be numbers or booleans; 1 may be written 1.0."""
+    spelled = as_texts(np.array([*classes, None], dtype=object)[:-1], "classes")
+    by_text = dict(zip(spelled, classes, strict=True))
+    by_number = {float(label): label for label in classes if not isinstance(label, str | bool | np.bool_)}
+    labels = [by_text.get(text, by_number.get(_as_number(text))) for text in texts]
+    return np.array([*labels, None], dtype=object)[:-1]
+
+
+def _as_number(text: str) -> float:
+    try:
+        return numeral(text)
+    except ValueError:
+        return math.nan  # equal to no class
+
+
+def split_columns(
+    files: TableFiles,
+    domain: Domain | None,
+    *,
+    labelled: bool,
+    label: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    weight: str | None = None,
+) -> tuple[tuple[str, ...], str | None]:
+    """The columns of a file that are features, and the outcome's where there is to be one.
+
+    A domain names them. Without one the features are taken by ``feature_names``, or else all columns but the
+    outcome and the weight; the outcome is ``label``, or else the only other column, or else the last.
+
+    Privacy
+    -------
+    Public: names only.
+    """
+    if domain is not None:
+        return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None
+    names = [name for name in files.kinds if name != weight]
+    if label is None and labelled:
+        known = names[:-1] if feature_names is None else feature_names
+        rest = [name for name in names if name not in known]
+        if not rest:
+            raise DomainError("the records lack a column for the outcome; it must be the last.")
+        label = rest[-1]
+    if feature_names is None:
+        feature_names = [name for name in names if name != label]
+    return tuple(feature_names), label
+
+
+def reader_of(
+    files: TableFiles,
+    *,
+    domain: Domain | None,
+    loss: AnyLoss,
+    classes: Sequence[Any] | NDArray[Any] | None,
+    labelled: bool,
+    label: str | None = None,
+    feature_names: Sequence[str] | None = None,
+    weight: str | None = None,
+    weighting: Weighting = UNWEIGHTED,
+) -> RecordReader:
+    """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
+    features, label = split_columns(
+        files, domain, labelled=labelled, label=label, feature_names=feature_names, weight=weight
+    )
+    listed = [getattr(one, "item", lambda one=one: one)() for one in (() if classes is None else classes)]
+    reader = RecordReader(
+        features=features,
+        domain=domain,
+        label=label,
+        loss=loss,
+        classes=None if classes is None else tuple(listed),
+        weight=weight,
+        weighting=weighting,
+    )
+    roles: dict[str | None, str] = dict.fromkeys(features, "feature")
+    roles |= {label: "outcome", weight: "weight"}
+    for name in reader.names:
+        if name not in files.kinds:
+            role = roles[name]
+            raise DomainError(f"the table lacks the column {name!r}, a declared {role}. Add or rename it.")
+    files.check_columns(reader.names)
+    return reader
