@@ -210,6 +210,19 @@ def test_texts_are_numbers_by_one_rule_however_they_are_read(text):
     assert str(outcome(pa.array([text, "2", ""]))) == str(outcome(np.array([text, "2", ""], dtype=object)))
 
 
+def test_plain_texts_are_not_converted_by_the_interpreter(monkeypatch):
+    from expost.data import values
+
+    monkeypatch.setattr(values, "_number", None)
+    monkeypatch.setattr(values, "_text", str)
+    np.testing.assert_array_equal(
+        values.as_numbers(pa.array(["1.5", " 2e3", "", None, "-7"]), "x"), [1.5, 2000.0, np.nan, np.nan, -7.0]
+    )
+    places, texts = values.distinct_texts(np.array(["b", "a", None, "b"] * 5, dtype=object), "x")
+    assert texts[places].tolist() == ["b", "a", "", "b"] * 5
+    assert len(texts) == 3
+
+
 def broken(folder, name):
     """One way in which a folder of files is no table, and what is said."""
     first = people(50)

@@ -1,6 +1,7 @@
 """Named columns of a file as coded columns, labels and weights, and these as rows."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -89,42 +90,28 @@ class RecordReader:
         return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CodedTable(Table):
-    """The records of a file, held in memory as coded columns and made rows one block at a time; private."""
+    """The records of a file, held in memory as runs of coded columns and made rows block by block; private.
 
-    reader: RecordReader
-    coded: Coded
+    Runs are not joined: that would take their memory twice.
+    """
 
-    @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        """The number of records."""
-        return len(self.coded.columns[0])
-
-    @property
-    def n_features(self) -> int:  # type: ignore[override]
-        """The number of columns of a row."""
-        return self.reader.n_features
+    def __init__(self, reader: RecordReader, runs: list[Coded]) -> None:
+        self._reader = reader
+        self._runs = [run.columns for run in runs]
+        self._starts = [0, *np.cumsum([len(columns[0]) for columns in self._runs]).tolist()]
+        self.n_rows, self.n_features = self._starts[-1], reader.n_features
 
     def rows(self, start: int, stop: int) -> FloatArray:
         """The rows of the block."""
-        return self.reader.rows([column[start:stop] for column in self.coded.columns])
-
-
-def joined(parts: list[Coded]) -> Coded:
-    """The records of several runs, one after the other; the list is emptied, to hold them only once."""
-    columns: list[list[Any]] = [
-        list(column) for column in zip(*(part.columns for part in parts), strict=True)
-    ]
-    labels = np.concatenate([part.labels for part in parts])
-    given = [part.weights for part in parts if part.weights is not None]
-    weights = np.concatenate(given) if given else None
-    parts.clear()
-    whole = []
-    for column in columns:
-        whole.append(np.concatenate(column))
-        column.clear()
-    return Coded(whole, labels, weights)
+        parts = []
+        place = max(bisect_right(self._starts, start) - 1, 0)
+        while place < len(self._runs) and self._starts[place] < stop:
+            first = self._starts[place]
+            here = slice(max(start - first, 0), stop - first)
+            parts.append(self._reader.rows([column[here] for column in self._runs[place]]))
+            place += 1
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:

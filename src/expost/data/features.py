@@ -111,7 +111,7 @@ class Category(FrozenModel):
         """The declared values in words."""
         return ", ".join(self.categories)
 
-    def coded(self, values: Any) -> NDArray[np.int32]:
+    def coded(self, values: Any) -> NDArray[Any]:
         """The place of each cell's category among those declared."""
         places = {category: place for place, category in enumerate(self.categories)}
         codes = text_codes(values, self.name, lambda text: places.get(text, -1), self.missing)
@@ -141,7 +141,7 @@ class YesNo(OneColumn):
 
     values: ClassVar[str] = "yes or no"
 
-    def coded(self, values: Any) -> NDArray[np.int32]:
+    def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
         codes = text_codes(values, self.name, lambda word: _words.get(word.strip().lower(), -1), missing)

@@ -8,8 +8,8 @@ import numpy as np
 
 from expost._common.parallel import block_length
 from expost.data.blocks import ArrayTable, Block, as_dense
-from expost.data.columns import Coded, CodedTable, RecordReader, joined
-from expost.data.files import FilePiece
+from expost.data.columns import Coded, CodedTable, RecordReader
+from expost.data.files import FilePiece, release_unused
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Source, check_rows
 from expost.engines.base import Engine
@@ -71,8 +71,11 @@ class FileSource(Source):
         check_rows(sum(counts))
         if not whole:
             return self, tuple(counts)
-        coded = joined(kept)
-        return ArraySource(CodedTable(self.reader, coded), coded.labels, coded.weights), (sum(counts),)
+        labels = np.concatenate([run.labels for run in kept])
+        weights = [run.weights for run in kept if run.weights is not None]
+        table = CodedTable(self.reader, kept)
+        release_unused()
+        return ArraySource(table, labels, np.concatenate(weights) if weights else None), (sum(counts),)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PARQUET = (".parquet", ".pq")
 # Bytes of a CSV file that are parsed at a time, and of a column of Parquet that are read at a time.
-_CSV_BYTES, _COLUMN_BYTES = 1 << 22, 1 << 18
+_CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
 
@@ -86,22 +86,21 @@ class FilePiece:
         """
         with open(self.path, "rb"):  # for a missing file or a folder, raise the system's error, not Arrow's
             pass
-        uneven: list[bool] = []
         batches: Any = None
-        with untold():
-            batches = (
-                self._open_csv(columns, uneven) if self.row_groups is None else self._open(columns, length)
-            )
-        while batches is not None:
-            batch: Any = None
-            with untold():
-                batch = next(batches, batches)
-            if batch is batches:
-                return
-            if batch is None:
-                break
-            for start in range(0, len(batch), length):
-                yield batch.slice(start, length)
+        uneven = False
+        try:
+            batches = self._open_csv(columns) if self.row_groups is None else self._open(columns, length)
+            batch = next(batches, None)
+            while batch is not None:
+                for start in range(0, len(batch), length):
+                    yield batch.slice(start, length)
+                batch = next(batches, None)
+            return
+        except MemoryError:
+            raise
+        except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's
+            uneven = " columns, got " in str(error)
+        # Raised here and not in the handler: Arrow's errors quote whole lines.
         if uneven:
             raise FileError(
                 f"{self.path.name!r} is not valid CSV: every line must have as many cells as the line of "
@@ -119,17 +118,13 @@ class FilePiece:
         )
         return batches
 
-    def _open_csv(self, columns: list[str], uneven: list[bool]) -> "Iterator[pyarrow.RecordBatch]":
+    def _open_csv(self, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
         from pyarrow import csv as arrow_csv, string
-
-        def found_uneven(row: object) -> str:
-            uneven.append(True)
-            return "error"
 
         reader: Iterator[pyarrow.RecordBatch] = arrow_csv.open_csv(
             self.path,
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BYTES),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=found_uneven),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, string()),
                 strings_can_be_null=False,
@@ -202,6 +197,13 @@ def read_kinds(path: Path) -> dict[str, str | None]:
     if kinds is None:
         raise _invalid(path)
     return kinds
+
+
+def release_unused() -> None:
+    """Give memory that Arrow holds for later back to the system."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _found(path: str) -> list[Path]:

@@ -74,11 +74,11 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     )
 
 
-def text_codes(values: Any, name: str, code: Callable[[str], int], missing: str | None) -> NDArray[np.int32]:
-    """The code of each cell's text; a missing cell counts as the default."""
+def text_codes(values: Any, name: str, code: Callable[[str], int], missing: str | None) -> NDArray[Any]:
+    """The code of each cell's text, in few bytes; a missing cell counts as the default."""
     places, texts = distinct_texts(values, name)
     codes = [code(default_of(name, missing) if text == "" else text) for text in texts]
-    chosen: NDArray[np.int32] = np.array(codes, dtype=np.int32)[places]
+    chosen: NDArray[Any] = np.array(codes, dtype=np.min_scalar_type(-max([0, *codes]) - 1))[places]
     return chosen
 
 
@@ -108,13 +108,13 @@ def _arrow_column(values: Any) -> "pyarrow.Array":
 
 def _arrow_numbers(column: Any) -> FloatArray | None:
     """Arrow's column of numbers, or of texts that spell plain ones; None where cells must be looked at."""
-    from pyarrow import compute, float64, types
+    from pyarrow import compute, float64, scalar, types
 
     numbers: FloatArray | None = None
     with untold():
         column = _arrow_column(column)
         if types.is_string(column.type) or types.is_large_string(column.type):
-            column = compute.replace_with_mask(column, compute.equal(column, ""), None)
+            column = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
             column = compute.utf8_trim_whitespace(column)
             numbers = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
             # Arrow spells numbers that are not finite in other ways than the rule for all numbers.

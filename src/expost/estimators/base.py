@@ -24,7 +24,7 @@ from expost.data.tables import open_table
 from expost.data.weights import Weighting
 from expost.estimators.private_state import PrivateEstimator
 from expost.exceptions import DomainError, PublicationError, UndeclaredWarning
-from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.prediction import class_coefficients, linear_predictor
@@ -233,8 +233,10 @@ class PrivateGLM(PrivateEstimator):
             records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
         else:
             records = self._from_files(files, y, self.plan_, sample_weight)
-        terms = ex_post_terms(private, records, self.plan_.loss, member=member)
-        return terms if return_terms else terms.loss
+        if return_terms:
+            return ex_post_terms(private, records, self.plan_.loss, member=member)
+        parts = streamed_terms(private, records, self.plan_.loss, member=member)
+        return np.concatenate([terms.loss for terms in parts])
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
