@@ -35,10 +35,13 @@ class LossTerms:
         return np.abs(self.signed)
 
     @classmethod
-    def joined(cls, parts: Iterable["LossTerms"]) -> Self:
+    def joined(cls, parts: Iterable[Self]) -> Self:
         """The terms of several runs of records, one after the other."""
-        columns = zip(*((one.determinant, one.quadratic, one.inner_product) for one in parts), strict=True)
-        return cls(*map(np.concatenate, columns))
+        first, *rest = parts
+        if not rest:
+            return first
+        runs = ((one.determinant, one.quadratic, one.inner_product) for one in (first, *rest))
+        return cls(*map(np.concatenate, zip(*runs, strict=True)))
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"

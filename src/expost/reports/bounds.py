@@ -26,7 +26,8 @@ class Figures(NamedTuple):
     @classmethod
     def joined(cls, parts: Iterable["Figures"]) -> "Figures":
         """The figures of several runs of records, one after the other."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+        first, *rest = parts
+        return cls(*map(np.concatenate, zip(first, *rest, strict=True))) if rest else first
 
 
 NO_FIGURES = Figures(*(np.empty(0) for _ in range(4)))
