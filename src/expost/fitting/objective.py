@@ -215,6 +215,7 @@ class Objective:
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
+        assert isinstance(self._loss, Loss)
         curvatures = list(self._records.sweep(Curvatures(self._loss, theta), products=True))
 
         def product(direction: FloatArray) -> FloatArray:
