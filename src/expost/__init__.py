@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         NumberLabel as NumberLabel,
         YesNo as YesNo,
     )
-    from expost.data.files import scan as scan
+    from expost.data.open_lazy import scan as scan
     from expost.estimators import (
         ConvexModel as ConvexModel,
         GeneralizedLinearModel as GeneralizedLinearModel,
@@ -97,7 +97,7 @@ _HOMES = {
     "calibrate_convex": "privacy.convex_plan",
     "check_convex_loss": "losses",
     "check_loss": "losses",
-    "scan": "data.files",
+    "scan": "data.open_lazy",
 }
 
 

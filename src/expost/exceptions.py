@@ -80,6 +80,12 @@ class FileError(ExpostError, ValueError):
     slug = "file"
 
 
+class EngineError(ExpostError, RuntimeError):
+    """A cluster did not finish its work; nothing has been released."""
+
+    slug = "engine"
+
+
 class ExpostWarning(UserWarning):
     """Base of every warning that this library gives."""
 

@@ -9,8 +9,10 @@ from problems import hides_its_cause
 
 import expost
 from expost import Category, ClassLabel, Number, NumberLabel, YesNo
-from expost.data import file_source, files as files_module
-from expost.data.files import FilePiece, scan
+from expost.data import files as files_module, lazy_source
+from expost.data.files import FilePiece
+from expost.data.lazy_source import LazySource
+from expost.data.open_lazy import scan
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
@@ -118,7 +120,7 @@ def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
     frame = people()
     folder = write_files(frame, tmp_path / "table", kind)
     if not kept:
-        monkeypatch.setattr(file_source, "MOST_KEPT", 0)
+        monkeypatch.setattr(lazy_source, "MOST_KEPT", 0)
         monkeypatch.setattr(files_module, "_PART_ROWS", 500)
     truth = expost.LogisticRegression(domain=PEOPLE, report="leverage", random_state=0)
     truth.fit(frame, frame["ill"])
@@ -137,18 +139,64 @@ def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
 def test_few_records_are_held_in_memory_and_many_are_not(tmp_path, monkeypatch):
     frame, plan = people(), expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
     people().to_csv(tmp_path / "t.csv", index=False)
-    from expost.data.encoding import encode_files
+    from expost.data.encoding import encode_lazy
 
-    records = encode_files(scan(tmp_path / "t.csv"), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
+    records = encode_lazy(scan(tmp_path / "t.csv"), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
     held = records.scanned(plan.loss, 1.0)
     assert isinstance(held.source, ArraySource)
     assert held.n_rows == len(frame)
-    monkeypatch.setattr(file_source, "MOST_KEPT", 1000)
+    monkeypatch.setattr(lazy_source, "MOST_KEPT", 1000)
     again = records.scanned(plan.loss, 1.0)
-    assert again.source is records.source
+    assert isinstance(again.source, LazySource)
     assert again.n_rows == len(frame)
     thin = again.thinned(8)
-    assert len(frame) / 16 < thin.n_rows < len(frame) / 2
+    sampled = sum(thin.sweep(Count()))
+    assert 0 < sampled <= len(frame)
+    assert sampled == sum(held.thinned(8).sweep(Count()))
+
+
+class Count:
+    """The pass that counts rows."""
+
+    def __call__(self, blocks):
+        return sum(len(block.X) for block in blocks)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_everything_has_the_same_bits_whether_records_are_held_or_read_again(tmp_path, kind, monkeypatch):
+    """Down to the Hessian: rows are cut, and results are added, in one way."""
+    monkeypatch.setattr(lazy_source, "CHUNK_ROWS", 700)
+    monkeypatch.setattr(files_module, "_PART_ROWS", 900)
+    folder = write_files(people(), tmp_path / "table", kind)
+    found = []
+    for most in (1 << 28, 0):
+        monkeypatch.setattr(lazy_source, "MOST_KEPT", most)
+        model = expost.LogisticRegression(domain=PEOPLE, report="leverage", random_state=0).fit(folder)
+        bounds = model.publication_.bounds(folder)
+        found.append(
+            [model._private.hessian, model._private.gradient, model.ex_post_losses(folder), *bounds.figures]
+        )
+    for held, read in zip(*found, strict=True):
+        np.testing.assert_array_equal(read, held)
+
+
+@pytest.mark.parametrize("change", ["a cell", "a row", "the order"])
+def test_a_table_that_changes_between_passes_is_refused(tmp_path, change, monkeypatch):
+    monkeypatch.setattr(lazy_source, "MOST_KEPT", 0)
+    frame = people(200)
+    frame.to_parquet(tmp_path / "t.parquet")
+    other = {"a cell": frame.assign(age=frame["age"] + 1.0), "a row": frame[1:], "the order": frame[::-1]}
+    original, reads = FilePiece.batches, []
+
+    def changing(piece, *rest):
+        reads.append(1)
+        if len(reads) == 2:
+            other[change].to_parquet(tmp_path / "t.parquet")
+        return original(piece, *rest)
+
+    monkeypatch.setattr(FilePiece, "batches", changing)
+    with pytest.raises(DomainError, match="the table changed between two passes"):
+        expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.parquet")
 
 
 def test_a_file_is_read_once_where_its_records_are_held(tmp_path, monkeypatch):
@@ -291,7 +339,7 @@ def test_what_files_cannot_do_is_refused(tmp_path):
         expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(tmp_path / "t.csv")
     with pytest.raises(DomainError, match="the column 'ward' must hold numbers"):
         expost.LogisticRegression(norm=1.0, classes=["no", "yes"]).fit(tmp_path / "t.parquet")
-    with pytest.raises(ParameterError, match="`classes` must be declared for a table in files"):
+    with pytest.raises(ParameterError, match="`classes` must be declared for files and Dask frames"):
         expost.LogisticRegression(norm=1.0).fit(tmp_path / "t.parquet")
     with pytest.raises(DomainError, match="`y` must be the name of a column or None"):
         expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", frame["ill"])

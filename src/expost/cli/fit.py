@@ -81,7 +81,7 @@ def fit(
     from expost._common.files import atomic_write
     from expost.cli.private_files import write_losses
     from expost.data.domain import Domain
-    from expost.data.files import scan
+    from expost.data.open_lazy import scan
     from expost.data.weights import Weighting
     from expost.fitting.ex_post import streamed_terms
     from expost.fitting.fit import fit as fit_model

@@ -23,7 +23,7 @@ def init(
     Example: expost init table.csv > domain.toml
     """
     from expost.data.domain_files import skeleton
-    from expost.data.files import scan
+    from expost.data.open_lazy import scan
 
     text = skeleton(scan(table).kinds, label)
     typer.echo(text, nl=False)

@@ -42,7 +42,7 @@ def losses(
     """
     from expost.cli.display import quantiles, show_losses
     from expost.cli.private_files import MARK, check_private, write_losses
-    from expost.data.files import scan
+    from expost.data.open_lazy import scan
     from expost.publication import Publication
 
     if output is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from expost._common.files import atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
-from expost.data.files import PARQUET
+from expost.data.file_schema import PARQUET
 from expost.exceptions import FileError
 
 MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."

@@ -1,39 +1,26 @@
 """Named columns of a file as coded columns, labels and weights, and these as rows."""
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
-from expost.data.blocks import Block, Table
+from expost.data.blocks import Block
+from expost.data.coded import Coded
+from expost.data.design import check_finite
 from expost.data.domain import Domain
-from expost.data.files import TableFiles
 from expost.data.labels import label_numbers
+from expost.data.lazy import LazyTable
 from expost.data.source import NO_LABELS
 from expost.data.values import as_numbers, as_texts, distinct_texts
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
-
-
-class Coded(NamedTuple):
-    """Some records: a column of numbers or codes for each feature, labels and weights; private."""
-
-    columns: list[NDArray[Any]]
-    labels: FloatArray
-    weights: FloatArray | None
-
-    @property
-    def bytes(self) -> int:
-        """How much memory they take."""
-        kept = [*self.columns, self.labels, *([] if self.weights is None else [self.weights])]
-        return sum(column.nbytes for column in kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +60,12 @@ class RecordReader:
         sample = None if self.weight is None else as_numbers(batch.column(self.weight), self.weight)
         return Coded(columns, labels, self.weighting.of(sample, labels, self.loss))
 
+    def check(self, coded: Coded) -> None:
+        """Raise DomainError for numbers that are not finite; a domain has refused or replaced them before."""
+        if self.domain is None:
+            for column in coded.columns:
+                check_finite(column[None, :])
+
     def rows(self, columns: Sequence[NDArray[Any]]) -> FloatArray:
         """The coded columns as rows."""
         if self.domain is not None:
@@ -88,30 +81,6 @@ class RecordReader:
             places, texts = distinct_texts(column, "y")
             column = as_classes(texts, self.classes)[places]
         return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
-
-
-class CodedTable(Table):
-    """The records of a file, held in memory as runs of coded columns and made rows block by block; private.
-
-    Runs are not joined: that would take their memory twice.
-    """
-
-    def __init__(self, reader: RecordReader, runs: list[Coded]) -> None:
-        self._reader = reader
-        self._runs = [run.columns for run in runs]
-        self._starts = [0, *np.cumsum([len(columns[0]) for columns in self._runs]).tolist()]
-        self.n_rows, self.n_features = self._starts[-1], reader.n_features
-
-    def rows(self, start: int, stop: int) -> FloatArray:
-        """The rows of the block."""
-        parts = []
-        place = max(bisect_right(self._starts, start) - 1, 0)
-        while place < len(self._runs) and self._starts[place] < stop:
-            first = self._starts[place]
-            here = slice(max(start - first, 0), stop - first)
-            parts.append(self._reader.rows([column[here] for column in self._runs[place]]))
-            place += 1
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
@@ -131,7 +100,7 @@ def _as_number(text: str) -> float:
 
 
 def split_columns(
-    files: TableFiles,
+    table: LazyTable,
     domain: Domain | None,
     *,
     labelled: bool,
@@ -150,7 +119,7 @@ def split_columns(
     """
     if domain is not None:
         return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None
-    names = [name for name in files.kinds if name != weight]
+    names = [name for name in table.kinds if name != weight]
     if label is None and labelled:
         known = names[:-1] if feature_names is None else feature_names
         rest = [name for name in names if name not in known]
@@ -163,7 +132,7 @@ def split_columns(
 
 
 def reader_of(
-    files: TableFiles,
+    table: LazyTable,
     *,
     domain: Domain | None,
     loss: AnyLoss,
@@ -176,7 +145,7 @@ def reader_of(
 ) -> RecordReader:
     """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
     features, label = split_columns(
-        files, domain, labelled=labelled, label=label, feature_names=feature_names, weight=weight
+        table, domain, labelled=labelled, label=label, feature_names=feature_names, weight=weight
     )
     listed = [getattr(one, "item", lambda one=one: one)() for one in (() if classes is None else classes)]
     reader = RecordReader(
@@ -191,8 +160,8 @@ def reader_of(
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
     roles |= {label: "outcome", weight: "weight"}
     for name in reader.names:
-        if name not in files.kinds:
+        if name not in table.kinds:
             role = roles[name]
             raise DomainError(f"the table lacks the column {name!r}, a declared {role}. Add or rename it.")
-    files.check_columns(reader.names)
+    table.check_columns(reader.names)
     return reader

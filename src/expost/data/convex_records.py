@@ -81,8 +81,7 @@ class RecordRows:
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th block of the records."""
-        width = self.loss.n_parameters + self.source.n_features
-        return replace(self, source=self.source.thinned(every, width, self.engine, self.n_rows))
+        return replace(self, source=self.source.thinned(every))
 
     def sweep(self, work: Pass[FloatArray, Result]) -> Iterator[Result]:
         """Run a pass over the records; one result for each part, in their order.

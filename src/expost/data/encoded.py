@@ -10,7 +10,7 @@ from expost.data.blocks import Block
 from expost.data.design import Design, DesignPart
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source
-from expost.engines.base import Engine, Pass
+from expost.engines.base import Engine, Part, Pass
 from expost.engines.local import LOCAL
 from expost.losses import AnyLoss
 
@@ -24,14 +24,19 @@ class Encoded:
     source: Source
     design: Design
     engine: Engine = LOCAL
-    counts: tuple[int, ...] | None = None
-    """The rows of each part, once all of them were read and found good."""
+    checked: bool = False
+    """Whether all rows were read and found good."""
 
     @property
     def n_rows(self) -> int:
         """The number of rows; private."""
-        known = self.source.n_rows
-        return sum(self.counts or ()) if known is None else known
+        assert self.source.n_rows is not None, "rows are counted when they are checked"
+        return self.source.n_rows
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process, so that values beside them can be held as well."""
+        return isinstance(self.source, ArraySource)
 
     @property
     def product_width(self) -> int:
@@ -45,15 +50,14 @@ class Encoded:
 
     def scanned(self, loss: AnyLoss, max_weight: float) -> Self:
         """Read every row once, before the table is used, or raise DomainError; see :class:`Scan`."""
-        if self.counts is not None:
+        if self.checked:
             return self
-        source, counts = self.source.scanned(Scan(loss, max_weight), self.engine)
-        return replace(self, source=source, counts=counts)
+        source = self.source.scanned(Scan(loss, max_weight), self.engine)
+        return replace(self, source=source, checked=True)
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th block of the rows, in dense blocks; :attr:`n_rows` is that of all where known."""
-        thin = self.source.thinned(every, self.design.dimension, self.engine, self.n_rows)
-        return replace(self, source=thin)
+        return replace(self, source=self.source.thinned(every), engine=LOCAL)
 
     def sweep(
         self,
@@ -81,7 +85,7 @@ class Encoded:
         if width is None:
             width = self.product_width if products else self.design.dimension
         parts = [DesignPart(part, self.design, products) for part in self.source.parts(width)]
-        if beside is None:
-            return self.engine.map(work, parts, block_length(width))
-        pairs = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
-        return self.engine.map(work, pairs, block_length(width))
+        chosen: Sequence[Part[Block]] = parts
+        if beside is not None:
+            chosen = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
+        return self.source.run(self.engine, work, chosen, block_length(width))

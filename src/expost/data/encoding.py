@@ -10,9 +10,10 @@ from expost.data.columns import RecordReader, reader_of
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
-from expost.data.file_source import FileSource
-from expost.data.files import TableFiles, as_files
 from expost.data.labels import encode_labels
+from expost.data.lazy import LazyTable
+from expost.data.lazy_source import LazySource
+from expost.data.open_lazy import as_lazy
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED, Weighting
@@ -56,10 +57,10 @@ def encode_records(
     The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
-    files = as_files(X)
-    if files is not None:
-        return encode_files(
-            files,
+    lazy = as_lazy(X)
+    if lazy is not None:
+        return encode_lazy(
+            lazy,
             y,
             plan,
             classes=classes,
@@ -84,13 +85,13 @@ def encode_rows(
     feature_names: Sequence[str] | None = None,
 ) -> Encoded:
     """Open a table and scale its rows into the ball, as :func:`encode_records` does, without labels."""
-    files = as_files(X)
-    if files is not None:
+    lazy = as_lazy(X)
+    if lazy is not None:
         names = feature_names if domain is None else None
         reader = reader_of(
-            files, domain=domain, loss=plan.loss, classes=None, labelled=False, feature_names=names
+            lazy, domain=domain, loss=plan.loss, classes=None, labelled=False, feature_names=names
         )
-        return _from_files(files, reader, plan, n_features)
+        return _from_lazy(lazy, reader, plan, n_features)
     table = open_table(X, domain)
     if domain is None and n_features is not None and table.n_features != n_features:
         raise DomainError(f"`X` must have {n_features} features, as in the fit; got {table.n_features}.")
@@ -115,8 +116,8 @@ def with_labels(
     return rows.labelled(labels, weighting.of(sample_weight, labels, plan.loss))
 
 
-def encode_files(
-    files: TableFiles,
+def encode_lazy(
+    table: LazyTable,
     y: Any,
     plan: Plan,
     *,
@@ -127,16 +128,17 @@ def encode_files(
     weighting: Weighting = UNWEIGHTED,
     sample_weight: Any = None,
 ) -> Encoded:
-    """Encode the records of files, block by block as they are read, as :func:`encode_records` does."""
+    """Encode the records of a lazy table, block by block as they are read; see :func:`encode_records`."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None and not isinstance(given, str):
             raise DomainError(
-                f"with files, `{name}` must be the name of a column or None; got something else."
+                f"with files or a Dask frame, `{name}` must be the name of a column or None; got something "
+                "else."
             )
     if domain is not None and y is not None and y != domain.label.name:
         raise DomainError("with a domain, which names the outcome's column, `y` must be None.")
     reader = reader_of(
-        files,
+        table,
         domain=domain,
         loss=plan.loss,
         classes=classes,
@@ -146,11 +148,11 @@ def encode_files(
         weight=sample_weight,
         weighting=weighting,
     )
-    return _from_files(files, reader, plan, n_features)
+    return _from_lazy(table, reader, plan, n_features)
 
 
-def _from_files(files: TableFiles, reader: RecordReader, plan: Plan, n_features: int | None) -> Encoded:
+def _from_lazy(table: LazyTable, reader: RecordReader, plan: Plan, n_features: int | None) -> Encoded:
     if n_features is not None and reader.n_features != n_features:
         raise DomainError(f"`X` must have {n_features} features, as in the fit; got {reader.n_features}.")
-    source = FileSource(reader, tuple(files.pieces()))
-    return Encoded(source, Design(source.n_features, plan.norm, plan.fit_intercept))
+    source = LazySource(reader, tuple(table.pieces()))
+    return Encoded(source, Design(source.n_features, plan.norm, plan.fit_intercept), table.engine)

@@ -1,51 +1,47 @@
 """Tables in files: CSV and Parquet, one file or many, read block by block through Arrow."""
 
-import csv
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from expost.data.file_schema import invalid_file, is_parquet, read_kinds
+from expost.data.lazy import LazyTable
 from expost.data.values import untold
+from expost.engines.base import Engine
+from expost.engines.local import LOCAL
 from expost.exceptions import FileError
 
 if TYPE_CHECKING:
     import pyarrow
 
-PARQUET = (".parquet", ".pq")
 # Bytes of a CSV file that are parsed at a time, and of a column of Parquet that are read at a time.
 _CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
 
 
-@dataclass(frozen=True)
-class TableFiles:
-    """A table in one file or several, of which names and types of columns were read and no value.
+@dataclass(frozen=True, kw_only=True)
+class TableFiles(LazyTable):
+    """A table in one file or several, of one kind.
 
     Parameters
     ----------
+    kinds, engine
+        As in :class:`LazyTable`; the columns are those of the first file.
     paths
         The files, in the order of their rows: that of their names.
-    kinds
-        Each column of the first file and its kind, ``"number"``, ``"category"`` or ``"yes_no"``; None in CSV,
-        which has no types.
-
-    Privacy
-    -------
-    Public. The rows, which are read when they are needed, are private.
     """
 
-    paths: tuple[Path, ...]
-    kinds: dict[str, str | None]
-
-    @property
-    def is_csv(self) -> bool:
-        """Whether cells are texts, whose types only a domain knows."""
-        return not _is_parquet(self.paths[0])
+    @classmethod
+    def found(cls, path: str, engine: Engine = LOCAL) -> "TableFiles":
+        """The files at a path, in a folder or of a pattern."""
+        paths = _found(path)
+        if len({is_parquet(one) for one in paths}) > 1:
+            raise FileError("the files of a table must all be CSV or all be Parquet; got both.")
+        return cls(paths=tuple(paths), kinds=read_kinds(paths[0]), engine=engine)
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse a file that lacks one of the columns, or has another type in it than the first file."""
@@ -66,7 +62,8 @@ class TableFiles:
 
     def pieces(self) -> "list[FilePiece]":
         """The table in pieces that are read apart: runs of row groups, or whole CSV files."""
-        return [piece for path in self.paths for piece in _pieces(path)]
+        # Where the work is done, the folder may be another.
+        return [piece for path in self.paths for piece in _pieces(path.absolute())]
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class FilePiece:
                 f"{self.path.name!r} is not valid CSV: every line must have as many cells as the line of "
                 "names. Quote cells that contain commas."
             )
-        raise _invalid(self.path)
+        raise invalid_file(self.path)
 
     def _open(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         from pyarrow.parquet import ParquetFile
@@ -134,71 +131,6 @@ class FilePiece:
         return reader
 
 
-def scan(path: str | os.PathLike[str]) -> TableFiles:
-    """Find a table in files without reading any of its rows.
-
-    Parameters
-    ----------
-    path
-        A ``.csv`` or ``.parquet`` file; a folder of such files, of one kind; or a pattern such as
-        ``"folder/*.parquet"``. Files are taken in the order of their names, and files in a folder whose name
-        starts with a dot or an underscore are left out.
-
-    Returns
-    -------
-    TableFiles
-        For ``fit``, ``ex_post_losses``, ``predict`` and ``bounds``, which also take the path itself.
-
-    Privacy
-    -------
-    Public: names of files and of columns, and types. Nothing of a row is in an error.
-    """
-    paths = _found(os.fspath(path))
-    kinds = {_is_parquet(one) for one in paths}
-    if len(kinds) > 1:
-        raise FileError("the files of a table must all be CSV or all be Parquet; got both.")
-    return TableFiles(tuple(paths), read_kinds(paths[0]))
-
-
-def as_files(X: Any) -> TableFiles | None:
-    """The files that ``X`` names, or None where it is a table itself."""
-    if isinstance(X, TableFiles):
-        return X
-    return scan(X) if isinstance(X, str | os.PathLike) else None
-
-
-def read_kinds(path: Path) -> dict[str, str | None]:
-    """The columns of a file and their kinds, from the line of names or the schema; public.
-
-    A CSV file has no schema, so its kinds are None. No value is read.
-    """
-    kinds: dict[str, str | None] | None = None
-    with open(path, "rb"):
-        pass
-    if _is_parquet(path):
-        with untold():
-            from pyarrow import parquet
-
-            schema = parquet.read_schema(path)
-            kinds = {field.name: _kind(field.type) for field in schema}
-        if kinds is not None:
-            _check_names(schema.names)
-    else:
-        with suppress(UnicodeError, csv.Error):
-            # Python reads ahead of the first line. Bytes there that are not UTF-8 must not cause an error.
-            with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-                names = next(csv.reader(file, strict=True), [])
-            "".join(names).encode()
-            kinds = dict.fromkeys(names)
-        if kinds is not None:
-            if not names:
-                raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
-            _check_names(names)
-    if kinds is None:
-        raise _invalid(path)
-    return kinds
-
-
 def release_unused() -> None:
     """Give memory that Arrow holds for later back to the system."""
     import pyarrow
@@ -222,7 +154,7 @@ def _found(path: str) -> list[Path]:
 
 
 def _pieces(path: Path) -> list[FilePiece]:
-    if not _is_parquet(path):
+    if not is_parquet(path):
         return [FilePiece(path)]
     pieces: list[FilePiece] | None = None
     with untold():
@@ -232,7 +164,7 @@ def _pieces(path: Path) -> list[FilePiece]:
         sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
         pieces = [FilePiece(path, groups) for groups in _runs(sizes)]
     if pieces is None:
-        raise _invalid(path)
+        raise invalid_file(path)
     return pieces
 
 
@@ -248,31 +180,3 @@ def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
             run, rows = [], 0
     if run:
         yield tuple(run)
-
-
-def _is_parquet(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    if suffix not in (".csv", *PARQUET):
-        raise FileError(f"a table must be a .csv or .parquet file; got {path.name!r}.")
-    return suffix in PARQUET
-
-
-def _check_names(names: list[str]) -> None:
-    if len(set(names)) < len(names) or not all(names):
-        raise FileError("the columns of the table must have different names, none of them empty.")
-
-
-def _invalid(path: Path) -> FileError:
-    kind = "Parquet; save it again as Parquet or CSV."
-    if not _is_parquet(path):
-        kind = "CSV in UTF-8; save it again as CSV or Parquet."
-    return FileError(f"{path.name!r} is not valid {kind}")
-
-
-def _kind(kind: Any) -> str:
-    from pyarrow import types
-
-    if types.is_boolean(kind):
-        return "yes_no"
-    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return "number" if numeric else "category"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import check_finite
 from expost.exceptions import DomainError
@@ -25,18 +26,17 @@ class Scan:
         """The number of rows."""
         rows = 0
         for block in blocks:
-            self.check(block)
+            check_finite(block.X)
+            self.check_labels(block.y, block.weights)
             rows += block.X.shape[0]
         return rows
 
-    def check(self, block: Block) -> None:
-        """Raise DomainError for a block with anything that is refused."""
-        check_finite(block.X)
-        if not np.all(self.loss.labels.contains(block.y)):
+    def check_labels(self, y: FloatArray, weights: FloatArray | None) -> None:
+        """Raise DomainError for labels or weights that are refused."""
+        if not np.all(self.loss.labels.contains(y)):
             raise DomainError(
                 f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
                 "accepts. Recode them."
             )
-        weights = block.weights
         if weights is not None and not np.all((weights >= 0.0) & (weights <= self.max_weight)):
             raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")

@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from itertools import pairwise
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from expost._common.parallel import block_length, spans
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, Table
 from expost.data.scan import Scan
-from expost.engines.base import Engine, Part
+from expost.engines.base import Engine, Part, Pass
 from expost.exceptions import DomainError
+
+Result = TypeVar("Result")
 
 NO_LABELS: FloatArray = np.empty(0)
 
@@ -53,14 +56,19 @@ class Source(ABC):
         There is one part at least.
         """
 
-    @abstractmethod
-    def thinned(self, every: int, width: int, engine: Engine, rows: int) -> "Source":
-        """Each ``every``-th block of so many rows, or fewer, for warm starts; the same ones in every pass."""
+    def run(
+        self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
+    ) -> Iterator[Result]:
+        """Run a pass on parts of this source, with blocks of at most ``length`` rows; results in order."""
+        return engine.map(work, parts, length)
 
-    def scanned(self, scan: Scan, engine: Engine) -> tuple["Source", tuple[int, ...]]:
-        """Check all rows; the source to read from then on, and the number of rows of each part."""
-        width = self.n_features
-        return self, tuple(engine.map(scan, self.parts(width), block_length(width)))
+    @abstractmethod
+    def thinned(self, every: int) -> "Source":
+        """About each ``every``-th row, or fewer, for warm starts; the same ones in every pass."""
+
+    @abstractmethod
+    def scanned(self, scan: Scan, engine: Engine) -> "Source":
+        """Check all rows; the source to read from then on, whose number of rows is known."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +83,10 @@ class ArraySource(Source):
     weights: FloatArray | None = None
     every: int = 1
     """Only each so-manieth block of a span is read."""
+    edges: tuple[int, ...] | None = None
+    """Where spans begin and end; by default there is one per thread."""
+    sample: "ArraySource | None" = None
+    """Some of the rows, for warm starts; by default some blocks of each span."""
 
     @property
     def n_features(self) -> int:
@@ -92,12 +104,26 @@ class ArraySource(Source):
         return self.table.stored_width
 
     def parts(self, width: int) -> list["Span"]:
-        """One span per thread."""
-        return [Span(self, start, stop) for start, stop in spans(self.n_rows, width)]
+        """The spans."""
+        pairs = spans(self.n_rows, width) if self.edges is None else pairwise(self.edges)
+        return [Span(self, start, stop) for start, stop in pairs]
 
-    def thinned(self, every: int, width: int, engine: Engine, rows: int) -> Self:
+    def thinned(self, every: int) -> "ArraySource":
         """The same table with steps over blocks: what is left out is not read."""
+        if self.sample is not None:
+            return self.sample.standing_for(self.n_rows, every)
         return replace(self, every=every)
+
+    def standing_for(self, rows: int, every: int) -> Self:
+        """The same table, a sample of so many rows, as if each ``every``-th of all of them were read."""
+        return replace(self, every=max(1, every * self.n_rows // rows))
+
+    def scanned(self, scan: Scan, engine: Engine) -> Self:
+        """Check all rows."""
+        width = self.n_features
+        for _ in engine.map(scan, self.parts(width), block_length(width)):
+            pass
+        return self
 
 
 @dataclass(frozen=True, eq=False, repr=False)

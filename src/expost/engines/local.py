@@ -21,8 +21,10 @@ class LocalEngine:
         """The results in the order of the parts; at most one for each thread waits for its turn."""
         workers = min(parallel.threads(), len(parts))
         if workers <= 1:
-            for part in parts:
-                yield work(part.blocks(length))
+            # One thread here too: the bits of a product depend on how the library shares it out.
+            with parallel.single_threaded_blas():
+                for part in parts:
+                    yield work(part.blocks(length))
             return
 
         def run(part: Part[B]) -> R:

@@ -17,8 +17,9 @@ from expost.data.columns import split_columns
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
-from expost.data.encoding import encode_files, encode_rows, with_labels
-from expost.data.files import TableFiles, as_files
+from expost.data.encoding import encode_lazy, encode_rows, with_labels
+from expost.data.lazy import LazyTable
+from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.weights import Weighting
@@ -90,10 +91,10 @@ class PrivateGLM(PrivateEstimator):
             pandas, polars or pyarrow frame. A sparse table is never made dense as a whole. Rows longer than
             ``norm`` are scaled down to it. Or a table in files: the path of a CSV or Parquet file or of a
             folder of them, a pattern, or what :func:`expost.scan` returns. Files may be larger than memory;
-            CSV needs a domain.
+            CSV needs a domain. Or a Dask DataFrame, whose partitions are read where they are.
         y
-            One label per row. With files, the name of the outcome's column: by default the one that the
-            domain declares, or the last.
+            One label per row. With files or a Dask frame, the name of the outcome's column: by default the
+            one that the domain declares, or the last.
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
             record, as private as the rest of it. By default 1. With files, the name of its column.
@@ -108,10 +109,11 @@ class PrivateGLM(PrivateEstimator):
             step("Planning")
             weighting = self._declared_weighting(sample_weight)
             self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
-            files = as_files(X)
-            self._set_classes(y if files is None else self._no_labels())  # their number decides the loss
+            X, y, sample_weight = with_columns(X, y, sample_weight)
+            lazy = as_lazy(X)
+            self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
-            if files is None:
+            if lazy is None:
                 opened = open_table(X, self.domain)  # the number of columns is public
                 plan = self._make_plan(weighting.largest, opened.n_features)
                 rows = Encoded(ArraySource(opened), Design(opened.n_features, plan.norm, plan.fit_intercept))
@@ -119,9 +121,9 @@ class PrivateGLM(PrivateEstimator):
                 if self.domain is None:
                     validate_data(self, X, reset=True, skip_check_array=True)
             else:
-                self._set_columns(files, y, sample_weight)
+                self._set_columns(lazy, y, sample_weight)
                 plan = self._make_plan(weighting.largest, self.n_features_in_)
-                records = self._from_files(files, y, plan, sample_weight)
+                records = self._from_lazy(lazy, y, plan, sample_weight)
             if self.domain is not None:
                 self.n_features_in_ = len(self.domain.column_names)
             declared: dict[str, Any] = {
@@ -228,11 +230,12 @@ class PrivateGLM(PrivateEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
-        files = as_files(X)
-        if files is None:
+        X, y, sample_weight = with_columns(X, y, sample_weight)
+        lazy = as_lazy(X)
+        if lazy is None:
             records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
         else:
-            records = self._from_files(files, y, self.plan_, sample_weight)
+            records = self._from_lazy(lazy, y, self.plan_, sample_weight)
         if return_terms:
             return ex_post_terms(private, records, self.plan_.loss, member=member)
         parts = streamed_terms(private, records, self.plan_.loss, member=member)
@@ -301,11 +304,11 @@ class PrivateGLM(PrivateEstimator):
         return _UNDECLARED_NORM
 
     def _encode_rows(self, X: Any) -> Encoded:
-        files = as_files(X)
-        if files is not None:
+        lazy = as_lazy(X)
+        if lazy is not None:
             names = getattr(self, "feature_names_in_", None)
             return encode_rows(
-                files, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
+                lazy, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
             )
         rows = encode_rows(X, self.plan_, domain=self.domain)
         if self.domain is None:  # refuses columns that are not those of the fit
@@ -324,21 +327,21 @@ class PrivateGLM(PrivateEstimator):
         )
 
     def _no_labels(self) -> FloatArray:
-        """In the place of labels that are still in files: classes must be declared."""
+        """In the place of labels that were not read yet: classes must be declared."""
         if self.domain is None and getattr(self, "classes", ()) is None:
-            raise parameter_error("classes", "declared for a table in files", None, "Name them, or a domain.")
+            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
         return np.empty(0)
 
-    def _set_columns(self, files: TableFiles, y: Any, sample_weight: Any) -> None:
+    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
         """Store the names of the columns, which must be numbers where no domain says what they are."""
         if self.domain is not None:
             self.n_features_in_ = len(self.domain.column_names)
             return
-        if files.is_csv:
+        if not lazy.has_types:
             raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
-        names, _ = split_columns(files, None, labelled=True, label=y, weight=sample_weight)
+        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)
         for name in names:
-            if files.kinds.get(name) == "category":
+            if lazy.kinds.get(name) == "category":
                 raise DomainError(
                     f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
                     "out, or declare a domain."
@@ -346,9 +349,9 @@ class PrivateGLM(PrivateEstimator):
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _from_files(self, files: TableFiles, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
-        return encode_files(
-            files,
+    def _from_lazy(self, lazy: LazyTable, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+        return encode_lazy(
+            lazy,
             y,
             plan,
             classes=self._labels,

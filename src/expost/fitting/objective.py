@@ -135,6 +135,24 @@ class CurvatureProduct:
         return total
 
 
+@dataclass(frozen=True, eq=False)
+class ProductAt:
+    """The same where curvatures are found in the same pass."""
+
+    loss: Loss
+    theta: FloatArray
+    direction: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
+        """The sum over the blocks."""
+        total = np.zeros(len(self.direction))
+        both = np.column_stack([self.theta, self.direction])
+        for rows, y, weights in blocks:
+            predictor, along = (rows @ both).T
+            total += (weighted_derivatives(self.loss, predictor, y, weights)[1] * along) @ rows
+        return total
+
+
 class Objective:
     r"""The objective of objective perturbation, a sum and never a mean.
 
@@ -216,12 +234,15 @@ class Objective:
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
         assert isinstance(self._loss, Loss)
-        curvatures = list(self._records.sweep(Curvatures(self._loss, theta), products=True))
+        loss, records = self._loss, self._records
+        curvatures = None  # found again in every pass, unless the rows are held too
+        if records.in_memory:
+            curvatures = list(records.sweep(Curvatures(loss, theta), products=True))
 
         def product(direction: FloatArray) -> FloatArray:
-            work = CurvatureProduct(direction)
+            work = CurvatureProduct(direction) if curvatures else ProductAt(loss, theta, direction)
             result = self._l2 * direction
-            for part in self._records.sweep(work, products=True, beside=curvatures):
+            for part in records.sweep(work, products=True, beside=curvatures):
                 result += part
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)

@@ -10,6 +10,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoding import encode_records, encode_rows
 from expost.data.frames import FrameKind
+from expost.data.open_lazy import with_columns
 from expost.data.weights import Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, probabilities
@@ -143,6 +144,7 @@ class Readings:
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
+        X, y, sample_weight = with_columns(X, y, sample_weight)
         records = encode_records(
             X,
             y,

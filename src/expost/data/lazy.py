@@ -1,0 +1,63 @@
+"""Tables that are read piece by piece: named columns whose values stay where they are until a pass."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from expost.engines.base import Engine
+from expost.engines.local import LOCAL
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Piece(Protocol):
+    """Some rows of a table, read as columns where the work is done; it can be pickled."""
+
+    def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
+        """The columns of the rows, in batches of at most ``length`` rows.
+
+        Raises
+        ------
+        FileError, DomainError
+            If the rows cannot be read. The error quotes nothing of them.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LazyTable(ABC):
+    """A table of which names and types of columns are known, and no value.
+
+    Parameters
+    ----------
+    kinds
+        Each column and its kind, ``"number"``, ``"category"`` or ``"yes_no"``; None where cells are texts
+        whose types only a domain knows, as in CSV.
+    engine
+        Where passes over the rows are run.
+
+    Privacy
+    -------
+    Public. The rows, which are read when they are needed, are private.
+    """
+
+    kinds: Mapping[str, str | None]
+    engine: Engine = LOCAL
+    paths: tuple[Path, ...] = ()
+    """The files that it is in, if any."""
+
+    @property
+    def has_types(self) -> bool:
+        """Whether columns have types, so that numbers need no domain."""
+        return None not in self.kinds.values()
+
+    @abstractmethod
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Refuse a table of which some piece is known to lack a column, or to have another type in it."""
+
+    @abstractmethod
+    def pieces(self) -> Sequence[Piece]:
+        """The pieces, in the order of their rows."""

@@ -1,0 +1,206 @@
+"""Rows from lazy tables: read once and held as codes where they are few, otherwise read in every pass."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, groupby, pairwise
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from expost._common.parallel import block_length
+from expost.data.blocks import Block
+from expost.data.coded import Coded, CodedTable, Trace, recut
+from expost.data.columns import RecordReader
+from expost.data.files import release_unused
+from expost.data.lazy import Piece
+from expost.data.scan import Scan
+from expost.data.source import ArraySource, Source, check_rows
+from expost.engines.base import Engine, Part, Pass
+from expost.engines.local import LocalEngine
+from expost.exceptions import DomainError
+
+Result = TypeVar("Result")
+
+CHUNK_ROWS = 1 << 17
+"""Sums are taken over this many rows of a piece, and then over these sums, wherever the rows are."""
+# Tables whose coded columns take no more bytes than this are held in memory.
+MOST_KEPT = 1 << 28
+# Numbers, and rows of a block, in the sample that a warm start uses.
+_MOST_SAMPLED, _SAMPLE_ROWS = 1 << 22, 1024
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LazySource(Source):
+    """The records of a lazy table, a part for every piece; private.
+
+    Once they were all read, those that fit into memory are held there as coded columns: texts are converted
+    once. Others are read again in every pass, which refuses those that have changed since.
+
+    Sums have the same bits whether records are held, read in every pass, or read by a cluster: rows are cut
+    in the same way, into chunks of a piece and blocks of a chunk, and results are added in the same order.
+    """
+
+    reader: RecordReader
+    pieces: tuple[Piece, ...]
+    traces: tuple[Trace, ...] | None = None
+    """What the first pass saw of each piece."""
+    sample: ArraySource | None = None
+    """Some records of all pieces, for warm starts."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of a row."""
+        return self.reader.n_features
+
+    @property
+    def n_rows(self) -> int | None:
+        """Known once all rows were read."""
+        return None if self.traces is None else sum(trace.rows for trace in self.traces)
+
+    def parts(self, width: int) -> "list[RecordPart]":
+        """A part for every piece, whatever the pass."""
+        traces = self.traces or (None,) * len(self.pieces)
+        return [RecordPart(self.reader, *one) for one in zip(self.pieces, traces, strict=True)]
+
+    def run(
+        self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
+    ) -> Iterator[Result]:
+        """A result for every chunk of every part."""
+        empty = True
+        for result in chain.from_iterable(engine.map(PerChunk(work), parts, length)):
+            empty = False
+            yield result
+        if empty:
+            check_rows(0)
+
+    def thinned(self, every: int) -> ArraySource:
+        """Fewer records of the sample that the first pass took."""
+        assert self.sample is not None
+        assert self.n_rows is not None
+        return self.sample.standing_for(self.n_rows, every)
+
+    def scanned(self, scan: Scan, engine: Engine) -> Source:
+        """Check every record; the records themselves come back where they are few enough to be held."""
+        count = max(len(self.pieces), 1)
+        most = MOST_KEPT // count if isinstance(engine, LocalEngine) else 0
+        sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
+        parts = [CodedPart(self.reader, piece) for piece in self.pieces]
+        work = FirstReading(self.reader, scan, most, sampled)
+        traces: list[Trace] = []
+        samples: list[Coded] = []
+        kept: list[Coded] = []
+        whole = True
+        for trace, sample, held in engine.map(work, parts, block_length(self.n_features)):
+            traces.append(trace)
+            samples += sample
+            whole = whole and held is not None
+            kept = [*kept, *(held or [])] if whole else []
+        check_rows(sum(trace.rows for trace in traces))
+        thin = _held(self.reader, samples, [sum(one.n_rows for one in samples)])
+        if not whole:
+            return replace(self, traces=tuple(traces), sample=thin)
+        held_source = _held(self.reader, kept, [trace.rows for trace in traces])
+        release_unused()
+        return replace(held_source, sample=thin)
+
+
+def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> ArraySource:
+    """Records in memory, cut into the chunks of pieces with so many rows."""
+    ends = list(accumulate(rows, initial=0))
+    edges = [start for first, end in pairwise(ends) for start in range(first, end, CHUNK_ROWS)]
+    weights = [one.weights for one in records if one.weights is not None]
+    return ArraySource(
+        CodedTable(reader, records),
+        np.concatenate([one.labels for one in records]),
+        np.concatenate(weights) if weights else None,
+        edges=(*edges, ends[-1]),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordPart:
+    """The records of one piece as blocks of rows."""
+
+    reader: RecordReader
+    piece: Piece
+    trace: Trace | None
+    """What the piece was when it was first read; None before that."""
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows with their labels and weights; a block ends where a chunk does."""
+        for coded in recut(self._records(length), length, CHUNK_ROWS):
+            yield self.reader.block(coded)
+
+    def _records(self, length: int) -> Iterator[Coded]:
+        seen = Trace()
+        for batch in self.piece.batches(self.reader.names, length):
+            coded = self.reader.coded(batch)
+            if self.trace is not None:
+                seen = seen.after(coded)
+            yield coded
+        if self.trace is not None and seen != self.trace:
+            raise DomainError(
+                "the table changed between two passes over it. Let nobody write to it during a fit, and give "
+                "no frame whose partitions are drawn or read anew each time; persist it first."
+            )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodedPart:
+    """The records of one piece as coded columns."""
+
+    reader: RecordReader
+    piece: Piece
+
+    def blocks(self, length: int) -> Iterator[Coded]:
+        """The records, so many at a time."""
+        for batch in self.piece.batches(self.reader.names, length):
+            yield self.reader.coded(batch)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstReading:
+    """The pass that checks records, and returns a trace, a sample, and all that take few enough bytes."""
+
+    reader: RecordReader
+    scan: Scan
+    most: int
+    sampled: int
+
+    def __call__(self, blocks: Iterator[Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
+        """What was seen, some records for warm starts, and the records or None."""
+        trace, size, every = Trace(), 0, 1
+        sample: list[Coded] = []
+        kept: list[Coded] | None = []
+        for place, coded in enumerate(blocks):
+            self.reader.check(coded)
+            self.scan.check_labels(coded.labels, coded.weights)
+            trace = trace.after(coded)
+            if place % every == 0:
+                sample.append(coded.rows(0, min(_SAMPLE_ROWS, self.sampled)))
+            if sum(one.n_rows for one in sample) > self.sampled:
+                sample, every = sample[::2], 2 * every
+            size += coded.bytes
+            if size > self.most:
+                kept = None
+            if kept is not None:
+                kept.append(coded)
+        return trace, sample, kept
+
+
+@dataclass(frozen=True, eq=False)
+class PerChunk(Generic[Result]):
+    """The pass that runs another on every chunk of a part."""
+
+    work: Pass[Block, Result]
+
+    def __call__(self, blocks: Iterator[Block]) -> list[Result]:
+        """A result for each chunk, in their order."""
+        rows = 0
+
+        def chunk(block: Block) -> int:
+            nonlocal rows
+            rows += len(block.X)
+            return (rows - 1) // CHUNK_ROWS
+
+        return [self.work(some) for _, some in groupby(blocks, chunk)]
