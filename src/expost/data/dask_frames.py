@@ -63,18 +63,20 @@ class DaskTable(LazyTable):
         return pieces
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Deferred:
-    """A partition that is computed where it is asked for."""
+    """A partition that is computed where it is asked for.
 
-    graph: Mapping[Any, Any]
-    key: Any
+    No dataclass: Dask would look for tasks in its fields.
+    """
+
+    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
+        self._graph, self._key = graph, key
 
     def compute(self) -> Any:
         """The partition as a frame of pandas."""
         from dask.local import get_sync
 
-        return get_sync(self.graph, self.key)
+        return get_sync(self._graph, self._key)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,15 +110,16 @@ class Partition:
                     "Convert it to one type."
                 )
         for start in range(0, len(frame), length):
-            batch = None
+            batches = None
             with untold():
                 some = frame.iloc[start : start + length][columns]
-                batch = pyarrow.RecordBatch.from_pandas(some, preserve_index=False, nthreads=1)
-            if batch is None:
+                whole = pyarrow.Table.from_pandas(some, preserve_index=False, nthreads=1)
+                batches = whole.combine_chunks().to_batches()
+            if batches is None:
                 raise DomainError(
                     "a column of the Dask frame must hold one plain type: numbers, texts or booleans."
                 )
-            yield batch
+            yield from batches
 
     def _computed(self) -> Any:
         if isinstance(self.frame, Deferred):

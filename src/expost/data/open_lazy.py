@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from expost.data.dask_frames import DaskTable, is_dask_frame, is_dask_series
+from expost.data.domain import Domain
 from expost.data.files import TableFiles
 from expost.data.lazy import LazyTable
 from expost.engines.cluster import engine_of
@@ -51,18 +52,17 @@ def as_lazy(X: Any) -> LazyTable | None:
     return scan(X) if isinstance(X, str | os.PathLike) or is_dask_frame(X) else None
 
 
-def with_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def with_columns(X: Any, y: Any, sample_weight: Any, domain: Domain | None) -> tuple[Any, Any, Any]:
     """A Dask frame with labels and weights that are Dask Series as columns of it, and their names.
 
-    Everything else is returned as it is.
+    Labels get the name that the domain has for them. Everything else is returned as it is.
     """
     if not is_dask_frame(X):
         return X, y, sample_weight
-    names = []
-    for role, column in (("y", y), ("sample_weight", sample_weight)):
-        name = column
-        if is_dask_series(column):
-            name = f"{role} (expost)"
-            X = X.assign(**{name: column})
-        names.append(name)
-    return X, *names
+    if is_dask_series(y):
+        name = "y (expost)" if domain is None else domain.label.name
+        X, y = X.assign(**{name: y}), name
+    if is_dask_series(sample_weight):
+        name = "sample_weight (expost)"
+        X, sample_weight = X.assign(**{name: sample_weight}), name
+    return X, y, sample_weight

@@ -109,7 +109,7 @@ class PrivateGLM(PrivateEstimator):
             step("Planning")
             weighting = self._declared_weighting(sample_weight)
             self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
-            X, y, sample_weight = with_columns(X, y, sample_weight)
+            X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
             lazy = as_lazy(X)
             self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
@@ -230,7 +230,7 @@ class PrivateGLM(PrivateEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
-        X, y, sample_weight = with_columns(X, y, sample_weight)
+        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
         lazy = as_lazy(X)
         if lazy is None:
             records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)

@@ -144,7 +144,7 @@ class Readings:
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
-        X, y, sample_weight = with_columns(X, y, sample_weight)
+        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
         records = encode_records(
             X,
             y,

@@ -1,0 +1,274 @@
+"""On a Dask cluster everything has the bits of this process, and nothing private comes back in an error."""
+
+import sys
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from problems import hides_its_cause
+
+import expost
+from expost import Category, ClassLabel, Number
+from expost.data import lazy_source
+from expost.engines.cluster import DaskEngine, engine_of
+from expost.engines.local import LOCAL
+from expost.exceptions import DomainError, EngineError, ExpostError, ParameterError
+
+# Dask itself uses what newer versions of pandas warn about.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+SECRET = "Mrs Jones 1.5"
+DOMAIN = expost.Domain(
+    features=(
+        Number(name="age", low=0.0, high=100.0, missing=40.0),
+        Category(name="ward", categories=("north", "south")),
+    ),
+    label=ClassLabel(name="ill", classes=("no", "yes")),
+)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers in processes of their own, with spilling on, as by default."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GiB"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def people(n=1200, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 120, n).astype(float),
+            "ward": rng.choice(["north", "south"], n),
+            "ill": rng.choice(["no", "yes"], n),
+            "weight": rng.random(n),
+        }
+    )
+    frame.loc[::50, "age"] = np.nan
+    return frame
+
+
+def folder_of(frame, path, pieces=4):
+    path.mkdir()
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), pieces)):
+        frame.iloc[rows].to_parquet(path / f"part-{k}.parquet", index=False)
+    return path
+
+
+def everything(table, **arguments):
+    """Every figure that is computed from a table's rows."""
+    model = expost.LogisticRegression(domain=DOMAIN, report="adaptive", random_state=0)
+    model.fit(table, **arguments)
+    yield from (model.coef_, model._private.hessian, model._private.gradient, model.publication_.to_json())
+    yield model.ex_post_losses(table, **arguments)
+    yield from model.publication_.bounds(table, **arguments).figures
+    yield model.predict_proba(table)
+
+
+@pytest.mark.parametrize("kind", ["files", "frame", "persisted", "shared"])
+def test_everything_has_the_bits_of_the_same_parts_run_locally(client, tmp_path, kind):
+    folder = folder_of(people(), tmp_path / "table")
+    here = there = folder
+    if kind != "files":
+        here = there = dd.read_parquet(folder)
+    if kind == "persisted":
+        there = client.persist(there)
+    if kind == "shared":  # every partition depends on all
+        here = there = here.assign(age=here["age"] + 0.0 * here["age"].max())
+    found = everything(expost.scan(there, client=client), sample_weight="weight")
+    for one, other in zip(everything(here, sample_weight="weight"), found, strict=True):
+        np.testing.assert_array_equal(other, one)
+
+
+def test_a_frame_whose_rows_come_in_another_order_each_time_is_persisted_first(client):
+    frame = dd.from_pandas(people(), npartitions=3).shuffle("age", npartitions=2)
+    model = expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(client.persist(frame), client=client))
+    assert np.all(np.isfinite(model.coef_))
+
+
+def test_labels_and_weights_of_a_dask_frame_may_be_series(client):
+    frame = people()
+    lazy = dd.from_pandas(frame, npartitions=3)
+    truth = expost.LogisticRegression(domain=DOMAIN, random_state=0)
+    truth.fit(frame, frame["ill"], sample_weight=frame["weight"])
+    with client.as_current():
+        model = expost.LogisticRegression(domain=DOMAIN, random_state=0)
+        model.fit(lazy[["age", "ward"]], lazy["ill"], sample_weight=lazy["weight"])
+        losses = model.ex_post_losses(lazy, sample_weight="weight")
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+    assert losses.shape == (len(frame),)
+
+
+def test_columns_of_numbers_need_no_domain(client):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    frame = pd.DataFrame(X, columns=list("uvw")).assign(y=rng.integers(0, 2, 400))
+    truth = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, frame["y"])
+    lazy = expost.scan(dd.from_pandas(frame, npartitions=3), client=client)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(lazy, "y")
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+    with pytest.raises(ParameterError, match="`classes` must be declared for files and Dask frames"):
+        expost.LogisticRegression(norm=1.0).fit(lazy, "y")
+
+
+def test_a_matrix_free_fit_is_the_same_on_a_cluster(client, monkeypatch):
+    from expost.fitting.solvers.minimize import minimize
+
+    monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", 0)
+    frame = people(300)
+    lazy = dd.from_pandas(frame, npartitions=2)
+    one, other = (
+        expost.LogisticRegression(domain=DOMAIN, random_state=0).fit(expost.scan(lazy, client=where))
+        for where in (None, client)
+    )
+    np.testing.assert_array_equal(other.coef_, one.coef_)
+
+
+def test_a_frame_that_changes_between_passes_is_refused(client, monkeypatch):
+    monkeypatch.setattr(lazy_source, "MOST_KEPT", 0)
+
+    def drawn(part):
+        return part.sample(frac=0.9)
+
+    lazy = dd.from_pandas(people(), npartitions=2).map_partitions(drawn)
+    for where in (None, client):
+        with pytest.raises(DomainError, match="the table changed between two passes"):
+            expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(lazy, client=where))
+
+
+def spoilt(frame, name, secret=SECRET):
+    """A lazy frame whose second partition is spoilt; workers do not know this module, only the function."""
+
+    import pandas as pd
+
+    def spoil(part, number):
+        if number != 1:
+            return part
+        if name == "lacks a column":
+            return part.drop(columns="ward")
+        if name == "other types":
+            return part.assign(age=secret)
+        if name == "an unknown category":
+            return part.assign(ward=secret)
+        if name == "no plain type":
+            return part.assign(ward=pd.Series([secret, 1.5] * len(part), dtype=object).values[: len(part)])
+        raise ValueError(secret)
+
+    parts = [dask.delayed(spoil)(part, number) for number, part in enumerate(frame.to_delayed())]
+    return dd.from_delayed(parts, meta=frame._meta, verify_meta=False)
+
+
+SAID = {
+    "lacks a column": "a partition of the Dask frame lacks the column 'ward'",
+    "other types": "the column 'age' has one type in the Dask frame and another in a partition",
+    "an unknown category": "`ward` has a category that was never declared",
+    "no plain type": "must hold one plain type",
+    "cannot be computed": "a partition of the Dask frame cannot be computed",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_bad_partition_is_refused_in_one_sentence(client, name, capfd):
+    lazy = spoilt(dd.from_pandas(people(), npartitions=3), name)
+    for where in (None, client):
+        with pytest.raises(ExpostError, match=SAID[name]) as caught:
+            expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(lazy, client=where))
+        assert SECRET not in str(caught.value)
+        assert hides_its_cause(caught.value)
+    logs = " ".join(str(lines) for lines in client.get_worker_logs().values())
+    assert SECRET not in logs
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_an_error_of_shared_tasks_is_not_repeated(client):
+    """A frame of the scheduler's own: its error reached the driver, and goes no further."""
+    lazy = spoilt(dd.from_pandas(people(), npartitions=3).shuffle("age"), "cannot be computed")
+    with pytest.raises(ExpostError) as caught:
+        expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(lazy, client=client))
+    assert SECRET not in str(caught.value)
+    assert hides_its_cause(caught.value)
+
+
+def test_a_file_that_a_worker_cannot_open_is_named_by_its_error(client, tmp_path):
+    folder = folder_of(people(), tmp_path / "table")
+    table = expost.scan(folder, client=client)
+    records = expost.data.encoding.encode_lazy(
+        table, None, expost.calibrate(norm=DOMAIN.row_norm), classes=DOMAIN.classes, domain=DOMAIN
+    )
+    (folder / "part-2.parquet").unlink()
+    with pytest.raises(EngineError, match=r"cannot read a part of the table \(No such file or directory\)"):
+        records.scanned(expost.LogisticLoss(), 1.0)
+
+
+class Broken:
+    """A pass that fails."""
+
+    def __call__(self, blocks):
+        raise RuntimeError(SECRET)
+
+
+class Sum:
+    """A pass that adds numbers up."""
+
+    def __call__(self, blocks):
+        return sum(blocks)
+
+
+class Numbers:
+    """A part whose blocks are numbers."""
+
+    def __init__(self, start):
+        self.start = start
+
+    def blocks(self, length):
+        yield from range(self.start, self.start + length)
+
+
+def test_results_come_in_order_and_unexpected_errors_tell_their_type_only(client):
+    engine = DaskEngine(client)
+    parts = [Numbers(k) for k in range(70)]
+    assert list(engine.map(Sum(), parts, 2)) == [2 * k + 1 for k in range(70)]
+    with pytest.raises(EngineError, match=r"a pass failed on a worker \(RuntimeError\)") as caught:
+        list(engine.map(Broken(), parts, 2))
+    assert SECRET not in str(caught.value)
+
+
+def test_workers_are_told_not_to_write_to_their_disks(client):
+    engine_of(client)
+
+    def thresholds(dask_worker):
+        manager = dask_worker.memory_manager
+        return manager.memory_target_fraction, manager.memory_spill_fraction, dask_worker.data.n
+
+    assert set(client.run(thresholds).values()) == {(False, False, sys.maxsize)}
+
+
+def test_the_current_client_is_taken_for_frames_only(client, tmp_path):
+    lazy = dd.from_pandas(people(), npartitions=2)
+    assert expost.scan(lazy).engine is LOCAL
+    with client.as_current():
+        assert expost.scan(lazy).engine.client is client
+        assert expost.scan(folder_of(people(), tmp_path / "table")).engine is LOCAL
+    with pytest.raises(ParameterError, match="`client` must be a client of a Dask cluster"):
+        expost.scan(lazy, client="tcp://127.0.0.1:8786")
+
+
+def test_noise_is_drawn_once_and_never_on_a_worker(client, monkeypatch):
+    from expost.fitting import noise
+
+    drawn = []
+    original = noise.ExactNoise.tilt
+    monkeypatch.setattr(
+        noise.ExactNoise, "tilt", lambda *rest, **more: drawn.append(1) or original(*rest, **more)
+    )
+    lazy = expost.scan(dd.from_pandas(people(), npartitions=3), client=client)
+    expost.LogisticRegression(domain=DOMAIN).fit(lazy)
+    assert drawn == [1]
+    assert dask.config.get("scheduler", None) is None
