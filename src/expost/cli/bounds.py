@@ -1,5 +1,6 @@
 """``expost bounds``: what one or several publications cost each record."""
 
+from collections import deque
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import console, error_console, print_json, report_errors, say, warn
-from expost.cli.options import AsJson, Weight, number, whole_number
+from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
+from expost.cli.cluster import connected
+from expost.cli.options import AsJson, Cluster, Force, Weight, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
-    from expost.reports import Bounds
+    from expost.reports.bounds import Figures
 
 
 class Member(StrEnum):
@@ -32,7 +34,12 @@ def bounds(
         list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
     ],
     records: Annotated[
-        Path, typer.Argument(metavar="RECORDS", help="A .csv or .parquet file with the outcome's column.")
+        Path,
+        typer.Argument(
+            metavar="RECORDS",
+            help="A .csv or .parquet file with the outcome's column, a folder of such files, or a quoted "
+            "pattern.",
+        ),
     ],
     confidence: Annotated[
         float,
@@ -52,6 +59,12 @@ def bounds(
         ),
     ] = None,
     weight: Weight = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write all figures (.csv or .parquet) as they are computed."),
+    ] = None,
+    dask: Cluster = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
@@ -63,39 +76,45 @@ def bounds(
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
-    import numpy as np
-
+    from expost._common.files import check_output
     from expost._common.validation import check_positive
-    from expost.cli.display import show_bounds
+    from expost.cli.display import MOST_RECORDS, show_bounds
+    from expost.cli.private_files import check_table_name, write_columns
+    from expost.cli.record_figures import FirstRecords, columns_of, figures_of, total_of
+    from expost.data.open_lazy import scan
     from expost.exceptions import FileError
     from expost.publication import Publication
+    from expost.reports.base import Scope
 
     failure = 1.0 - check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)
     read = [Publication.load(path) for path in publications]
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
-    every: list[Bounds] = []
-    with error_console.status("Reading the publications for each record"):
-        for publication in read:
-            # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
-            level = 1.0 - failure / len(read)
-            every.append(
-                publication.bounds(
-                    records,
-                    sample_weight=weight if publication.weighting.max_weight is not None else None,
-                    confidence=level,
-                    member=_MEMBER[member],
-                    simultaneous=scope,
-                )
+    with connected(dask) as client:
+        table = scan(records, client=client)
+        if output is not None:
+            check_table_name(output, "bounds")
+            check_output(output, inputs=(*publications, *table.paths), overwrite=force)
+        # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
+        level = 1.0 - failure / len(read)
+        first = FirstRecords(None if as_json and output is None else MOST_RECORDS)
+        with error_console.status("Reading the publications for each record"):
+            found = figures_of(
+                read, table, weight, confidence=level, member=_MEMBER[member], simultaneous=scope
             )
+            columns = (columns_of(run) for run in first.passing(found))
+            if output is None:
+                deque(columns, maxlen=0)
+            else:
+                write_columns(output, "record", columns, first=1, overwrite=force)
     if weight is None and any(publication.weighting.max_weight is not None for publication in read):
         warn("records may have weights in this publication; without --weight COLUMN each counts once.")
     for path, publication in zip(publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
-    total = np.sum([one.total for one in every], axis=0)
     promised = float(sum(_promise(publication) for publication in read))
+    every = first.run
     if as_json:
         print_json(
             {
@@ -103,13 +122,20 @@ def bounds(
                 "member": member.value,
                 "simultaneous": scope,
                 "promised": promised,
-                "publications": [_fields(*one) for one in zip(publications, read, every, strict=True)],
-                "total": total.tolist(),
+                "publications": [
+                    _fields(path, publication, None if output is not None else figures)
+                    for path, publication, figures in zip(publications, read, every, strict=True)
+                ],
+                "total": None if output is not None else total_of(every).tolist(),
+                "output": output,
             }
         )
-    else:
-        console.print(show_bounds(publications, every, total, promised))
-        say(every[0].scope.sentence(confidence))
+        return
+    where = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
+    console.print(show_bounds(publications, every, first.records, promised, where))
+    say(Scope.of(scope).sentence(confidence))
+    if output is not None:
+        say(f"Written: {legible(output)}")
 
 
 def _scope(simultaneous: str | None) -> int | str | None:
@@ -126,15 +152,14 @@ def _promise(publication: "Publication") -> float:
     return float("inf") if publication.plan.epsilon is None else publication.plan.epsilon
 
 
-def _fields(path: Path, publication: "Publication", bounds: "Bounds") -> dict[str, object]:
-    return {
+def _fields(path: Path, publication: "Publication", figures: "Figures | None") -> dict[str, object]:
+    fields = {
         "publication": path,
         "sha256": publication.sha256,
         "insecure": publication.insecure is not None,
         "epsilon": publication.plan.epsilon,
         "delta": publication.plan.delta,
-        "lower": bounds.lower.tolist(),
-        "upper": bounds.upper.tolist(),
-        "report_cost": bounds.report_cost.tolist(),
-        "total": bounds.total.tolist(),
     }
+    if figures is not None:
+        fields |= {name: figure.tolist() for name, figure in figures._asdict().items()}
+    return fields

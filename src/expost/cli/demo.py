@@ -30,6 +30,7 @@ def demo(
     from expost._common.files import check_output
     from expost.cli.demonstration import demonstrate
     from expost.cli.display import show_losses
+    from expost.cli.tally import Tally
 
     for path in (*(out / name for name in _PUBLIC), *(out / "private" / name for name in _PRIVATE)):
         check_output(path, overwrite=force)
@@ -38,7 +39,7 @@ def demo(
     console.print(shown.model.plan_)
     console.print()
     written = _publish(out, shown, overwrite=force)
-    console.print(show_losses(shown.losses, shown.model.plan_.epsilon))
+    console.print(show_losses(Tally.of(shown.losses), shown.model.plan_.epsilon))
     console.print()
     written.update(_keep(out / "private", shown, overwrite=force))
     console.print("[bold]What to open[/bold]")

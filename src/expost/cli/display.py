@@ -9,9 +9,11 @@ from rich.bar import Bar
 from rich.console import Group
 from rich.table import Table
 
-from expost._common.typing import FloatArray
 from expost.cli.base import legible
+from expost.cli.record_figures import total_of
+from expost.cli.tally import Tally
 from expost.reports import Bounds
+from expost.reports.bounds import Figures
 
 # The most exposed people, as shares of everyone in the table.
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
@@ -19,14 +21,14 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 MOST_RECORDS = 40
 
 
-def show_losses(losses: FloatArray, worst: float) -> Group:
+def show_losses(losses: Tally, worst: float) -> Group:
     """The exact losses as bars, and the largest ones compared with the worst case; private."""
     return Group(histogram(losses), "", exposure(losses, worst))
 
 
-def histogram(losses: FloatArray, bins: int = 12) -> Table:
+def histogram(losses: Tally, bins: int = 12) -> Table:
     """How many people lost how much; private."""
-    counts, edges = np.histogram(losses, bins=bins, range=(0.0, float(np.max(losses)) or 1.0))
+    counts, edges = losses.histogram(bins)
     table = Table(
         title="Exact privacy losses of the people in the data (private)", title_justify="left", box=None
     )
@@ -35,11 +37,11 @@ def histogram(losses: FloatArray, bins: int = 12) -> Table:
     table.add_column("")
     for (low, high), count in zip(pairwise(edges), counts, strict=True):
         bar = Bar(size=float(counts.max()), begin=0.0, end=float(count), width=36, color="cyan")
-        table.add_row(f"{low:.4f} to {high:.4f}", f"{count:,}", bar)
+        table.add_row(f"{low:.4f} to {high:.4f}", f"{count:,.0f}", bar)
     return table
 
 
-def exposure(losses: FloatArray, worst: float) -> Table:
+def exposure(losses: Tally, worst: float) -> Table:
     """The quantiles of the losses compared with the worst case; private."""
     table = Table(title="The most exposed (private)", title_justify="left", box=None)
     table.add_column("people")
@@ -52,18 +54,23 @@ def exposure(losses: FloatArray, worst: float) -> Table:
     return table
 
 
-def quantiles(losses: FloatArray) -> dict[str, float]:
+def quantiles(losses: Tally) -> dict[str, float]:
     """The quantiles of the losses, for JSON; private."""
     return {f"{share:g}": loss for share, loss in _quantiles(losses).items()}
 
 
-def _quantiles(losses: FloatArray) -> dict[float, float]:
-    found = np.quantile(losses, QUANTILES, method="higher")
-    return dict(zip(QUANTILES, found.tolist(), strict=True))
+def _quantiles(losses: Tally) -> dict[float, float]:
+    return {share: losses.quantile(share) for share in QUANTILES}
 
 
-def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArray, promise: float) -> Table:
-    """Each record's interval, report cost and total, and the sum where there are several publications."""
+def show_bounds(
+    paths: Sequence[Path], every: Sequence[Figures], records: int, promise: float, where: str
+) -> Table:
+    """Each record's interval, report cost and total, and the sum where there are several publications.
+
+    ``every`` has the figures of the first records at least; ``where`` says where the others are.
+    """
+    total = total_of(every)
     several = len(paths) > 1
     table = Table(title="What was released about each record", title_justify="left")
     table.add_column("record", justify="right")
@@ -72,16 +79,16 @@ def show_bounds(paths: Sequence[Path], every: Sequence[Bounds], total: FloatArra
     for heading in Bounds.HEADINGS:
         table.add_column(heading, justify="right")
     for record in range(min(len(total), MOST_RECORDS)):
-        for path, bounds in zip(paths, every, strict=True):
-            where = [legible(path)] if several else []
-            table.add_row(str(record + 1), *where, *(f"{figure[record]:.4f}" for figure in bounds.figures))
+        for path, figures in zip(paths, every, strict=True):
+            which = [legible(path)] if several else []
+            table.add_row(str(record + 1), *which, *(f"{figure[record]:.4f}" for figure in figures))
         if several:
             table.add_row(
                 str(record + 1), "[bold]all[/bold]", "", "", "", f"[bold]{total[record]:.4f}[/bold]"
             )
             table.add_section()
-    left = len(total) - MOST_RECORDS
-    more = f"\n{left:,} more records: use --json to see them all" if left > 0 else ""
+    left = records - MOST_RECORDS
+    more = f"\n{left:,} more records: {where}" if left > 0 else ""
     table.caption = f"for comparison, the worst case promised to everyone: {promise:.4g}{more}"
     table.caption_justify = "left"
     return table

@@ -7,11 +7,13 @@ import typer
 from rich.console import Console
 
 from expost.cli.base import error_console, legible, output_console, print_json, report_errors, say
+from expost.cli.cluster import connected
 from expost.cli.options import (
     L2,
     ROWS_AT_MOST,
     AsJson,
     Cap,
+    Cluster,
     Delta,
     DomainFile,
     Epsilon,
@@ -31,6 +33,7 @@ from expost.cli.options import (
 if TYPE_CHECKING:
     from expost.data.domain import Domain
     from expost.data.encoded import Encoded
+    from expost.data.lazy import LazyTable
     from expost.data.weights import Weighting
     from expost.privacy.plan import Plan
 
@@ -66,6 +69,7 @@ def fit(
     rows_at_most: RowsAtMost = ROWS_AT_MOST,
     weight: Weight = None,
     max_weight: MaxWeight = 1.0,
+    dask: Cluster = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
     force: Force = False,
@@ -102,7 +106,6 @@ def fit(
         rows_at_most=rows_at_most,
         max_weight=max_weight,
     )
-    _check_places(output, losses, inputs=(domain, *scan(table).paths), overwrite=force)
     names = declared.column_names
     weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
     public: dict[str, Any] = {
@@ -111,38 +114,42 @@ def fit(
         "domain": declared,
         "weighting": weighting,
     }
-    size = rehearse(plan, len(names), **public)
     out = output_console(as_json)
-    _announce(out, plan, output, losses)
-    with error_console.status("Reading the table and checking it against the domain"):
-        records = _read(table, declared, plan, weighting, weight)
-    if dry_run:
-        out.print("Dry run: everything fits, and nothing was spent or written.")
-    elif confirm and not typer.confirm("Spend it?", err=as_json):
-        error_console.print("Nothing was spent or written.")
-        raise typer.Exit(1)
-    else:
-        # The file is open before the noise is drawn, so that nothing is spent where it cannot be written.
-        with atomic_write(output, overwrite=force, room=size) as file:
-            with error_console.status("Drawing the noise and fitting") as status:
-                release, private = fit_model(plan, records, step=status.update)
-            with error_console.status("Verifying and writing the publication"):
-                publication = Publication.from_release(release, **public)
-                file.write(publication.to_json())
-        say(f"\nPublished: {legible(output)}", to=out)
-        if losses is not None:
-            with error_console.status("Computing everyone's exact loss"):
-                terms = streamed_terms(private, records, plan.loss, member=True)
-                write_losses(losses, (part.loss for part in terms), overwrite=force)
-            say(f"Private:   {legible(losses)}", to=out)
+    publication = None
+    with connected(dask) as client:
+        found = scan(table, client=client)
+        _check_places(output, losses, inputs=(domain, *found.paths), overwrite=force)
+        size = rehearse(plan, len(names), **public)
+        _announce(out, plan, output, losses)
+        with error_console.status("Reading the table and checking it against the domain"):
+            records = _read(found, declared, plan, weighting, weight)
+        if dry_run:
+            out.print("Dry run: everything fits, and nothing was spent or written.")
+        elif confirm and not typer.confirm("Spend it?", err=as_json):
+            error_console.print("Nothing was spent or written.")
+            raise typer.Exit(1)
+        else:
+            # The file is open before the noise is drawn: nothing is spent where it cannot be written.
+            with atomic_write(output, overwrite=force, room=size) as file:
+                with error_console.status("Drawing the noise and fitting") as status:
+                    release, private = fit_model(plan, records, step=status.update)
+                with error_console.status("Verifying and writing the publication"):
+                    publication = Publication.from_release(release, **public)
+                    file.write(publication.to_json())
+            say(f"\nPublished: {legible(output)}", to=out)
+            if losses is not None:
+                with error_console.status("Computing everyone's exact loss"):
+                    terms = streamed_terms(private, records, plan.loss, member=True)
+                    write_losses(losses, (part.loss for part in terms), overwrite=force)
+                say(f"Private:   {legible(losses)}", to=out)
     if as_json:
         print_json(
             {
                 "plan": plan_fields(plan),
-                "spent": not dry_run,
-                "publication": None if dry_run else output,
-                "sha256": None if dry_run else publication.sha256,
-                "private_losses": None if dry_run else losses,
+                "spent": publication is not None,
+                "publication": None if publication is None else output,
+                "sha256": None if publication is None else publication.sha256,
+                "private_losses": None if publication is None else losses,
             }
         )
 
@@ -170,7 +177,7 @@ def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> 
 
 
 def _read(
-    table: Path, domain: "Domain", plan: "Plan", weighting: "Weighting", weight: str | None
+    table: "LazyTable", domain: "Domain", plan: "Plan", weighting: "Weighting", weight: str | None
 ) -> "Encoded":
     """Read and encode the table, and check every record once."""
     from expost.data.encoding import encode_records

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
-from expost.cli.options import AsJson, Force, Weight
+from expost.cli.cluster import connected
+from expost.cli.options import AsJson, Cluster, Force, Weight
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from expost._common.typing import FloatArray
+    from expost.data.lazy import LazyTable
     from expost.publication import Publication
 
 
@@ -29,6 +33,7 @@ def losses(
         ),
     ] = None,
     weight: Weight = None,
+    dask: Cluster = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,64 +47,62 @@ def losses(
     """
     from expost.cli.display import quantiles, show_losses
     from expost.cli.private_files import MARK, check_private, write_losses
+    from expost.cli.tally import Tally
     from expost.data.open_lazy import scan
     from expost.publication import Publication
 
-    if output is not None:
-        check_private(output, inputs=(publication, *scan(table).paths), overwrite=force)
     read = Publication.load(publication)
     if weight is None and read.weighting.max_weight is not None:
         warn(
             "this publication states that its records may have weights; without --weight COLUMN each counts "
             "once, and the figures are right only if each did."
         )
-    with error_console.status("Computing everyone's exact loss"):
-        exact, likely = exact_losses(read, table, weight)
+    tally = Tally()
+    listed: list[float] = []
+    with connected(dask) as client:
+        found = scan(table, client=client)
+        if output is not None:
+            check_private(output, inputs=(publication, *found.paths), overwrite=force)
+        with error_console.status("Computing everyone's exact loss"):
+            parts, likely = exact_losses(read, found, weight)
+            counted = tally.counted(parts)
+            if output is not None:
+                write_losses(output, counted, overwrite=force)
+            else:
+                listed = [loss for part in counted for loss in (part.tolist() if as_json else ())]
     if not likely:
         warn(
             "this table implies noise that could not have been drawn, so it is not the one behind the "
             "publication (or not in its units), and the figures mean nothing."
         )
-    if output is not None:
-        write_losses(output, [exact], overwrite=force)
     if as_json:
         print_json(
             {
                 "private": MARK,
                 "plausible": likely,
                 "epsilon": read.plan.epsilon,
-                "quantiles": quantiles(exact),
-                "losses": exact.tolist(),
+                "quantiles": quantiles(tally),
+                "losses": listed if output is None else None,
                 "output": output,
             }
         )
         return
-    console.print(show_losses(exact, read.release.plan.epsilon))
+    console.print(show_losses(tally, read.release.plan.epsilon))
     if output is not None:
         say(f"\nPrivate: {legible(output)}")
     say("These figures come from everyone's records. Never publish them.")
 
 
 def exact_losses(
-    publication: "Publication", table: Path, weight: str | None = None
-) -> "tuple[FloatArray, bool]":
-    """Everyone's exact loss, and whether the table could be the one that was fitted; both private."""
-    from expost.data.encoding import encode_records
-    from expost.fitting.ex_post import ex_post_terms
+    publication: "Publication", table: "LazyTable", weight: str | None = None
+) -> "tuple[Iterator[FloatArray], bool]":
+    """Everyone's exact loss, part by part, and whether the table could be the fitted one; both private."""
+    from expost.fitting.ex_post import streamed_terms
     from expost.fitting.private_fit import plausible, recover
+    from expost.publication.readings import encoded_records
 
-    release = publication.release
-    records = encode_records(
-        table,
-        None,
-        release.plan,
-        classes=publication.classes,
-        domain=publication.domain,
-        n_features=publication.n_features,
-        feature_names=publication.feature_names,
-        weighting=publication.weighting,
-        sample_weight=weight,
-    ).scanned(release.plan.loss, release.plan.max_weight)
-    private = recover(release, records)
-    terms = ex_post_terms(private, records, publication.loss, member=True)
-    return terms.loss, plausible(private)
+    plan = publication.release.plan
+    records = encoded_records(publication, table, None, weight).scanned(plan.loss, plan.max_weight)
+    private = recover(publication.release, records)
+    parts = streamed_terms(private, records, publication.loss, member=True)
+    return (terms.loss for terms in parts), plausible(private)

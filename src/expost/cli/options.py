@@ -124,6 +124,14 @@ Weight = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column with the weight of each record; by default all are 1."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Let the workers of this Dask cluster read the table, for example tls://scheduler:8786.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
 

@@ -1,6 +1,7 @@
-"""Files of exact losses, marked PRIVATE in name and content."""
+"""Files of figures that are written as they come; exact losses are marked PRIVATE in name and content."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,7 @@ def check_private(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = 
             f"a file of exact losses must have 'private' in its name or its folder's; got {path.name!r}. "
             f"Call it {'private-' + path.name!r}."
         )
-    if path.suffix.lower() not in (".csv", *PARQUET):
-        raise FileError(f"a file of exact losses must be .csv or .parquet; got {path.name!r}.")
+    check_table_name(path, "exact losses")
     check_output(path, inputs=inputs, overwrite=overwrite)
 
 
@@ -39,22 +39,62 @@ def write_losses(path: Path, losses: Iterable[FloatArray], *, overwrite: bool = 
     -------
     The file is private.
     """
+    columns = ({COLUMN: part} for part in losses)
+    write_columns(path, "row", columns, first=0, mark=MARK, overwrite=overwrite)
+
+
+def check_table_name(path: Path, what: str) -> None:
+    """Refuse a file of figures that is neither CSV nor Parquet by its name."""
+    if path.suffix.lower() not in (".csv", *PARQUET):
+        raise FileError(f"a file of {what} must be .csv or .parquet; got {path.name!r}.")
+
+
+def write_columns(
+    path: Path,
+    counter: str,
+    parts: Iterable[Mapping[str, FloatArray]],
+    *,
+    first: int,
+    mark: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write columns of numbers as they come, part by part, with a column that counts the rows.
+
+    The file appears whole or not at all, and only its owner may read it.
+
+    Parameters
+    ----------
+    path
+        A ``.csv`` or ``.parquet`` file.
+    counter, first
+        The name of the column that counts, and its first number.
+    parts
+        Runs of rows, as columns of one length and always the same names; there is one run at least.
+    mark
+        A line on top of the file, or in its metadata.
+    """
     import pyarrow
     from pyarrow import csv as arrow_csv, parquet
 
-    schema = pyarrow.schema([("row", pyarrow.int64()), (COLUMN, pyarrow.float64())])
+    runs = iter(parts)
+    run = next(runs)
+    names = list(run)
+    fields = [(counter, pyarrow.int64()), *((name, pyarrow.float64()) for name in names)]
+    schema = pyarrow.schema(fields)
     writer: Any
     with atomic_write_bytes(path, private=True, overwrite=overwrite) as file:
         if path.suffix.lower() in PARQUET:
-            writer = parquet.ParquetWriter(file, schema.with_metadata({"PRIVATE": MARK}))
+            marked = schema if mark is None else schema.with_metadata({"PRIVATE": mark})
+            writer = parquet.ParquetWriter(file, marked)
         else:
-            file.write(f"# {MARK}\nrow,{COLUMN}\n".encode())
-            writer = arrow_csv.CSVWriter(
-                file, schema, write_options=arrow_csv.WriteOptions(include_header=False)
-            )
+            head = "" if mark is None else f"# {mark}\n"
+            file.write((head + ",".join([counter, *names]) + "\n").encode())
+            options = arrow_csv.WriteOptions(include_header=False)
+            writer = arrow_csv.CSVWriter(file, schema, write_options=options)
         with writer:
-            start = 0
-            for part in losses:
-                stop = start + len(part)
-                writer.write_table(pyarrow.table([np.arange(start, stop), part], schema=schema))
+            start = first
+            for part in chain([run], runs):
+                columns = [part[name] for name in names]
+                stop = start + len(columns[0])
+                writer.write_table(pyarrow.table([np.arange(start, stop), *columns], schema=schema))
                 start = stop

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
+from expost.data.encoded import Encoded
 from expost.data.encoding import encode_records, encode_rows
 from expost.data.frames import FrameKind
 from expost.data.open_lazy import with_columns
@@ -53,6 +54,22 @@ class Readable(Protocol):
 
     def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor of each record, or all scores."""
+
+
+def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
+    """Records as a publication's mechanism saw them, from a table in its units; as private as they are."""
+    X, y, sample_weight = with_columns(X, y, sample_weight, publication.domain)
+    return encode_records(
+        X,
+        y,
+        publication.release.plan,
+        classes=publication.classes,
+        domain=publication.domain,
+        n_features=publication.n_features,
+        feature_names=publication.feature_names,
+        weighting=publication.weighting,
+        sample_weight=sample_weight,
+    )
 
 
 class Readings:
@@ -144,18 +161,7 @@ class Readings:
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
-        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-        records = encode_records(
-            X,
-            y,
-            self.release.plan,
-            classes=self.classes,
-            domain=self.domain,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-            weighting=self.weighting,
-            sample_weight=sample_weight,
-        )
+        records = encoded_records(self, X, y, sample_weight)
         bounds = evaluate(
             self.release,
             records,

@@ -8,7 +8,6 @@ import numpy as np
 from expost._common.validation import check_choice, parameter_error
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
-from expost.data.source import check_rows
 from expost.fitting.release import Release
 from expost.losses import VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
@@ -52,6 +51,52 @@ class Reading:
         return Figures.joined(found)
 
 
+def streamed_figures(
+    release: Release,
+    records: Encoded,
+    *,
+    confidence: float = CONFIDENCE,
+    member: bool | None = None,
+    simultaneous: int | str | None = None,
+    method: str = "tight",
+) -> Iterator[Figures]:
+    """The figures of :func:`evaluate`, one part of the records after the other.
+
+    That there are no more records than are to hold at once is known only at the end, and refused there.
+    """
+    failure = check_confidence(confidence)
+    scope = Scope.of(simultaneous)
+    if records.source.n_rows is not None:
+        scope.check_records(records.source.n_rows)
+    check_choice("method", method, METHODS)
+    if isinstance(release.plan.loss, VectorLoss) and method == "paper":
+        way_out = "That report is for one linear predictor."
+        raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        raise parameter_error("member", "True, False or None", member)
+    work = Reading(
+        release=release,
+        reader=METHODS[method](release, failure, scope),
+        scope=scope,
+        failure=failure,
+        sides=(True, False) if member is None else (bool(member),),
+    )
+    # A record of several predictors has matrices of its own.
+    width = records.design.dimension
+    if isinstance(release.plan.loss, VectorLoss):
+        size = width if release.plan.reduced else len(release.coefficients)
+        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
+    return _counted(records.sweep(work, width=width), scope)
+
+
+def _counted(parts: Iterator[Figures], scope: Scope) -> Iterator[Figures]:
+    rows = 0
+    for figures in parts:
+        rows += len(figures.total)
+        scope.check_records(rows)
+        yield figures
+
+
 def evaluate(
     release: Release,
     records: Encoded,
@@ -86,29 +131,7 @@ def evaluate(
     Public values and the record itself in; the result concerns only that record. Answering for any number
     of records, by any coalition, reveals nothing beyond the release.
     """
-    failure = check_confidence(confidence)
-    scope = Scope.of(simultaneous)
-    if records.source.n_rows is not None:
-        scope.check_records(records.source.n_rows)
-    check_choice("method", method, METHODS)
-    if isinstance(release.plan.loss, VectorLoss) and method == "paper":
-        way_out = "That report is for one linear predictor."
-        raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
-    if not (member is None or isinstance(member, bool | np.bool_)):
-        raise parameter_error("member", "True, False or None", member)
-    work = Reading(
-        release=release,
-        reader=METHODS[method](release, failure, scope),
-        scope=scope,
-        failure=failure,
-        sides=(True, False) if member is None else (bool(member),),
+    parts = streamed_figures(
+        release, records, confidence=confidence, member=member, simultaneous=simultaneous, method=method
     )
-    # A record of several predictors has matrices of its own.
-    width = records.design.dimension
-    if isinstance(release.plan.loss, VectorLoss):
-        size = width if release.plan.reduced else len(release.coefficients)
-        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    bounds = Bounds.of(records.sweep(work, width=width), confidence=1.0 - failure, scope=scope)
-    check_rows(len(bounds.total))
-    scope.check_records(len(bounds.total))
-    return bounds
+    return Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
