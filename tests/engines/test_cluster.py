@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from problems import hides_its_cause
+from ward import run, ward
 
 import expost
 from expost import Category, ClassLabel, Number
@@ -272,3 +273,22 @@ def test_noise_is_drawn_once_and_never_on_a_worker(client, monkeypatch):
     expost.LogisticRegression(domain=DOMAIN).fit(lazy)
     assert drawn == [1]
     assert dask.config.get("scheduler", None) is None
+
+
+def test_commands_use_a_cluster(client, tmp_path):
+    domain, records = ward(tmp_path)
+    folder = folder_of(pd.read_csv(records), tmp_path / "table")
+    there = ["--dask", client.scheduler.address]
+    publication, losses = tmp_path / "p.json", tmp_path / "private.csv"
+    fitted = run("fit", domain, folder, "-o", publication, "--losses", losses, *there)
+    assert fitted.exit_code == 0, fitted.output
+    again, bounds = tmp_path / "private-again.csv", tmp_path / "bounds.csv"
+    assert run("losses", publication, folder, "-o", again, *there).exit_code == 0
+    assert run("bounds", publication, folder, "-o", bounds, *there).exit_code == 0
+    assert len(pd.read_csv(bounds)) == len(pd.read_csv(records))
+    # What the curator kept in memory and what she recomputes differ by rounding.
+    first, second = (pd.read_csv(path, comment="#")["ex_post_loss"] for path in (losses, again))
+    np.testing.assert_allclose(second, first, rtol=1e-6, atol=1e-9)
+    here = tmp_path / "private-here.csv"
+    assert run("losses", publication, folder, "-o", here).exit_code == 0
+    assert here.read_bytes() == again.read_bytes()
