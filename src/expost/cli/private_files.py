@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from expost._common.files import atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
 from expost.data.file_schema import PARQUET
 from expost.exceptions import FileError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
 COLUMN = "ex_post_loss"
@@ -96,5 +100,15 @@ def write_columns(
             for part in chain([run], runs):
                 columns = [part[name] for name in names]
                 stop = start + len(columns[0])
-                writer.write_table(pyarrow.table([np.arange(start, stop), *columns], schema=schema))
+                arrays = [_as_arrow(np.arange(start, stop)), *map(_as_arrow, columns)]
+                writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
                 start = stop
+
+
+def _as_arrow(column: NDArray[Any]) -> "pyarrow.Array":
+    """A column of Arrow's in the same memory; its own way would import pandas first."""
+    import pyarrow
+
+    kind = pyarrow.int64() if column.dtype.kind == "i" else pyarrow.float64()
+    buffer = pyarrow.py_buffer(np.ascontiguousarray(column))
+    return pyarrow.Array.from_buffers(kind, len(column), [None, buffer])

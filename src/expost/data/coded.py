@@ -42,6 +42,11 @@ class Coded:
         weights = None if self.weights is None else self.weights[start:stop]
         return Coded([column[start:stop] for column in self.columns], self.labels[start:stop], weights)
 
+    def copy(self) -> "Coded":
+        """The records in memory of their own, so that those around them can be forgotten."""
+        weights = None if self.weights is None else self.weights.copy()
+        return Coded([column.copy() for column in self.columns], self.labels.copy(), weights)
+
 
 def joined(runs: Sequence[Coded]) -> Coded:
     """Several runs of records, one after the other."""
@@ -103,8 +108,8 @@ class Reader(Protocol):
     def n_features(self) -> int:
         """The number of columns of a row."""
 
-    def rows(self, columns: Sequence[NDArray[Any]]) -> FloatArray:
-        """The coded columns as rows."""
+    def write(self, columns: Sequence[NDArray[Any]], out: FloatArray) -> None:
+        """Write the coded columns as rows into ``out``."""
 
 
 class CodedTable(Table):
@@ -121,11 +126,12 @@ class CodedTable(Table):
 
     def rows(self, start: int, stop: int) -> FloatArray:
         """The rows of the block."""
-        parts = []
+        rows = np.empty((stop - start, self.n_features))
         place = max(bisect_right(self._starts, start) - 1, 0)
         while place < len(self._runs) and self._starts[place] < stop:
-            first = self._starts[place]
-            here = slice(max(start - first, 0), stop - first)
-            parts.append(self._reader.rows([column[here] for column in self._runs[place]]))
+            first, end = self._starts[place], min(self._starts[place + 1], stop)
+            here = slice(max(start - first, 0), end - first)
+            columns = [column[here] for column in self._runs[place]]
+            self._reader.write(columns, rows[max(first - start, 0) : end - start])
             place += 1
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return rows

@@ -66,15 +66,19 @@ class RecordReader:
             for column in coded.columns:
                 check_finite(column[None, :])
 
-    def rows(self, columns: Sequence[NDArray[Any]]) -> FloatArray:
-        """The coded columns as rows."""
+    def write(self, columns: Sequence[NDArray[Any]], out: FloatArray) -> None:
+        """Write the coded columns as rows into ``out``."""
         if self.domain is not None:
-            return self.domain.rows(columns)
-        return np.column_stack(columns)
+            self.domain.write(columns, out)
+        else:
+            for place, column in enumerate(columns):
+                out[:, place] = column
 
     def block(self, coded: Coded) -> Block:
         """The records as a block of rows."""
-        return Block(self.rows(coded.columns), coded.labels, coded.weights)
+        rows = np.empty((coded.n_rows, self.n_features))
+        self.write(coded.columns, rows)
+        return Block(rows, coded.labels, coded.weights)
 
     def _labels(self, column: Any) -> FloatArray:
         if self.classes is not None and self.domain is None:

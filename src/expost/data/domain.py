@@ -113,11 +113,15 @@ class Domain(FrozenModel):
     def rows(self, codes: Sequence[NDArray[Any]]) -> FloatArray:
         """Rows of numbers from the coded columns of the features, in their order."""
         rows = np.empty((len(codes[0]), len(self.column_names)))
+        self.write(codes, rows)
+        return rows
+
+    def write(self, codes: Sequence[NDArray[Any]], out: FloatArray) -> None:
+        """Write the rows of coded columns into ``out``."""
         start = 0
         for feature, column in zip(self.features, codes, strict=True):
-            feature.write(column, rows[:, start : start + feature.columns])
+            feature.write(column, out[:, start : start + feature.columns])
             start += feature.columns
-        return rows
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""

@@ -66,17 +66,17 @@ class Number(OneColumn):
     _bounds = model_validator(mode="after")(_check_bounds)
 
     def coded(self, values: Any) -> FloatArray:
-        """The cells as numbers, missing ones by the default."""
+        """The cells as numbers on the encoded scale, missing ones by the default."""
         numbers = as_numbers(values, self.name)
         gone = np.isnan(numbers)
         if gone.any():
             numbers = np.where(gone, default_of(self.name, self.missing), numbers)
-        return numbers
+        share = share_of_range(self, numbers)
+        return 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
     def write(self, codes: FloatArray, out: FloatArray) -> None:
         """Write the column of coded values into ``out``, one column wide."""
-        share = share_of_range(self, codes)
-        out[:, 0] = 2.0 * share - 1.0 if self.scale == "symmetric" else share
+        out[:, 0] = codes
 
     @property
     def values(self) -> str:
@@ -124,7 +124,7 @@ class Category(FrozenModel):
 
     def write(self, codes: NDArray[Any], out: FloatArray) -> None:
         """Write a one-hot block for coded values into ``out``."""
-        np.equal(codes[:, None], np.arange(len(self.categories)), out=out, casting="unsafe")
+        out[...] = np.eye(len(self.categories)).take(codes, axis=0)
 
     @property
     def column_names(self) -> list[str]:

@@ -177,7 +177,7 @@ class FirstReading:
             self.scan.check_labels(coded.labels, coded.weights)
             trace = trace.after(coded)
             if place % every == 0:
-                sample.append(coded.rows(0, min(_SAMPLE_ROWS, self.sampled)))
+                sample.append(coded.rows(0, min(_SAMPLE_ROWS, self.sampled)).copy())
             if sum(one.n_rows for one in sample) > self.sampled:
                 sample, every = sample[::2], 2 * every
             size += coded.bytes

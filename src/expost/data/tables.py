@@ -11,7 +11,7 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, SparseTable, Table
 from expost.data.domain import Domain
 from expost.data.features import Feature, Number
-from expost.data.values import untold
+from expost.data.values import as_numbers, untold
 from expost.exceptions import DomainError
 
 
@@ -127,7 +127,7 @@ def _codes(feature: Feature, column: Any) -> NDArray[Any]:
             cells = column.to_arrow()
     if cells is None:
         raise DomainError(f"`{feature.name}` must be one column with one value per record.")
-    return feature.coded(cells)
+    return as_numbers(cells, feature.name) if isinstance(feature, Number) else feature.coded(cells)
 
 
 def _open_frame(frame: Any) -> "nw.DataFrame[Any]":

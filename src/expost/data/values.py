@@ -108,20 +108,28 @@ def _arrow_column(values: Any) -> "pyarrow.Array":
 
 def _arrow_numbers(column: Any) -> FloatArray | None:
     """Arrow's column of numbers, or of texts that spell plain ones; None where cells must be looked at."""
-    from pyarrow import compute, float64, scalar, types
+    from pyarrow import compute, scalar
 
-    numbers: FloatArray | None = None
+    plain: FloatArray | None = None
     with untold():
         column = _arrow_column(column)
-        if types.is_string(column.type) or types.is_large_string(column.type):
+        with untold():  # most columns have no cell that is empty or has spaces around it
+            plain = _cast(column)
+        if plain is None:
             column = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
-            column = compute.utf8_trim_whitespace(column)
-            numbers = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
-            # Arrow spells numbers that are not finite in other ways than the rule for all numbers.
-            if np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any():
-                numbers = None
-        else:
-            numbers = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
+            plain = _cast(compute.utf8_trim_whitespace(column))
+    return plain
+
+
+def _cast(column: "pyarrow.Array") -> FloatArray | None:
+    """The numbers of a column as Arrow casts them; None where it has its own way to spell them."""
+    from pyarrow import compute, float64, types
+
+    numbers: FloatArray = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
+    texts = types.is_string(column.type) or types.is_large_string(column.type)
+    # Texts for numbers that are not finite are Arrow's own, and not those of the rule for all numbers.
+    if texts and (np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any()):
+        return None
     return numbers
 
 

@@ -166,12 +166,16 @@ def noise_source(random_state: Any) -> NoiseSource:
 def _discrete_gaussian(scale: float, size: int) -> list[int]:
     if not 0.0 < scale * _MOST_SCALES < _LARGEST:
         raise parameter_error("scale", "between 0 and 2**52 steps of its grid", scale)
-    import opendp.prelude as opendp
+    # Only what is needed: OpenDP's prelude imports scikit-learn and every frame library there is.
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
 
-    opendp.enable_features("contrib")
+    enable_features("contrib")
     # OpenDP takes Python's `int` for 32 bits, and would silently cut longer draws off.
-    vectors = opendp.vector_domain(opendp.atom_domain(T="i64"))
-    add_noise = opendp.m.make_gaussian(vectors, opendp.l2_distance(T=float), scale=scale)
+    vectors = vector_domain(atom_domain(T="i64"))
+    add_noise = make_gaussian(vectors, l2_distance(T=float), scale=scale)
     return [int(draw) for draw in add_noise([0] * size)]
 
 
