@@ -2,12 +2,16 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the controller below looks for libraries)
 from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
 
 # Long enough that a block's work outweighs the interpreter's, short enough to stay in a core's cache.
 _BLOCK_NUMBERS = 262_144
@@ -38,6 +42,19 @@ def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
     the rows needs.
     """
     return single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
+
+
+def ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, of which the next is made in a thread of its own while one is used."""
+
+    def following() -> list[Item]:
+        return list(islice(items, 1))
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(following)
+        while found := future.result():
+            future = pool.submit(following)
+            yield from found
 
 
 @cache

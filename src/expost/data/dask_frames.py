@@ -86,6 +86,10 @@ class Partition:
     frame: Any
     """A frame of pandas, or what computes one. On a cluster Dask puts the frame here before the pass."""
     kinds: Mapping[str, str | None]
+    bytes: int = 0
+
+    def stamp(self) -> None:
+        """A lazy frame can be another one each time that it is computed."""
 
     def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         """The columns of the partition's rows."""

@@ -72,6 +72,12 @@ class FilePiece:
 
     path: Path
     row_groups: tuple[int, ...] | None = None
+    bytes: int = 0
+
+    def stamp(self) -> tuple[int, ...]:
+        """The file's size and the time when it was last written to."""
+        found = os.stat(self.path)
+        return found.st_size, found.st_mtime_ns
 
     def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         """The columns of the rows, as batches of at most ``length``; CSV cells as texts.
@@ -155,14 +161,17 @@ def _found(path: str) -> list[Path]:
 
 def _pieces(path: Path) -> list[FilePiece]:
     if not is_parquet(path):
-        return [FilePiece(path)]
+        return [FilePiece(path, bytes=os.stat(path).st_size)]
     pieces: list[FilePiece] | None = None
     with untold():
         from pyarrow import parquet
 
         metadata = parquet.read_metadata(path)
-        sizes = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
-        pieces = [FilePiece(path, groups) for groups in _runs(sizes)]
+        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+        pieces = [
+            FilePiece(path, run, sum(groups[place].total_byte_size for place in run))
+            for run in _runs([group.num_rows for group in groups])
+        ]
     if pieces is None:
         raise invalid_file(path)
     return pieces

@@ -26,6 +26,15 @@ class Piece(Protocol):
         """
         ...
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory the rows take; 0 where that is not known before they are read."""
+        ...
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """What changes whenever the rows are written anew; None where only the rows themselves tell."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class LazyTable(ABC):

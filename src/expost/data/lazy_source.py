@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from expost._common.parallel import block_length
+from expost._common.parallel import ahead, block_length
 from expost.data.blocks import Block
 from expost.data.coded import Coded, CodedTable, Trace, recut
 from expost.data.columns import RecordReader
@@ -25,6 +25,8 @@ CHUNK_ROWS = 1 << 17
 """Sums are taken over this many rows of a piece, and then over these sums, wherever the rows are."""
 # Tables whose coded columns take no more bytes than this are held in memory.
 MOST_KEPT = 1 << 28
+# Blocks that are read from a piece at once: to read columns takes a while, however short they are.
+_BATCH_BLOCKS = 4
 # Numbers, and rows of a block, in the sample that a warm start uses.
 _MOST_SAMPLED, _SAMPLE_ROWS = 1 << 22, 1024
 
@@ -67,6 +69,8 @@ class LazySource(Source):
     ) -> Iterator[Result]:
         """A result for every chunk of every part."""
         empty = True
+        if isinstance(engine, LocalEngine):
+            engine = replace(engine, threads_per_part=2)  # one of them reads
         for result in chain.from_iterable(engine.map(PerChunk(work), parts, length)):
             empty = False
             yield result
@@ -82,7 +86,10 @@ class LazySource(Source):
     def scanned(self, scan: Scan, engine: Engine) -> Source:
         """Check every record; the records themselves come back where they are few enough to be held."""
         count = max(len(self.pieces), 1)
-        most = MOST_KEPT // count if isinstance(engine, LocalEngine) else 0
+        most = 0
+        if isinstance(engine, LocalEngine):
+            engine = replace(engine, threads_per_part=2)
+            most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT // count
         sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
         parts = [CodedPart(self.reader, piece) for piece in self.pieces]
         work = FirstReading(self.reader, scan, most, sampled)
@@ -117,6 +124,12 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
     )
 
 
+def coded_records(piece: Piece, reader: RecordReader, length: int) -> Iterator[Coded]:
+    """The records of a piece, in batches of several blocks, the next of which is read meanwhile."""
+    for batch in ahead(piece.batches(reader.names, _BATCH_BLOCKS * length)):
+        yield reader.coded(batch)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordPart:
     """The records of one piece as blocks of rows."""
@@ -132,9 +145,8 @@ class RecordPart:
             yield self.reader.block(coded)
 
     def _records(self, length: int) -> Iterator[Coded]:
-        seen = Trace()
-        for batch in self.piece.batches(self.reader.names, length):
-            coded = self.reader.coded(batch)
+        seen = Trace(self.piece.stamp())
+        for coded in coded_records(self.piece, self.reader, length):
             if self.trace is not None:
                 seen = seen.after(coded)
             yield coded
@@ -152,10 +164,10 @@ class CodedPart:
     reader: RecordReader
     piece: Piece
 
-    def blocks(self, length: int) -> Iterator[Coded]:
-        """The records, so many at a time."""
-        for batch in self.piece.batches(self.reader.names, length):
-            yield self.reader.coded(batch)
+    def blocks(self, length: int) -> "Iterator[Trace | Coded]":
+        """The piece's stamp, and the records, so many at a time."""
+        yield Trace(self.piece.stamp())
+        yield from coded_records(self.piece, self.reader, length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,12 +179,14 @@ class FirstReading:
     most: int
     sampled: int
 
-    def __call__(self, blocks: Iterator[Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
+    def __call__(self, blocks: Iterator[Trace | Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
         """What was seen, some records for warm starts, and the records or None."""
-        trace, size, every = Trace(), 0, 1
+        trace, size, every = next(blocks), 0, 1
+        assert isinstance(trace, Trace)
         sample: list[Coded] = []
         kept: list[Coded] | None = []
         for place, coded in enumerate(blocks):
+            assert isinstance(coded, Coded)
             self.reader.check(coded)
             self.scan.check_labels(coded.labels, coded.weights)
             trace = trace.after(coded)

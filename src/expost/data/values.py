@@ -108,8 +108,11 @@ def _arrow_column(values: Any) -> "pyarrow.Array":
 
 def _arrow_numbers(column: Any) -> FloatArray | None:
     """Arrow's column of numbers, or of texts that spell plain ones; None where cells must be looked at."""
-    from pyarrow import compute, scalar
+    from pyarrow import DoubleArray, compute, scalar
 
+    if isinstance(column, DoubleArray) and column.null_count == 0:
+        doubles: FloatArray = column.to_numpy(zero_copy_only=True)
+        return doubles
     plain: FloatArray | None = None
     with untold():
         column = _arrow_column(column)

@@ -17,9 +17,12 @@ class LocalEngine:
     One part, or a library that is set to one thread, stays in the caller's thread.
     """
 
+    threads_per_part: int = 1
+    """How many threads a part keeps busy by itself."""
+
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
         """The results in the order of the parts; at most one for each thread waits for its turn."""
-        workers = min(parallel.threads(), len(parts))
+        workers = min(max(parallel.threads() // self.threads_per_part, 1), len(parts))
         if workers <= 1:
             # One thread here too: the bits of a product depend on how the library shares it out.
             with parallel.single_threaded_blas():
