@@ -12,6 +12,7 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
 from expost.engines.base import Pass
+from expost.fitting.gram import Gram
 from expost.losses import AnyLoss, Loss, predictors, weighted_derivatives
 from expost.losses.regularizers import Regularizer
 
@@ -87,8 +88,8 @@ class Derivatives:
     def __call__(self, blocks: Iterator[Block]) -> Sums:
         """The sums over the blocks."""
         dimension = len(self.theta)
-        square = None if self.precision is None else np.zeros((dimension, dimension))
-        sums = Sums(np.zeros(dimension), square)
+        gram = None if self.precision is None else Gram(dimension, self.precision)
+        sums = Sums(np.zeros(dimension), None)
         scaled: NDArray[Any] = np.empty((0, dimension), dtype=self.precision)
         # What leaves the range of a precision is found by the solver, which then takes another.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -98,13 +99,15 @@ class Derivatives:
                 sums.slopes += float(np.sum(np.abs(slope)))
                 sums.curvatures += float(np.sum(curvature))
                 sums.rows += len(slope)
-                if sums.hessian is not None:
+                if gram is not None:
                     if len(scaled) < len(rows):
                         scaled = np.empty(rows.shape, dtype=self.precision)
                     part = scaled[: len(rows)]
                     np.copyto(part, rows, casting="same_kind")
                     part *= np.sqrt(curvature).astype(self.precision)[:, None]
-                    sums.hessian += part.T @ part  # BLAS sees the symmetry and does half the work
+                    gram.add(part)
+        if gram is not None:
+            sums.hessian = gram.matrix()
         return sums
 
 
@@ -201,8 +204,8 @@ class Objective:
     def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None) -> Evaluation:
         """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
 
-        The products of a single-precision Hessian are summed in single precision within a block of
-        rows and in double precision across blocks.
+        The products of a single-precision Hessian are summed in single precision within a group of
+        rows and in double precision across groups (:class:`~expost.fitting.gram.Gram`).
         """
         # Warm starts take the same blocks in every pass, whatever the pass is for.
         products = hessian is None and self._stand_for is None

@@ -12,6 +12,7 @@ from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.engines.base import Pass
+from expost.fitting.gram import Gram
 from expost.fitting.objective import Objective, Sums
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
@@ -91,14 +92,13 @@ class ReducedHessian:
 
     def __call__(self, blocks: Iterator[Block]) -> FloatArray:
         """The sum over the blocks."""
-        columns = self.coefficients.shape[1]
-        total = np.zeros((columns, columns))
+        gram = Gram(self.coefficients.shape[1])
         for rows, y, weights in blocks:
             mass = self.loss.smallest_mass(rows @ self.coefficients.T, y)
             if weights is not None:
                 mass = weights * mass
-            total += (rows * mass[:, None]).T @ rows
-        return total
+            gram.add(rows * np.sqrt(mass)[:, None])
+        return gram.matrix()
 
 
 class VectorObjective(Objective):

@@ -18,9 +18,10 @@ from expost.fitting.certified.minimum import Minimum, on_grid
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
-from expost.fitting.certified.residual import LONGEST_CHUNK, Partial, ResidualPass, slices_are_exact
+from expost.fitting.certified.residual import Partial, ResidualPass, slices_are_exact
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.fitting.gram import LONGEST_SUM
 from expost.losses import Loss, SoftmaxLoss
 
 _ROUNDS = 200
@@ -154,7 +155,7 @@ class _Search:
         if sums.hessian is not None:
             if not np.all(np.isfinite(sums.hessian)):
                 return None
-            chain = min(sums.rows, LONGEST_CHUNK + sums.additions) + roundings
+            chain = min(sums.rows, LONGEST_SUM + sums.additions) + roundings
             self.curvature = Curvature.of(sums.hessian, at, problem, chain)
         assert self.curvature is not None
         return bound(problem, self.curvature, point, sums, error)

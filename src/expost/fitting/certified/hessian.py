@@ -38,7 +38,6 @@ from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Blocks, Problem
 from expost.fitting.certified.residual import (
     BITS,
-    LONGEST_CHUNK,
     SUB_BLOCK,
     ResidualPass,
     exact_sum,
@@ -47,6 +46,7 @@ from expost.fitting.certified.residual import (
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.fitting.certified.softmax_slopes import weight_roundings
+from expost.fitting.gram import LONGEST_SUM
 from expost.losses import Loss, SoftmaxLoss
 
 
@@ -115,7 +115,7 @@ def _summed(
     matrix = source.assembled(total)
     trace = float(np.trace(matrix))
     relative = source.roundings * UNIT + (third_order(problem.loss) or 0.0) * source.predictor_error
-    rest = 2.0**-23 * (LONGEST_CHUNK + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
+    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
     relative += _moved(problem, source.away)
     return matrix, UP * (trace * relative + source.leftovers * rest)
 

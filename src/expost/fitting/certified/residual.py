@@ -26,14 +26,13 @@ from expost.fitting.certified.pairs import (
 from expost.fitting.certified.point import NEXT_BITS, Point
 from expost.fitting.certified.problem import Blocks
 from expost.fitting.certified.slopes import Slopes, slope_pair
+from expost.fitting.gram import LONGEST_SUM, Gram
 from expost.losses import Loss
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
 # Numbers in a chunk of rows, to outweigh the interpreter, and in a tile of it, to stay in the cache.
 _CHUNK_NUMBERS, _TILE_NUMBERS, _LEAST_ROWS = 262_144, 65_536, 1024
-LONGEST_CHUNK = 8192
-"""Rows that are added up in one product, at most."""
 
 
 @dataclass
@@ -143,11 +142,15 @@ class ResidualPass:
     def __call__(self, blocks: Blocks) -> Partial:
         """Add up over the blocks."""
         zero = np.zeros(self._dimension)
-        square = np.zeros((self._dimension, self._dimension)) if self.hessian else None
-        sums = Partial((zero, zero.copy()), hessian=square)
+        gram = Gram(self._dimension) if self.hessian else None
+        sums = Partial((zero, zero.copy()))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.slopes(blocks):
-                self._add(sums, found, rows, parts)
+                self._add(sums, found, parts)
+                if gram is not None:
+                    gram.add(np.multiply(rows, np.sqrt(found.curvature)[:, None], out=parts[0]))
+        if gram is not None:
+            sums.hessian = gram.matrix()
         return sums
 
     def slopes(self, blocks: Blocks) -> Iterator[tuple[Slopes, FloatArray, list[FloatArray]]]:
@@ -157,7 +160,7 @@ class ResidualPass:
 
     def chunks(self, blocks: Blocks) -> Iterator[tuple[Block, list[FloatArray]]]:
         """The blocks in chunks that fit the cache, each with a buffer for every slice."""
-        length = min(max(_CHUNK_NUMBERS // self._dimension, _LEAST_ROWS), LONGEST_CHUNK)
+        length = min(max(_CHUNK_NUMBERS // self._dimension, _LEAST_ROWS), LONGEST_SUM)
         length = -(-length // SUB_BLOCK) * SUB_BLOCK
         buffers = [np.empty((length, self._dimension)) for _ in range(self._count)]
         for rows, labels, weights in blocks:
@@ -166,18 +169,15 @@ class ResidualPass:
                 weight = None if weights is None else weights[here]
                 yield Block(rows[here], labels[here], weight), [b[: here.stop - start] for b in buffers]
 
-    def _add(self, sums: Partial, slopes: Slopes, rows: FloatArray, parts: list[FloatArray]) -> None:
+    def _add(self, sums: Partial, slopes: Slopes, parts: list[FloatArray]) -> None:
         sums.total, error = self.weigh(sums.total, (slopes.high, slopes.low), parts)
         sums.error += error
         sums.steepness += float(np.abs(slopes.high).sum())
         sums.curvature += float(slopes.curvature.sum())
         sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
         sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, slopes.high.shape)))
-        sums.rows += len(rows)
+        sums.rows += len(slopes.high)
         sums.additions += self._count**2
-        if sums.hessian is not None:
-            scaled = np.multiply(rows, np.sqrt(slopes.curvature)[:, None], out=parts[0])
-            sums.hessian += scaled.T @ scaled
 
     def weigh(self, total: Pair, slopes: Pair, parts: list[FloatArray]) -> tuple[Pair, float]:
         """Add the sum of slope times row, for rows that are cut into ``parts``; and bound what is lost."""

@@ -1,0 +1,119 @@
+"""Sums of squares of rows, added up in place in one half of a matrix."""
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.linalg import cython_blas
+
+from expost._common.typing import FloatArray
+
+LONGEST_SUM = 8192
+"""Rows that are added up before their sum is added to that of the others, at most."""
+_TILE = 256
+
+
+class Gram:
+    r"""The sum of :math:`R^\top R` over blocks :math:`R` of rows.
+
+    .. math:: G = \sum_{\text{groups}}\Bigl(\sum_{i\in\text{group}}x_ix_i^\top\Bigr)
+
+    Blocks follow each other in groups of at most ``LONGEST_SUM`` rows, or of one block that is longer. BLAS
+    adds the rows of a group to one matrix, in the given precision and in an order of its own; the groups are
+    added in double precision and in their order. An entry is therefore a sum of chains of at most so many
+    additions as a group has rows, and there are groups. Only the upper half is computed, and it is mirrored
+    once.
+
+    Parameters
+    ----------
+    dimension
+        The length of a row.
+    precision
+        The precision of the rows and of the sum of a group.
+
+    Privacy
+    -------
+    Private: it is computed from rows.
+    """
+
+    def __init__(self, dimension: int, precision: DTypeLike = np.float64) -> None:
+        self._group: NDArray[Any] = np.zeros((dimension, dimension), dtype=precision, order="F")
+        self._rows = 0
+        self._total: FloatArray | None = None
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Add a block of rows of the precision, with rows or columns that are contiguous."""
+        if self._rows and self._rows + len(rows) > LONGEST_SUM:
+            self._close()
+        self._rows += len(rows)
+        if len(rows):
+            _add_square(rows, self._group)
+
+    def matrix(self) -> FloatArray:
+        """The sum, both halves of it, in double precision; no block can be added any more."""
+        if self._total is not None or self._group.dtype != np.float64:
+            self._close()
+        total: FloatArray = self._group if self._total is None else self._total
+        _mirror(total)
+        return total.T  # the same matrix, with contiguous rows
+
+    def _close(self) -> None:
+        """Add the group to the others, and begin a new one."""
+        if self._total is None:
+            self._total = self._group.astype(np.float64)
+        else:
+            self._total += self._group
+        self._group[...] = 0.0
+        self._rows = 0
+
+
+def _mirror(square: FloatArray) -> None:
+    """Copy the upper half to the lower one, tile by tile so that both stay in the cache."""
+    for start in range(0, len(square), _TILE):
+        stop = min(start + _TILE, len(square))
+        corner = square[start:stop, start:stop]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        for low in range(stop, len(square), _TILE):
+            square[low : low + _TILE, start:stop] = square[start:stop, low : low + _TILE].T
+
+
+def _add_square(rows: NDArray[Any], square: NDArray[Any]) -> None:
+    """Add ``rows.T @ rows`` to the upper half of a matrix with contiguous columns.
+
+    SciPy's own wrapper keeps the interpreter's lock, so that threads would wait for each other.
+    """
+    length, dimension = rows.shape
+    size = rows.itemsize
+    by_rows = rows.strides[1] == size
+    stride = rows.strides[0] if by_rows else rows.strides[1]
+    assert rows.dtype == square.dtype
+    assert square.flags.f_contiguous
+    assert by_rows or rows.strides[0] == size
+    one = (ctypes.c_double if size == 8 else ctypes.c_float)(1.0)
+    # Read in 32 bits or in 64, as the library was built: the numbers are small, and the first half counts.
+    count, inner, leading, columns = (
+        ctypes.byref(ctypes.c_int64(value))
+        for value in (dimension, length, max(stride // size, 1), dimension)
+    )
+    unit = ctypes.byref(one)
+    where = rows.ctypes.data_as(ctypes.c_void_p), square.ctypes.data_as(ctypes.c_void_p)
+    syrk = _function("dsyrk" if size == 8 else "ssyrk")
+    syrk(b"U", b"N" if by_rows else b"T", count, inner, unit, where[0], leading, unit, where[1], columns)
+
+
+@cache
+def _function(name: str) -> Any:
+    """A function of the BLAS that SciPy brings, called without the interpreter's lock."""
+    functions: Mapping[str, Any] = vars(cython_blas)["__pyx_capi__"]
+    capsule = functions[name]
+    api = ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
+    )
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_char_p] * 2, *[ctypes.c_void_p] * 8)(
+        pointer_of(capsule, name_of(capsule))
+    )
