@@ -18,7 +18,8 @@ hence on the sphere of radius :math:`\rho` about :math:`w + \Delta` the gradient
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
@@ -32,6 +33,11 @@ from expost.losses.regularizers import SmoothedL1
 
 UP = 1.0 + 2.0**-30
 """Above all roundings in the evaluation of a bound."""
+# From this dimension on the smallest eigenvalue is estimated from the factor: to find it among all of them
+# takes many times as long.
+_MANY = 300
+# How far below its estimate the eigenvalue is tried to be proved.
+_CAUTION = 2.0**-6
 
 
 class Evaluated(Protocol):
@@ -55,8 +61,10 @@ class Curvature:
     """At least the spectral norm of the matrix's error."""
     rows_error: float
     """At least the Frobenius norm of the error of ``rows``."""
-    smallest: float
-    """At most the smallest eigenvalue of the exact matrix at the same point."""
+    penalty: float
+    """At most every eigenvalue, whatever the rows."""
+    up: float
+    """Above all roundings in these bounds."""
 
     @classmethod
     def of(cls, rows: FloatArray, at: FloatArray, problem: Problem, chain: int) -> "Curvature":
@@ -64,10 +72,7 @@ class Curvature:
 
         An entry is off by :math:`\gamma\sum_i\kappa_i|x_{ij}x_{ik}|`, in spectral norm at most
         :math:`\gamma\,\mathrm{tr}`; :math:`\gamma` counts the additions, what is rounded in a term, and the
-        relative change of a curvature by the error of its linear predictor. The eigenvalue: a Cholesky
-        factorisation of :math:`H - tI` that runs through proves :math:`\lambda_{\min}(H) \ge t -
-        \gamma_{d+2}\mathrm{tr}H` (Rump 2006); :math:`4(d+8)u` leaves room for a library that multiplies by
-        reciprocals of pivots.
+        relative change of a curvature by the error of its linear predictor.
         """
         dimension = problem.dimension
         matrix = rows.copy()
@@ -77,19 +82,51 @@ class Curvature:
         up = UP + 4.0 * chain * UNIT
         rows_error = up * UNIT * (chain + 32.0 + wobble) * float(np.trace(rows))
         error = rows_error + up * UNIT * ((chain + dimension + 40.0) * UNIT * trace + trace)
-        smallest = problem.l2
-        margin = 4.0 * (dimension + 8) * UNIT * trace
+        return cls(matrix, rows, at, error, rows_error, problem.l2, up)
+
+    @cached_property
+    def smallest(self) -> float:
+        r"""At most the smallest eigenvalue of the exact matrix at the same point.
+
+        A Cholesky factorisation of :math:`H - tI` that runs through proves :math:`\lambda_{\min}(H) \ge t -
+        \gamma_{d+2}\mathrm{tr}H` (Rump 2006); :math:`4(d+8)u` leaves room for a library that multiplies by
+        reciprocals of pivots.
+        """
+        size, trace = len(self.matrix), float(np.trace(self.matrix))
+        if size >= _MANY and trace <= 2.0 * size * self.penalty:
+            return self.penalty  # no eigenvalue is smaller, and the smallest is not twice as large
+        margin = 4.0 * (size + 8) * UNIT * trace
         try:
-            estimate = float(eigvalsh(matrix, subset_by_index=(0, 0), check_finite=False)[0])
-            shift = estimate * (1.0 - 2.0**-10) - 2.0 * margin
-            if shift - margin - error > smallest:
-                shifted = matrix.copy()
-                shifted.flat[:: dimension + 1] -= shift
-                cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-                smallest = (shift - up * margin - error) / up
+            shift = self._estimate() * (1.0 - _CAUTION) - 2.0 * margin
+            proved = (shift - self.up * margin - self.error) / self.up
+            if proved > self.penalty:
+                _factor(self.matrix, -shift)
+                return proved
         except (LinAlgError, ValueError):
-            pass  # the penalty is a lower bound in any case
-        return cls(matrix, rows, at, error, rows_error, smallest)
+            pass
+        return self.penalty
+
+    @cached_property
+    def factored(self) -> "Factored":
+        """The matrix as a product of triangles."""
+        return _lifted(self.matrix, 0.0)
+
+    def _estimate(self) -> float:
+        """The smallest eigenvalue, as far as doubles tell; by Lanczos's method on the inverse if large."""
+        size = len(self.matrix)
+        if size < _MANY:
+            return float(eigvalsh(self.matrix, subset_by_index=(0, 0), check_finite=False)[0])
+        from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+        factor, lift = self.factored
+        inverse = LinearOperator((size, size), lambda vector: cho_solve(factor, vector, check_finite=False))
+        try:
+            # The start is fixed, so that the same matrix gives the same bound.
+            start = np.random.default_rng(0).normal(size=size)
+            largest, _ = eigsh(inverse, 1, which="LA", v0=start, tol=0.5 * _CAUTION)
+        except ArpackError:
+            return 0.0
+        return 1.0 / float(largest[0]) - lift
 
     def change(self, point: Evaluated, steepening: float) -> float:
         """How much a curvature may differ at the point, relative to itself; infinite if by more than e."""
@@ -122,7 +159,7 @@ def bound(
         theta = point.exact.doubles()
         gradient = gradient + problem.regularizer.gradient(theta)
         matrix = matrix + problem.regularizer.hessian(theta)
-    step = -_solve(matrix, gradient)
+    step = -_solve(matrix, gradient, curvature.factored if problem.regularizer is None else None)
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
     zeta = third_order(problem.loss)
@@ -191,18 +228,38 @@ def _remainder(problem: Problem, data: Dyadic, product: FloatArray, end: Dyadic)
     return length(left.doubles()), error
 
 
-def _solve(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """A step that need not be exact; a matrix that is not quite positive definite is lifted until it is."""
-    lift = 0.0
+Factored = tuple[Any, float]
+"""The factor of a matrix, and what had to be added to its diagonal."""
+
+
+def _factor(matrix: FloatArray, lift: float) -> Any:
+    """The factor of a symmetric matrix with a number added to its diagonal, or LinAlgError."""
+    lifted = np.array(matrix.T, order="F")  # contiguous columns, as the library wants them
+    lifted.flat[:: len(matrix) + 1] += lift
+    return cho_factor(lifted, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _lifted(matrix: FloatArray, lift: float) -> Factored:
+    """The factor of a matrix that is lifted until it is positive definite."""
     floor = float(np.trace(matrix)) * len(matrix) * UNIT
     while True:
         try:
-            factor = cho_factor(matrix + lift * np.eye(len(matrix)), lower=True, check_finite=False)
-            step: FloatArray = cho_solve(factor, vector, check_finite=False)
-            if np.all(np.isfinite(step)):
-                return step
+            return _factor(matrix, lift), lift
         except LinAlgError:
-            pass
+            lift = max(4.0 * lift, floor)
+        if not math.isfinite(lift) or lift == 0.0:
+            raise OverflowError("the curvature is beyond the range of doubles")
+
+
+def _solve(matrix: FloatArray, vector: FloatArray, factored: Factored | None) -> FloatArray:
+    """A step that need not be exact; a matrix that is not quite positive definite is lifted until it is."""
+    factor, lift = factored or _lifted(matrix, 0.0)
+    floor = float(np.trace(matrix)) * len(matrix) * UNIT
+    while True:
+        step: FloatArray = cho_solve(factor, vector, check_finite=False)
+        if np.all(np.isfinite(step)):
+            return step
         lift = max(4.0 * lift, floor)
         if not math.isfinite(lift) or lift == 0.0:
             raise OverflowError("the curvature is beyond the range of doubles")
+        factor, lift = _lifted(matrix, lift)
