@@ -15,10 +15,12 @@ Item = TypeVar("Item")
 
 # Long enough that a block's work outweighs the interpreter's, short enough to stay in a core's cache.
 _BLOCK_NUMBERS = 262_144
+# Blocks of wide rows are longer, up to so many numbers: a sum of squares goes through all of a square matrix.
+_WIDE_ROWS, _WIDE_NUMBERS = 512, 4_194_304
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
 # From this dimension on a factorisation takes long enough to be worth several threads.
-_SMALL_DIMENSION = 500
+_SMALL_DIMENSION = 1_000
 
 
 def spans(n_rows: int, width: int) -> list[tuple[int, int]]:
@@ -32,7 +34,7 @@ def spans(n_rows: int, width: int) -> list[tuple[int, int]]:
 
 def block_length(width: int) -> int:
     """The rows of a block, for a pass that takes ``width`` numbers of each."""
-    return max(64, _BLOCK_NUMBERS // width)
+    return max(64, _BLOCK_NUMBERS // width, min(_WIDE_ROWS, _WIDE_NUMBERS // width))
 
 
 def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
