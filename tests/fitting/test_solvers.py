@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 from problems import CASES, design_of, rows_in_ball
 from scipy.optimize import minimize as scipy_minimize
 
 from expost import LogisticLoss
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
+from expost.fitting.solvers.minimize import products_of_a_dense_solver
 from expost.fitting.solvers.newton import newton
 from expost.fitting.solvers.newton_cg import newton_cg
 
@@ -71,6 +73,72 @@ def test_large_dimensions_use_no_matrix():
     found = minimize(objective, tolerance=1e-8)
     assert found.meets(1e-8)
     assert found.evaluation.hessian is None
+
+
+def wide(n=400, d=1300):
+    """Columns of very different sizes, for which conjugate gradients need many products."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(n, d)) * np.exp(-np.arange(d) * 2.0 / d) + 0.5
+    X /= 1.001 * np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(0, 2, n).astype(float)
+    tilt = 0.1 * rng.normal(size=d)
+    return Objective(design_of(X).labelled(y), LogisticLoss(), l2=1.0, tilt=tilt)
+
+
+@pytest.mark.parametrize(("products", "matrix"), [(None, False), (3, True)])
+def test_slow_conjugate_gradients_give_way_to_hessians(monkeypatch, products, matrix):
+    """Both ways end at the same point; how many products are allowed decides which is taken."""
+    objective = wide()
+    if products is not None:
+        monkeypatch.setitem(minimize.__globals__, "products_of_a_dense_solver", lambda _: products)
+    found, dense = minimize(objective, tolerance=1e-9), newton(objective, np.zeros(1300), tolerance=1e-9)
+    assert found.meets(1e-9)
+    assert (newton_cg(objective, np.zeros(1300), tolerance=1e-9, products=products).meets(1e-9)) != matrix
+    np.testing.assert_allclose(found.theta, dense.theta, atol=2e-9)
+
+
+def test_conjugate_gradients_stop_where_they_were_told_to():
+    objective, *_ = problem(CASES[0])
+    calls = 0
+    multiply = objective.curvature_product
+
+    def counted(theta):
+        product = multiply(theta)
+
+        def once(direction):
+            nonlocal calls
+            calls += 1
+            return product(direction)
+
+        return once
+
+    objective.curvature_product = counted
+    for products in (0, 1, 5):
+        calls = 0
+        found = newton_cg(objective, np.zeros(7), tolerance=1e-10, products=products)
+        assert calls <= products
+        assert not found.meets(1e-10)
+        assert found.evaluation.norm <= objective.evaluate(np.zeros(7)).norm
+
+
+@pytest.mark.parametrize(("n", "d"), [(300, 2000), (10_000, 2000), (10_000, 5000)])
+def test_the_cost_of_a_dense_solver_grows_with_columns_and_falls_with_stored_ones(n, d):
+    rng = np.random.default_rng(7)
+    X = sparse.random_array((n, d), density=0.01, rng=rng, format="csr")
+    thin = Objective(design_of(X).labelled(np.zeros(n)), LogisticLoss(), l2=1.0)
+    expected = 5 * (d / 250 + d * d / (200 * n)) * d / (d // 100)
+    assert products_of_a_dense_solver(thin) == round(expected)
+
+
+def test_curvatures_that_underflow_in_single_precision_cost_no_digit():
+    """Rows far on the right side have curvatures of 1e-60 beside others of 0.2."""
+    rng = np.random.default_rng(8)
+    X = rows_in_ball(rng, 500, 4, norm=300.0)
+    objective = Objective(design_of(X, norm=300.0).labelled(np.zeros(500)), LogisticLoss(), l2=1e-3)
+    theta = np.array([1.0, -1.0, 0.5, 0.2])
+    single = objective.evaluate(theta, hessian=np.float32).hessian
+    double = objective.evaluate(theta, hessian=np.float64).hessian
+    np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-5 * np.abs(double).max())
 
 
 def test_an_unsolvable_problem_is_reported():

@@ -17,6 +17,9 @@ from expost.losses import AnyLoss, Loss, predictors, weighted_derivatives
 from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
+# In single precision, a record whose curvature is smaller than the largest of its block by the square of this
+# is left out.
+_NEGLIGIBLE = 1e-16
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,12 @@ class Derivatives:
                     if len(scaled) < len(rows):
                         scaled = np.empty(rows.shape, dtype=self.precision)
                     part = scaled[: len(rows)]
+                    root = np.sqrt(curvature)
+                    if self.precision != np.float64:
+                        # Far beyond the digits of the sum; their products would underflow, which is slow.
+                        root[root < _NEGLIGIBLE * np.max(root, initial=0.0)] = 0.0
                     np.copyto(part, rows, casting="same_kind")
-                    part *= np.sqrt(curvature).astype(self.precision)[:, None]
+                    part *= root.astype(self.precision)[:, None]
                     gram.add(part)
         if gram is not None:
             sums.hessian = gram.matrix()
@@ -193,6 +200,11 @@ class Objective:
     def n_rows(self) -> int:
         """How many rows there are."""
         return self._records.n_rows
+
+    @property
+    def product_width(self) -> int:
+        """How many numbers a row has in a product with a vector."""
+        return self._records.product_width
 
     def thinned(self, every: int) -> Self:
         """The objective of each ``every``-th block of rows, which stand for all of them: for warm starts."""
