@@ -6,6 +6,7 @@ from problems import all_rows, design_of, encoded_table
 
 import expost
 from expost.data import design as design_module
+from expost.data.blocks import ColumnRows
 from expost.data.tables import ArrayTable, Table
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import NoiseSource, Tilt
@@ -22,9 +23,14 @@ class NoNoise(NoiseSource):
         return [0] * len(scales)
 
 
-def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch):
+@pytest.mark.parametrize("kind", ["C", "F", "frame"])
+@pytest.mark.parametrize("products", [False, True])
+def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch, kind, products):
     """Another thread makes the row a hundred times as long, after its length was taken."""
-    rows = np.full((50, 3), 0.1)
+    rows = np.full((50, 3), 0.1, order="C" if kind == "C" else "F")
+    table = ArrayTable(rows)
+    if kind == "frame":
+        table.rows = lambda start, stop: ColumnRows(list(rows[start:stop].T))
     measure = design_module._lengths
 
     def measured_then_written(block):
@@ -33,7 +39,9 @@ def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch):
         return lengths
 
     monkeypatch.setattr(design_module, "_lengths", measured_then_written)
-    assert np.all(np.linalg.norm(all_rows(design_of(rows)), axis=1) <= 1.0)
+    found = all_rows(encoded_table(table), products=products)
+    assert np.all(rows == 100.0)
+    assert np.all(np.linalg.norm(found, axis=1) <= 1.0)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sparse
 from problems import all_rows, design_of, hides_its_cause
@@ -33,6 +34,10 @@ def _disordered():
     return made
 
 
+def _arrow(table):
+    return pl.DataFrame(table, schema=NAMES).to_arrow()
+
+
 def _wide():
     columns = np.indices(X.shape)[1]
     made = sparse.csr_array(
@@ -54,7 +59,16 @@ KINDS = {
     "pandas": pd.DataFrame(X, columns=NAMES),
     "pandas, mixed types": pd.DataFrame(X, columns=NAMES).astype({"a": np.float32}),
     "polars": pl.DataFrame(X, schema=NAMES),
-    "arrow": pl.DataFrame(X, schema=NAMES).to_arrow(),
+    "arrow": _arrow(X),
+    "arrow, in several chunks": pa.concat_tables([_arrow(X[:7]), _arrow(X[7:])]),
+    "polars, in several chunks": pl.concat(
+        [pl.DataFrame(X[:7], schema=NAMES), pl.DataFrame(X[7:], schema=NAMES)], rechunk=False
+    ),
+    "polars, float32": pl.DataFrame(X.astype(np.float32), schema=NAMES),
+    "pandas, column by column": pd.DataFrame({name: X[:, k].copy() for k, name in enumerate(NAMES)}),
+    "pandas, made from a matrix": pd.DataFrame(np.asfortranarray(X), columns=NAMES, copy=False),
+    "pandas on arrow": pd.DataFrame(X, columns=NAMES).astype("double[pyarrow]"),
+    "pandas, nullable": pd.DataFrame(X, columns=NAMES).astype("Float64"),
     "csr matrix": sparse.csr_matrix(X),
     "csr array": sparse.csr_array(X),
     "csc matrix": sparse.csc_matrix(X),
@@ -90,6 +104,103 @@ def test_every_kind_of_table_gives_the_same_model(kind):
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.ex_post_losses(table, Y), expected.ex_post_losses(X, Y), rtol=1e-8)
     np.testing.assert_allclose(model.predict_proba(table), expected.predict_proba(X), rtol=1e-8)
+
+
+COLUMNS = [
+    kind for kind in KINDS if "pandas" in kind or "polars" in kind or "arrow" in kind or kind[0] in "Ff"
+]
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("norm", [0.3, 2.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_rows_in_either_layout_are_those_of_a_matrix(kind, norm, fit_intercept):
+    """Dense rows to the bit, rows for products up to rounding, all of them in the ball."""
+    options = {"norm": norm, "fit_intercept": fit_intercept}
+    table, plain = design_of(KINDS[kind], **options), all_rows(design_of(X, **options))
+    np.testing.assert_array_equal(all_rows(table), plain)
+    found = all_rows(table, products=True)
+    if "sparse" in kind or "empty" in kind:
+        found = found @ np.eye(plain.shape[1])
+    np.testing.assert_allclose(found, plain, rtol=1e-15)
+    features = found[:, :-1] if fit_intercept else found
+    assert np.all(np.linalg.norm(features, axis=1) <= norm * (1 + 1e-15))
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_derivatives_do_not_depend_on_the_layout(kind):
+    """Gradient, Hessian in both precisions and its product with a vector."""
+    theta, direction = rng.normal(size=(2, 5))
+
+    def objective(table):
+        records = design_of(table, norm=0.3, fit_intercept=True).labelled(Y.astype(float))
+        return Objective(records, expost.LogisticLoss(), l2=1.0)
+
+    one, other = objective(KINDS[kind]), objective(X)
+    np.testing.assert_allclose(one.evaluate(theta).gradient, other.evaluate(theta).gradient, rtol=1e-12)
+    for precision in (np.float32, np.float64):
+        here, there = (each.evaluate(theta, hessian=precision).hessian for each in (one, other))
+        np.testing.assert_array_equal(here, there)
+    here, there = (each.curvature_product(theta)(direction) for each in (one, other))
+    np.testing.assert_allclose(here, there, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"a": [0.5, None], "b": [1, 0]}),
+        pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [1, 0]}),
+        pd.DataFrame({"a": pd.array([0.5, None], dtype="Float64"), "b": [1, 0]}),
+        pd.DataFrame({"a": pd.array([0.5, None], dtype="double[pyarrow]"), "b": [1, 0]}),
+        pl.DataFrame({"a": [0.5, None], "b": [1, 0]}),
+        pl.DataFrame({"a": [1, None], "b": [1, 0]}),
+        pl.DataFrame({"a": [0.5, float("nan")], "b": [1, 0]}),
+        pl.DataFrame({"a": [1, None], "b": [1, 0]}).to_arrow(),
+        pa.table({"a": [0.5, float("inf")], "b": [1, 0]}),
+        pl.DataFrame({"a": [True, None], "b": [1, 0]}),
+        pa.table({"a": [True, None], "b": [1, 0]}),
+    ],
+)
+def test_missing_cells_of_a_frame_are_refused(table):
+    with pytest.raises(DomainError, match="NaN or infinity"):
+        fitted(table, [0, 1])
+    with pytest.raises(DomainError, match="NaN or infinity"):
+        all_rows(design_of(table))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [True, False, True], "b": [1, 2, 3], "c": np.float32([0.5, 0.25, 2.0])}),
+        pl.DataFrame({"a": [True, False, True], "b": [1, 2, 3], "c": np.float32([0.5, 0.25, 2.0])}),
+        pa.table({"a": [True, False, True], "b": [1, 2, 3], "c": np.float32([0.5, 0.25, 2.0])}),
+        pd.DataFrame({"a": [True, False, True], "b": [1, 2, 3], "c": [0.5, 0.25, 2.0]}).convert_dtypes(),
+    ],
+)
+@pytest.mark.parametrize("products", [False, True])
+def test_truth_values_and_whole_numbers_of_a_frame_are_numbers(frame, products):
+    expected = [[1.0, 1.0, 0.5], [0.0, 2.0, 0.25], [1.0, 3.0, 2.0]]
+    np.testing.assert_array_equal(all_rows(design_of(frame, norm=10.0), products=products), expected)
+
+
+def test_columns_are_read_where_they_lie():
+    """What a library can show without a copy is not copied."""
+    table = np.asfortranarray(X)
+    frames = [
+        pd.DataFrame({name: table[:, k] for k, name in enumerate(NAMES)}, copy=False),
+        pl.DataFrame(table, schema=NAMES),
+        _arrow(table),
+        _arrow(table).to_pandas(types_mapper=pd.ArrowDtype),
+    ]
+    for frame in frames:
+        found = open_table(frame)
+        again = [found.rows(0, 10) for _ in range(2)]
+        if isinstance(again[0], np.ndarray):
+            assert np.shares_memory(*again)
+        else:
+            assert all(
+                np.shares_memory(*pair) for pair in zip(*(rows.columns for rows in again), strict=True)
+            )
 
 
 @pytest.mark.parametrize("norm", [1e-3, 0.5, 2.0])

@@ -1,6 +1,7 @@
 """Rows of numbers, dense or sparse, that are read one block at a time."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ class Block(NamedTuple):
     """Some rows with their labels and weights, which travel together; private."""
 
     X: Any
-    """Rows of numbers of any real type and order, or in SciPy's compressed form."""
+    """Rows of numbers of any real type and order, as columns, or in SciPy's compressed form."""
     y: FloatArray
     """Their labels; empty where only rows were asked for."""
     weights: FloatArray | None
@@ -42,7 +43,7 @@ class Table(ABC):
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> Any:
-        """Rows ``start`` to ``stop`` as a matrix of any real dtype, or sparse; a view if possible."""
+        """Rows ``start`` to ``stop`` of any real dtype: a matrix, columns, or sparse; a view if possible."""
 
 
 class ArrayTable(Table):
@@ -111,6 +112,26 @@ class SparseTable(Table):
 
 
 @dataclass(frozen=True, eq=False)
+class ColumnRows:
+    """A block of rows that lie column by column, each column in a type of its own; private."""
+
+    columns: Sequence[NDArray[Any]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(self), len(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def copy_to(self, out: FloatArray) -> None:
+        """Write the rows into a matrix; fast where its columns are contiguous."""
+        for place, column in enumerate(self.columns):
+            np.copyto(out[:, place], column)
+
+
+@dataclass(frozen=True, eq=False)
 class SparseRows:
     """A block of encoded sparse rows, for products with vectors and matrices from both sides; private."""
 
@@ -143,8 +164,19 @@ def is_sparse(rows: Any) -> bool:
     return issparse(rows)
 
 
+def lie_by_columns(rows: Any) -> bool:
+    """Whether the rows of a block are columns, or a matrix that is closer packed along them."""
+    return isinstance(rows, ColumnRows) or (
+        isinstance(rows, np.ndarray) and abs(rows.strides[0]) < abs(rows.strides[1])
+    )
+
+
 def as_dense(rows: Any) -> NDArray[Any]:
     """Rows as a matrix."""
+    if isinstance(rows, ColumnRows):
+        matrix = np.empty(rows.shape, order="F")
+        rows.copy_to(matrix)
+        return matrix
     dense: NDArray[Any] = rows.toarray() if is_sparse(rows) else rows
     return dense
 

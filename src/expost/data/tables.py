@@ -1,4 +1,4 @@
-"""Tables as blocks of rows: arrays, sparse matrices, data frames, and raw records encoded by their domain."""
+"""Tables as blocks of rows: arrays, sparse matrices, frames, and raw records encoded by their domain."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,65 +11,9 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, SparseTable, Table
 from expost.data.domain import Domain
 from expost.data.features import Feature, Number
+from expost.data.frame_tables import frame_table, open_frame
 from expost.data.values import as_numbers, untold
 from expost.exceptions import DomainError
-
-
-class FrameTable(Table):
-    """A pandas, polars or pyarrow data frame whose rows become a matrix one block at a time.
-
-    Missing values turn into NaN, which the design matrix refuses.
-    """
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = _open_frame(frame)
-        for name, dtype in self._frame.schema.items():
-            if not (dtype.is_numeric() or dtype == nw.Boolean):
-                raise DomainError(
-                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
-                    "Encode it as numbers, or leave the column out."
-                )
-        self.n_rows, self.n_features = self._frame.shape
-
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """The rows of the block, collected from the columns."""
-        block: NDArray[Any] | None = None
-        with untold():  # each library has its own errors, and some quote cells
-            cells: NDArray[Any] = self._frame[start:stop].to_numpy()
-            block = cells if cells.dtype.kind in "fiub" else cells.astype(np.float64)
-        if block is None:
-            raise DomainError(
-                "`X` must hold numbers only; convert its columns to floats and fill missing cells."
-            )
-        return block
-
-
-class SparseFrameTable(Table):
-    """A pandas frame with dense and sparse columns, or with sparse ones that are not empty at zero."""
-
-    def __init__(self, frame: Any) -> None:
-        others = [not _is_sparse(dtype) for dtype in frame.dtypes]
-        if any(others):
-            FrameTable(frame.loc[:, others])  # refuses texts
-        for name, dtype in frame.dtypes.items():
-            if _is_sparse(dtype) and dtype.subtype.kind not in "fiub":
-                raise DomainError(
-                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
-                    "Encode it as numbers, or leave the column out."
-                )
-        self._frame = frame
-        self.n_rows, self.n_features = frame.shape
-
-    def rows(self, start: int, stop: int) -> FloatArray:
-        """The rows of the block, made dense."""
-        block: FloatArray | None = None
-        with untold():
-            block = self._frame.iloc[start:stop].to_numpy(dtype=np.float64)
-        if block is None:
-            raise DomainError(
-                "`X` must hold numbers only; convert its columns to floats and fill missing cells."
-            )
-        return block
 
 
 class EncodedTable(Table):
@@ -85,7 +29,7 @@ class EncodedTable(Table):
         if isinstance(frame, Mapping):
             columns = {name: _as_column(name, column) for name, column in frame.items()}
         elif nw.dependencies.is_into_dataframe(frame):
-            opened = _open_frame(frame)
+            opened = open_frame(frame)
             columns = {name: opened[name] for name in opened.columns}
         else:
             raise DomainError("with a domain, `X` must be a data frame with named columns.")
@@ -130,24 +74,6 @@ def _codes(feature: Feature, column: Any) -> NDArray[Any]:
     return as_numbers(cells, feature.name) if isinstance(feature, Number) else feature.coded(cells)
 
 
-def _open_frame(frame: Any) -> "nw.DataFrame[Any]":
-    """Open a data frame of any library whose columns have different names, all of one kind."""
-    opened: nw.DataFrame[Any] | None = None
-    names: list[Any] = []
-    with untold():
-        # pyarrow calls its columns themselves `columns`.
-        names = list(getattr(frame, "column_names", frame.columns))
-        opened = nw.from_native(frame, eager_only=True)
-        opened.schema  # noqa: B018  # some libraries find out only here what they cannot read
-    if len(set(names)) < len(names):
-        raise DomainError("the columns of `X` must have different names; rename those that have one name.")
-    if len({isinstance(name, str) for name in names}) > 1:
-        raise DomainError("the columns of `X` must be named by texts only; got other names too. Rename them.")
-    if opened is None:
-        raise DomainError("`X` must be a data frame with plain columns of numbers, texts or booleans.")
-    return opened
-
-
 def _as_column(name: Any, column: Any) -> NDArray[Any]:
     values: NDArray[Any] | None = None
     with untold():
@@ -172,7 +98,7 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     if domain is not None:
         table = EncodedTable(X, domain)
     elif nw.dependencies.is_into_dataframe(X):
-        table = _frame_table(X)
+        table = frame_table(X)
     else:
         table = _matrix_table(X)
     if table.n_features == 0:
@@ -184,22 +110,6 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
 
 class _NotNumbersError(DomainError, TypeError):
     """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
-
-
-def _frame_table(frame: Any) -> Table:
-    """A frame as a table; one whose columns are all sparse and empty where they are zero stays sparse."""
-    pandas = nw.dependencies.is_pandas_dataframe(frame)
-    if not pandas or not any(_is_sparse(dtype) for dtype in frame.dtypes):
-        return FrameTable(frame)
-    _open_frame(frame)  # refuses names that are not those of columns
-    matrix: Any = None
-    with untold():  # pandas refuses columns that are dense, or not empty where they are zero
-        matrix = frame.sparse.to_coo()
-    return SparseFrameTable(frame) if matrix is None else SparseTable(matrix)
-
-
-def _is_sparse(dtype: Any) -> bool:
-    return str(dtype).startswith("Sparse[")
 
 
 def _matrix_table(X: Any) -> Table:

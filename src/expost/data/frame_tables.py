@@ -1,0 +1,152 @@
+"""Data frames as blocks of rows: columns that are read where they lie."""
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.typing import FloatArray
+from expost.data.blocks import ArrayTable, ColumnRows, SparseTable, Table
+from expost.data.values import untold
+from expost.exceptions import DomainError
+
+
+def open_frame(frame: Any) -> "nw.DataFrame[Any]":
+    """Open a data frame of any library whose columns have different names, all of one kind."""
+    opened: nw.DataFrame[Any] | None = None
+    names: list[Any] = []
+    with untold():
+        # pyarrow calls its columns themselves `columns`.
+        names = list(getattr(frame, "column_names", frame.columns))
+        opened = nw.from_native(frame, eager_only=True)
+        opened.schema  # noqa: B018  # some libraries find out only here what they cannot read
+    if len(set(names)) < len(names):
+        raise DomainError("the columns of `X` must have different names; rename those that have one name.")
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise DomainError("the columns of `X` must be named by texts only; got other names too. Rename them.")
+    if opened is None:
+        raise DomainError("`X` must be a data frame with plain columns of numbers, texts or booleans.")
+    return opened
+
+
+class FrameTable(Table):
+    """A pandas, polars or pyarrow data frame, whose columns are read where they lie, one block at a time.
+
+    Columns with missing values, and those that do not lie as plain numbers in one piece, are converted block
+    by block. Missing values turn into NaN, which the design matrix refuses.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = open_frame(frame)
+        for name, dtype in self._frame.schema.items():
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                raise DomainError(
+                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
+                    "Encode it as numbers, or leave the column out."
+                )
+        self.n_rows, self.n_features = self._frame.shape
+        self._columns = [self._frame[name] for name in self._frame.columns]
+        self._views = [column_view(column) for column in self._columns]
+
+    def rows(self, start: int, stop: int) -> ColumnRows:
+        """The rows of the block, column by column."""
+        return ColumnRows(
+            [
+                _converted(column, start, stop) if view is None else view[start:stop]
+                for column, view in zip(self._columns, self._views, strict=True)
+            ]
+        )
+
+
+def column_view(column: "nw.Series[Any]") -> NDArray[Any] | None:
+    """The numbers of a column where they lie, or None where it has missing ones or others must be made."""
+    native, library = column.to_native(), column.implementation
+    view: NDArray[Any] | None = None
+    with untold():  # a library refuses what it cannot show without a copy
+        if library.is_polars():
+            view = native.to_numpy(allow_copy=False)
+        elif library.is_pyarrow():
+            view = _arrow_view(native)
+        elif library.is_pandas() and isinstance(native.dtype, np.dtype):
+            view = native.to_numpy()
+        elif library.is_pandas() and hasattr(native.dtype, "pyarrow_dtype"):
+            view = _arrow_view(native.array.__arrow_array__())
+    return view if view is not None and view.dtype.kind in "fiub" else None
+
+
+def _arrow_view(column: Any) -> NDArray[Any] | None:
+    if column.num_chunks != 1:
+        return None
+    view: NDArray[Any] = column.chunk(0).to_numpy(zero_copy_only=True)
+    return view
+
+
+def _converted(column: "nw.Series[Any]", start: int, stop: int) -> NDArray[Any]:
+    """The cells of a block of a column as numbers, NaN where they are missing."""
+    cells: NDArray[Any] | None = None
+    with untold():  # each library has its own errors, and some quote cells
+        if column.implementation.is_pandas():
+            made = column.to_native().array[start:stop].to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            made = column[start:stop].to_numpy()
+        cells = made if made.dtype.kind in "fiub" else made.astype(np.float64)
+    if cells is None:
+        raise DomainError("`X` must hold numbers only; convert its columns to floats and fill missing cells.")
+    return cells
+
+
+class SparseFrameTable(Table):
+    """A pandas frame with dense and sparse columns, or with sparse ones that are not empty at zero."""
+
+    def __init__(self, frame: Any) -> None:
+        others = [not _is_sparse(dtype) for dtype in frame.dtypes]
+        if any(others):
+            FrameTable(frame.loc[:, others])  # refuses texts
+        for name, dtype in frame.dtypes.items():
+            if _is_sparse(dtype) and dtype.subtype.kind not in "fiub":
+                raise DomainError(
+                    f"`X` must hold numbers only; column {name!r} has type {dtype}. "
+                    "Encode it as numbers, or leave the column out."
+                )
+        self._frame = frame
+        self.n_rows, self.n_features = frame.shape
+
+    def rows(self, start: int, stop: int) -> FloatArray:
+        """The rows of the block, made dense."""
+        block: FloatArray | None = None
+        with untold():
+            block = self._frame.iloc[start:stop].to_numpy(dtype=np.float64)
+        if block is None:
+            raise DomainError(
+                "`X` must hold numbers only; convert its columns to floats and fill missing cells."
+            )
+        return block
+
+
+def frame_table(frame: Any) -> Table:
+    """A frame as a table; one whose columns are all sparse and empty where they are zero stays sparse."""
+    pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not pandas or not any(_is_sparse(dtype) for dtype in frame.dtypes):
+        table = FrameTable(frame)  # refuses what is not a number
+        numbers = _one_matrix(frame) if pandas else None
+        return table if numbers is None else ArrayTable(numbers)
+    open_frame(frame)  # refuses names that are not those of columns
+    matrix: Any = None
+    with untold():  # pandas refuses columns that are dense, or not empty where they are zero
+        matrix = frame.sparse.to_coo()
+    return SparseFrameTable(frame) if matrix is None else SparseTable(matrix)
+
+
+def _one_matrix(frame: Any) -> NDArray[Any] | None:
+    """The matrix that a pandas frame of one type was made from, where it was, without a copy."""
+    matrix: NDArray[Any] | None = None
+    with untold():
+        head = frame.iloc[:1]
+        if head.size and np.shares_memory(head.to_numpy(), head.iloc[:, 0].to_numpy()):
+            matrix = frame.to_numpy()
+    return matrix if matrix is not None and matrix.dtype.kind in "fiub" else None
+
+
+def _is_sparse(dtype: Any) -> bool:
+    return str(dtype).startswith("Sparse[")
