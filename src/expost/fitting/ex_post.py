@@ -57,13 +57,13 @@ def streamed_terms(fit: PrivateFit, records: Encoded, loss: AnyLoss, *, member: 
     if isinstance(loss, VectorLoss):
         return vector_terms(fit, records, loss, member=member)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
-    whiten = inverse_root(fit.hessian).T
-    half = records.design.dimension // 2  # the triangle's empty quarter is not multiplied
+    whiten = inverse_root(fit.hessian)
+    # Some of the triangle's zeros are not multiplied, in steps in which BLAS is fast.
+    first = len(whiten) // 32 * 8
     work = ScalarTerms(
         loss=loss,
-        directions=np.column_stack([fit.coefficients, fit.gradient]),
-        upper_left=np.ascontiguousarray(whiten[:half, :half]),
-        right=np.ascontiguousarray(whiten[:, half:]),
+        upper=np.ascontiguousarray(whiten[:first, :first]),
+        lower=np.vstack([whiten[first:], fit.coefficients, fit.gradient]),
         sigma=fit.sigma,
         member=bool(member),
     )
@@ -75,28 +75,31 @@ class ScalarTerms:
     """The pass that finds the terms of every record under a loss of one linear predictor."""
 
     loss: Loss
-    directions: FloatArray
-    """The coefficients and the gradient at them, as columns."""
-    upper_left: FloatArray
-    right: FloatArray
-    """The two parts of the whitening matrix that are not zero."""
+    upper: FloatArray
+    """The first rows of the whitening matrix, up to their zeros."""
+    lower: FloatArray
+    """Its other rows; then the coefficients, and the gradient at them."""
     sigma: float
     member: bool
 
     def __call__(self, blocks: Iterator[Block]) -> LossTerms:
         """The terms of the part's records, in their order."""
         found = [LossTerms(*(np.empty(0) for _ in range(3)))]
-        sign, variance, half = -1.0 if self.member else 1.0, self.sigma**2, len(self.upper_left)
+        sign, variance, first = -1.0 if self.member else 1.0, self.sigma**2, len(self.upper)
         # Buffers for all blocks: fresh arrays of this size would come from the system each time.
-        lefts, rests = np.empty((0, half)), np.empty((0, self.right.shape[1]))
+        uppers, lowers = np.empty((first, 0)), np.empty((len(self.lower), 0))
         for rows, y, weights in blocks:
-            if len(lefts) < len(rows):
-                lefts, rests = np.empty((len(rows), half)), np.empty((len(rows), self.right.shape[1]))
-            predictor, along = (rows @ self.directions).T
+            count = len(rows)
+            if uppers.shape[1] < count:
+                uppers, lowers = (np.empty((len(buffer), count)) for buffer in (uppers, lowers))
+            # Records along the second axis, over which sums of squares are fast.
+            upper = np.matmul(self.upper, rows[:, :first].T, out=uppers[:, :count])
+            lower = np.matmul(self.lower, rows.T, out=lowers[:, :count])
+            whitened, predictor, along = lower[:-2], lower[-2], lower[-1]
             slope, curvature = weighted_derivatives(self.loss, predictor, y, weights)
-            left = np.matmul(rows[:, :half], self.upper_left, out=lefts[: len(rows)])
-            rest = np.matmul(rows, self.right, out=rests[: len(rows)])
-            leverage = curvature * (np.vecdot(left, left) + np.vecdot(rest, rest))
+            leverage = np.einsum("ij,ij->j", upper, upper)
+            leverage += np.einsum("ij,ij->j", whitened, whitened)
+            leverage *= curvature
             with np.errstate(divide="ignore"):
                 determinant = -np.log1p(sign * np.minimum(leverage, 1.0) if self.member else leverage)
             quadratic = slope**2 * np.vecdot(rows, rows) / (2.0 * variance)
