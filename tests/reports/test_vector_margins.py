@@ -98,7 +98,6 @@ def test_small_matrices_give_the_determinants_of_large_ones():
     basis = np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
     lower, floor = np.linspace(2.0, 9.0, dimension), 4.0
     pencil = mixtures(basis, lower, floor, 0.7, np.array([0.0, 0.3, 0.9]))
-    coordinates = records.coordinates(basis)
     matrices = [(basis * (w * lower + (1.0 - w) * floor)) @ basis.T for w in pencil.weights]
     assert len(matrices) == 4
     outside, inside, adaptive = [], [], []
@@ -110,16 +109,14 @@ def test_small_matrices_give_the_determinants_of_large_ones():
         inside.append(plus[1] - minus[1])
         adaptive.append(-minus[0])
         single = type(pencil).single(basis, w * lower + (1.0 - w) * floor)
-        np.testing.assert_allclose(records.below(coordinates, single, member=False), plus[0], rtol=1e-10)
-        np.testing.assert_allclose(records.below(coordinates, single, member=True), -minus[0], rtol=1e-10)
+        np.testing.assert_allclose(records.below(single, member=False), plus[0], rtol=1e-10)
+        np.testing.assert_allclose(records.below(single, member=True), -minus[0], rtol=1e-10)
     for weights, truth in ((0.0, outside), (pencil.weights, inside), (1.0, adaptive)):
-        np.testing.assert_allclose(
-            records.above(coordinates, pencil, weights), np.min(truth, axis=0), rtol=1e-10
-        )
+        np.testing.assert_allclose(records.above(pencil, weights), np.min(truth, axis=0), rtol=1e-10)
     # What cannot be removed has no leverage from below, and no bound from above.
     tiny = type(pencil).single(basis, np.full(dimension, 1e-3))
-    assert np.all(records.below(coordinates, tiny, member=True) == 0.0)
-    assert np.all(np.isinf(records.above(coordinates, tiny, 1.0)))
+    assert np.all(records.below(tiny, member=True) == 0.0)
+    assert np.all(np.isinf(records.above(tiny, 1.0)))
 
 
 @pytest.mark.parametrize("cap", [1.0, 0.6])

@@ -57,16 +57,13 @@ class Determinant:
             largest = records.log_determinant(self.release.plan.l2)
             nothing = np.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
-        coordinates = records.coordinates(self.public.basis)
-        largest = records.above(coordinates, self.public, self.public.weights if member else 0.0)
-        if self._regularizer is not None and self.release.hessian is not None:
-            coordinates = records.coordinates(self._spectrum[1])
+        largest = records.above(self.public, self.public.weights if member else 0.0)
         if self.adaptive is not None:
-            other = records.above(coordinates, self.adaptive, 1.0 if member else 0.0)
+            other = records.above(self.adaptive, 1.0 if member else 0.0)
             largest = np.minimum(largest, other)
         smallest = np.zeros_like(largest)
         if self.upper is not None:
-            smallest = records.below(coordinates, self.upper, member=member)
+            smallest = records.below(self.upper, member=member)
             smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)
 

@@ -90,7 +90,10 @@ class PaperReader:
     def _inverse_form(self, records: Records, share: float) -> FloatArray:
         floor, estimator = self._estimator(share)
         cap = records.norm**2 / floor
-        return cap if estimator is None else np.minimum(estimator.forms(records.rows)[:, 0], cap)
+        if estimator is None:
+            return cap
+        form: FloatArray = estimator.forms(records.coordinates(estimator.basis))[0]
+        return np.minimum(form, cap)
 
     def _estimator(self, share: float) -> tuple[float, Pencil | None]:
         """The largest known lower bound of the Hessian, and the leverage's estimator where one is valid."""

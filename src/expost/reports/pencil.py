@@ -40,9 +40,9 @@ class Pencil:
         reciprocals: FloatArray = 1.0 / mixed
         return reciprocals
 
-    def forms(self, rows: FloatArray) -> FloatArray:
-        """The quadratic form of each inverse matrix at each row, rows by matrices."""
-        return squares(rows, self.basis) @ self.reciprocals
+    def forms(self, coordinates: FloatArray) -> FloatArray:
+        """The quadratic form of each inverse matrix at rows of these :func:`squares`, matrices by rows."""
+        return self.reciprocals.T @ coordinates.T
 
 
 def squares(rows: FloatArray, basis: FloatArray) -> FloatArray:

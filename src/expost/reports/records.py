@@ -1,7 +1,7 @@
 """What a report reads of a record at the released coefficients."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -25,6 +25,10 @@ class Records(ABC):
     """The Euclidean norm of each record's gradient."""
     along: FloatArray | None
     """The inner product of each gradient with the noisy one, where that is released."""
+    _turned: list[tuple[FloatArray, FloatArray]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """Each basis that was asked for, and the coordinates in it."""
 
     @property
     @abstractmethod
@@ -35,12 +39,24 @@ class Records(ABC):
     def log_determinant(self, l2: float) -> FloatArray:
         r"""The largest determinant term that needs no data, :math:`\log\det(I + \nabla^2\ell/\lambda)`."""
 
-    @abstractmethod
     def coordinates(self, basis: FloatArray) -> FloatArray:
-        """What the forms of a record take from the basis of a pencil; pencils with one basis share it."""
+        """What the forms of a record take from the basis of a pencil.
+
+        Both ends of an interval, both sides of membership and all pencils with one basis share it.
+        """
+        for known, found in self._turned:
+            if known is basis:
+                return found
+        made = self.turn(basis)
+        self._turned.append((basis, made))
+        return made
 
     @abstractmethod
-    def above(self, coordinates: FloatArray, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def turn(self, basis: FloatArray) -> FloatArray:
+        """Compute :meth:`coordinates`."""
+
+    @abstractmethod
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r"""The smallest :math:`\log\det(I + C(I - wC)^{-1})`, :math:`C` a record's form of each mixture.
 
         Of lower bounds of the Hessian, hence an upper bound of the determinant term's size. A weight
@@ -48,7 +64,7 @@ class Records(ABC):
         """
 
     @abstractmethod
-    def below(self, coordinates: FloatArray, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r""":math:`-\log\det(I - C)` for members, or zero where there is none; :math:`\log\det(I + C)` else.
 
         Of an upper bound of the Hessian, hence a lower bound of the determinant term's size.
@@ -61,6 +77,10 @@ class ScalarRecords(Records):
 
     curvature: FloatArray
     """The second derivative of the weighted loss."""
+    _known: list[tuple[Pencil, FloatArray]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    """Each pencil that was asked for, and the leverages under it."""
 
     @classmethod
     def of(
@@ -94,29 +114,51 @@ class ScalarRecords(Records):
         logarithm: FloatArray = np.log1p(self.released_norm / l2)
         return logarithm
 
-    def coordinates(self, basis: FloatArray) -> FloatArray:
+    def turn(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
         return squares(self.rows, basis)
 
-    def above(self, coordinates: FloatArray, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r""":math:`\log(1 + \kappa\mu/(1 - w\kappa\mu))`."""
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
-        leverages = self.curvature[:, None] * (coordinates @ pencil.reciprocals)
-        largest: FloatArray = np.log1p(smallest_ratio(leverages, 1.0 - weights * leverages))
+        largest: FloatArray = np.log1p(smallest_ratio(self._leverages(pencil), by_mixtures(weights)))
         return largest
 
-    def below(self, coordinates: FloatArray, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r""":math:`-\log(1 - \kappa\mu)` or :math:`\log(1 + \kappa\mu)`."""
-        leverage = (self.curvature[:, None] * (coordinates @ pencil.reciprocals))[:, 0]
+        leverage = self._leverages(pencil)[0]
         smallest: FloatArray = np.log1p(leverage)
         if member:
             smallest = -np.log1p(-np.where(leverage < 1.0, leverage, 0.0))
         return smallest
 
+    def _leverages(self, pencil: Pencil) -> FloatArray:
+        """Mixtures by records: reductions over the mixtures then run along the records."""
+        for known, found in self._known:
+            if known is pencil:
+                return found
+        made = pencil.forms(self.coordinates(pencil.basis))
+        made *= self.curvature
+        self._known.append((pencil, made))
+        return made
 
-def smallest_ratio(forms: FloatArray, left: FloatArray) -> FloatArray:
-    """The smallest ``form / left`` along each row, where something is left."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        smallest: FloatArray = np.min(np.where(left > 0.0, forms / left, np.inf), axis=1)
-    return smallest
+
+def by_mixtures(weights: FloatArray | float) -> FloatArray:
+    """Weights as one column, a row for each mixture, or one for all."""
+    return np.atleast_1d(np.asarray(weights, dtype=float))[:, None]
+
+
+def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
+    r"""The smallest :math:`f/(1 - wf)` over the mixtures :math:`f`, which come first, where :math:`wf < 1`.
+
+    As :math:`1/\max(1/f - w)`, which takes one division for each.
+    """
+    if not np.any(weights):
+        smallest: FloatArray = np.min(forms, axis=0)
+        return smallest
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        left = np.divide(1.0, forms)
+        left -= weights
+        best = np.max(left, axis=0)
+        return np.where(best > 0.0, 1.0 / best, np.inf)

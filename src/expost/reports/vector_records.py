@@ -13,7 +13,7 @@ from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss, VectorLoss, weighted_derivatives, weighted_factors
 from expost.reports.base import Scope
 from expost.reports.pencil import Pencil, squares
-from expost.reports.records import Records, ScalarRecords, smallest_ratio
+from expost.reports.records import Records, ScalarRecords, by_mixtures, smallest_ratio
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,16 @@ class VectorRecords(Records):
         """By the loss's own formula."""
         return self.loss.log_determinant(self.eta, self.y, self.weighed(self.norm**2 / l2))
 
-    def coordinates(self, basis: FloatArray) -> FloatArray:
+    def turn(self, basis: FloatArray) -> FloatArray:
         r"""Of :math:`F \otimes x`: records by columns of the factor by coordinates."""
         outputs, columns = self.loss.outputs, self.rows.shape[1]
         factor = weighted_factors(self.loss, self.eta, self.y, self.weights)[1]
         turned = self.rows @ basis.reshape(outputs, columns, -1)
         return np.swapaxes(factor, 1, 2) @ turned.transpose(1, 0, 2)
 
-    def above(self, coordinates: FloatArray, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r""":math:`\log\det(I + (1-w)C) - \log\det(I - wC)`."""
+        coordinates = self.coordinates(pencil.basis)
         largest = np.full(len(coordinates), np.inf)
         shares = np.broadcast_to(weights, pencil.reciprocals.shape[1])
         for share, scale in zip(shares, pencil.reciprocals.T, strict=True):
@@ -83,9 +84,9 @@ class VectorRecords(Records):
             np.minimum(largest, size, out=largest)
         return largest
 
-    def below(self, coordinates: FloatArray, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r"""By the same elimination."""
-        forms = _forms(coordinates, pencil.reciprocals[:, 0])
+        forms = _forms(self.coordinates(pencil.basis), pencil.reciprocals[:, 0])
         if not member:
             return log_determinants(forms, 1.0)
         size = -log_determinants(forms, -1.0)
@@ -116,21 +117,21 @@ class ReducedRecords(VectorRecords):
         """The only eigenvalue of the record's part."""
         return self.mass * self.norm**2
 
-    def coordinates(self, basis: FloatArray) -> FloatArray:
+    def turn(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
         return squares(self.rows, basis)
 
-    def above(self, coordinates: FloatArray, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r""":math:`\log\det(I + A\mu/(1 - wP\mu))`."""
-        forms = coordinates @ pencil.reciprocals
-        scale = smallest_ratio(forms, 1.0 - weights * self.mass[:, None] * forms)
+        forms = pencil.forms(self.coordinates(pencil.basis))
+        scale = smallest_ratio(forms, by_mixtures(weights) * self.mass)
         known = np.isfinite(scale)
         largest = self.loss.log_determinant(self.eta, self.y, self.weighed(np.where(known, scale, 0.0)))
         return np.where(known, largest, np.inf)
 
-    def below(self, coordinates: FloatArray, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         """Nothing is known."""
-        return np.zeros(len(coordinates))
+        return np.zeros(len(self.norm))
 
 
 def _forms(coordinates: FloatArray, scale: FloatArray) -> FloatArray:

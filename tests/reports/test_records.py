@@ -1,0 +1,67 @@
+"""What both ends of an interval and both sides of membership share."""
+
+import numpy as np
+import pytest
+
+from expost.reports import records as records_module
+from expost.reports.pencil import WEIGHTS, Pencil, mixtures
+from expost.reports.records import ScalarRecords, by_mixtures, smallest_ratio
+
+
+def made(rng, count=40, dimension=5):
+    rows, slope = rng.normal(size=(count, dimension)), rng.normal(size=count)
+    curvature = np.append(rng.uniform(0.0, 0.3, count - 3), [0.0, 1e-300, 1e300])
+    return ScalarRecords.of(rows, slope, curvature)
+
+
+@pytest.mark.parametrize("member", [True, False])
+@pytest.mark.parametrize("lowest", [-2.0, 1.0])
+def test_the_smallest_of_all_mixtures_is_that_of_plain_inverses(member, lowest):
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    lower, floor = np.array([lowest, 2.0, 3.0, 5.0, 8.0]), 1.5
+    records, pencil = made(rng), mixtures(basis, lower, floor, 0.5, WEIGHTS)
+    expected = np.full(len(records.norm), np.inf)
+    for weight in pencil.weights:
+        matrix = (basis * (weight * lower + (1.0 - weight) * floor)) @ basis.T
+        leverage = records.curvature * np.vecdot(records.rows, np.linalg.solve(matrix, records.rows.T).T)
+        left = 1.0 - (weight * leverage if member else 0.0)
+        here = np.where(left > 0.0, leverage / np.where(left > 0.0, left, 1.0), np.inf)
+        expected = np.minimum(expected, np.log1p(here))
+    found = records.above(pencil, pencil.weights if member else 0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_ratios_at_the_edges():
+    """Nothing at all, so little that its reciprocal overflows, as much as there is, and more."""
+    forms = np.array([[0.0, 1e-310, 0.5, 1.0, 2.0], [0.0, 1e-310, 0.25, 2.0, 4.0]])
+    found = smallest_ratio(forms, by_mixtures(np.array([0.5, 1.0])))
+    np.testing.assert_allclose(found, [0.0, 1e-310, 1.0 / 3.0, 2.0, np.inf], rtol=1e-15, atol=1e-308)
+
+
+def test_a_basis_is_turned_to_once_and_another_one_again(monkeypatch):
+    """Also where a basis is gone and another has its place in memory."""
+    calls = 0
+    squares = records_module.squares
+
+    def counted(rows, basis):
+        nonlocal calls
+        calls += 1
+        return squares(rows, basis)
+
+    monkeypatch.setattr(records_module, "squares", counted)
+    rng = np.random.default_rng(1)
+    records = made(rng)
+    basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    public, upper = mixtures(basis, np.arange(1.0, 6.0), 1.0, 0.1, WEIGHTS), Pencil.single(basis, np.ones(5))
+    for member in (True, False):
+        records.above(public, public.weights if member else 0.0)
+        records.below(upper, member=member)
+    assert calls == 1
+    for scale in range(2, 6):
+        own = Pencil.single(scale * np.eye(5), np.ones(5))
+        with np.errstate(over="ignore"):
+            expected = np.log1p(records.curvature * scale**2 * records.norm**2)
+        np.testing.assert_allclose(records.below(own, member=False), expected, rtol=1e-12)
+        del own
+    assert calls == 5
