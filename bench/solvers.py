@@ -3,7 +3,9 @@
 import importlib
 import time
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import numpy as np
 from rich.table import Table
@@ -18,6 +20,24 @@ SIGMA = 4.0
 
 def ours(X, y):
     return expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=SIGMA, l2=L2).fit(X, y)
+
+
+def clocked(X, y):
+    """Our fit, its seconds before the certificate, and those of the certificate."""
+    steps = []
+
+    @contextmanager
+    def clock(_shown):
+        yield lambda step: steps.append((step, time.perf_counter()))
+
+    with patch("expost.estimators.base.shown_steps", clock):
+        start = time.perf_counter()
+        model = ours(X, y)
+        end = time.perf_counter()
+    names, at = zip(*steps, strict=True)
+    place = names.index(CERTIFYING)
+    certificate = at[place + 1] - at[place]
+    return model, end - start - certificate, certificate
 
 
 def scikit(solver):
@@ -45,7 +65,9 @@ SOLVERS = {
     "scikit-learn lbfgs": (None, scikit("lbfgs")),
     "glum irls-ls": ("glum", glum),
 }
-GOALS = {"scikit-learn newton-cholesky": (0.35, 0.5), "glum irls-ls": (0.5, 0.9)}
+GOALS = {"scikit-learn newton-cholesky": 0.2, "glum irls-ls": 0.25}
+# The step of a fit that no peer has; it is timed apart.
+CERTIFYING = "Certifying the minimiser"
 # Gradient norms of the mean over rows: one that every solver reaches, one for second-order methods.
 NORMS = (1e-7, 1e-12)
 TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
@@ -83,10 +105,11 @@ def why_absent(package):
     return None
 
 
-def find_runs(X, y):
+def find_runs(X, y, solvers):
     """Every installed solver at every norm."""
     runs = []
-    for solver, (package, fit) in SOLVERS.items():
+    for solver in solvers:
+        package, fit = SOLVERS[solver]
         if why_absent(package):
             continue
         ladder = iter(TOLERANCES)
@@ -97,14 +120,17 @@ def find_runs(X, y):
                 model = quietly(fit, X, y, tolerance)
                 reached, iterations = gradient_norm(model, X, y), int(np.ravel(model.n_iter_)[0])
             runs.append(Run(solver, target, tolerance if reached <= target else None, reached, iterations))
-    if not why_absent(MODELS):
+    if solvers == tuple(SOLVERS) and not why_absent(MODELS):
         runs.append(Run(UNKNOWABLE, None, ITS_DEFAULT, None, None))
     return runs
 
 
-def compare_fits(X, y, repeats):
-    """The runs, and the best time of ours and of every run that reached its norm."""
-    runs, times = find_runs(X, y), {}
+def compare_fits(X, y, repeats, solvers=tuple(SOLVERS)):
+    """The runs, and the best time of ours and of every run that reached its norm.
+
+    Ours is under None, without its certificate, which is under its own name.
+    """
+    runs, times = find_runs(X, y, solvers), {}
     for _ in range(repeats):
         model = None
         for run in (None, *(run for run in runs if run.tolerance is not None)):
@@ -112,8 +138,11 @@ def compare_fits(X, y, repeats):
                 continue
             start = time.perf_counter()
             if run is None:
-                model = ours(X, y)
-            elif run.solver == UNKNOWABLE:
+                model, before, certificate = clocked(X, y)
+                times[run] = min(before, times.get(run, np.inf))
+                times[CERTIFYING] = min(certificate, times.get(CERTIFYING, np.inf))
+                continue
+            if run.solver == UNKNOWABLE:
                 quietly(diffprivlib, X, y, run.tolerance)
             else:
                 quietly(SOLVERS[run.solver][1], X, y, run.tolerance)
@@ -128,22 +157,23 @@ def quietly(fit, *arguments):
         return fit(*arguments)
 
 
-def show_fits(runs, times, norm, console, title):
-    """One line for every solver and norm."""
+def show_fits(runs, times, norm, console, title, goals=GOALS):
+    """One line for every solver and norm; all of them reach the first norm, to which the goals apply."""
     table = Table(title=title, title_justify="left")
     columns = ("norm to reach", "solver", "its tolerance", "iterations", "norm reached", "seconds")
-    for column in (*columns, "ours / peer", "goal", "at most"):
+    for column in (*columns, "ours / peer", "goal"):
         table.add_column(column, justify="left" if column == "solver" else "right")
-    table.add_row("", "expost, certified", "", "", f"{norm:.1e}", f"{times[None]:.3f}", "", "", "")
+    table.add_row("", "expost, before the certificate", "", "", f"{norm:.1e}", f"{times[None]:.3f}", "", "")
+    table.add_row("", "expost, the certificate", "", "", "", f"{times[CERTIFYING]:.3f}", "", "")
     for run in sorted(runs, key=lambda run: -(run.target or 0.0)):
         target = "" if run.target is None else f"{run.target:.0e}"
         reached = "unknowable" if run.reached is None else f"{run.reached:.1e}"
         if run.tolerance is None:
-            table.add_row(target, run.solver, "none", str(run.iterations), reached, "not reached", "", "", "")
+            table.add_row(target, run.solver, "none", str(run.iterations), reached, "not reached", "", "")
             continue
-        goal = [f"{limit:g}" for limit in GOALS.get(run.solver, ())] if run.target == NORMS[-1] else []
+        goal = f"{goals[run.solver]:g}" if run.solver in goals and run.target == NORMS[0] else ""
         figures = [f"{run.tolerance:.0e}", "" if run.iterations is None else str(run.iterations), reached]
-        figures += [f"{times[run]:.3f}", f"{times[None] / times[run]:.2f}", *(goal or ["", ""])]
+        figures += [f"{times[run]:.3f}", f"{times[None] / times[run]:.2f}", goal]
         table.add_row(target, run.solver, *figures)
     console.print(table)
     for solver, package in [(name, found[0]) for name, found in SOLVERS.items()] + [(UNKNOWABLE, MODELS)]:
