@@ -1,6 +1,6 @@
 """Measure speed and memory of a fit and of the exact-loss pass, compared with other libraries.
 
-    python -m bench.fit [--rows 1000000] [--features 50] [--repeats 3] [--skip-growth] [--widest] [--json FILE]
+    python -m bench.fit [--rows 1000000] [--features 50] [--repeats 3] [--skip-growth] [--widest] [--json F]
 
 Every peer solves the same problem. A solver that stops early is fast, so each is timed at the loosest of its
 tolerances with which it reaches a given gradient norm, and what it reached is printed beside its time. All
