@@ -47,8 +47,9 @@ class Pencil:
 
 def squares(rows: FloatArray, basis: FloatArray) -> FloatArray:
     """The squared coordinates of each row in a basis."""
-    coordinates: FloatArray = rows @ basis
-    return np.multiply(coordinates, coordinates, out=coordinates)
+    # Records along the second axis of the product: BLAS is faster, and so is the product with reciprocals.
+    coordinates: FloatArray = basis.T @ rows.T
+    return np.multiply(coordinates, coordinates, out=coordinates).T
 
 
 def mixtures(
