@@ -1,7 +1,6 @@
 """Records as coded columns, which take less memory than rows and are converted only once."""
 
 import zlib
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost.data.blocks import Table
+from expost.data.blocks import ColumnRows, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,16 +47,17 @@ class Coded:
         return Coded([column.copy() for column in self.columns], self.labels.copy(), weights)
 
 
-def joined(runs: Sequence[Coded]) -> Coded:
-    """Several runs of records, one after the other."""
+def joined(runs: list[Coded]) -> Coded:
+    """Several runs of records, one after the other; the list is emptied."""
     if len(runs) == 1:
-        return runs[0]
+        return runs.pop()
     weights = [run.weights for run in runs if run.weights is not None]
-    return Coded(
-        [np.concatenate(columns) for columns in zip(*(run.columns for run in runs), strict=True)],
-        np.concatenate([run.labels for run in runs]),
-        np.concatenate(weights) if weights else None,
-    )
+    labels = np.concatenate([run.labels for run in runs])
+    parts = [list(run.columns) for run in runs]
+    runs.clear()
+    # Column by column, each forgotten once it is joined: no more than one is in memory twice.
+    columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
+    return Coded(columns, labels, np.concatenate(weights) if weights else None)
 
 
 def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
@@ -112,30 +112,18 @@ class Reader(Protocol):
     def n_features(self) -> int:
         """The number of columns of a row."""
 
-    def write(self, columns: Sequence[NDArray[Any]], out: FloatArray) -> None:
-        """Write the coded columns as rows into ``out``."""
+    def rows(self, columns: Sequence[NDArray[Any]]) -> ColumnRows:
+        """The coded columns as columns of numbers."""
 
 
 class CodedTable(Table):
-    """The records of a file, held in memory as runs of coded columns and made rows block by block; private.
+    """Records held in memory as coded columns, which become rows block by block; private."""
 
-    Runs are not joined: that would take their memory twice.
-    """
-
-    def __init__(self, reader: Reader, runs: list[Coded]) -> None:
+    def __init__(self, reader: Reader, columns: Sequence[NDArray[Any]]) -> None:
         self._reader = reader
-        self._runs = [run.columns for run in runs]
-        self._starts = [0, *np.cumsum([len(columns[0]) for columns in self._runs]).tolist()]
-        self.n_rows, self.n_features = self._starts[-1], reader.n_features
+        self._columns = columns
+        self.n_rows, self.n_features = len(columns[0]), reader.n_features
 
-    def rows(self, start: int, stop: int) -> FloatArray:
-        """The rows of the block."""
-        rows = np.empty((stop - start, self.n_features))
-        place = max(bisect_right(self._starts, start) - 1, 0)
-        while place < len(self._runs) and self._starts[place] < stop:
-            first, end = self._starts[place], min(self._starts[place + 1], stop)
-            here = slice(max(start - first, 0), end - first)
-            columns = [column[here] for column in self._runs[place]]
-            self._reader.write(columns, rows[max(first - start, 0) : end - start])
-            place += 1
-        return rows
+    def rows(self, start: int, stop: int) -> ColumnRows:
+        """The rows of the block, column by column."""
+        return self._reader.rows([column[start:stop] for column in self._columns])

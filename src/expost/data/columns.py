@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
-from expost.data.blocks import Block
+from expost.data.blocks import Block, ColumnRows
 from expost.data.coded import Coded
 from expost.data.design import check_finite
 from expost.data.domain import Domain
@@ -66,19 +66,13 @@ class RecordReader:
             for column in coded.columns:
                 check_finite(column[None, :])
 
-    def write(self, columns: Sequence[NDArray[Any]], out: FloatArray) -> None:
-        """Write the coded columns as rows into ``out``."""
-        if self.domain is not None:
-            self.domain.write(columns, out)
-        else:
-            for place, column in enumerate(columns):
-                out[:, place] = column
+    def rows(self, columns: Sequence[NDArray[Any]]) -> ColumnRows:
+        """The coded columns as columns of numbers."""
+        return ColumnRows(columns if self.domain is None else self.domain.expanded(columns))
 
     def block(self, coded: Coded) -> Block:
         """The records as a block of rows."""
-        rows = np.empty((coded.n_rows, self.n_features))
-        self.write(coded.columns, rows)
-        return Block(rows, coded.labels, coded.weights)
+        return Block(self.rows(coded.columns), coded.labels, coded.weights)
 
     def _labels(self, column: Any) -> FloatArray:
         if self.classes is not None and self.domain is None:

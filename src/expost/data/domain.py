@@ -106,22 +106,16 @@ class Domain(FrozenModel):
         ``columns`` maps each feature's name to its values, all of one length.
         """
         values = [np.asarray(columns[feature.name]) for feature in self.features]
-        return self.rows(
-            [feature.coded(column) for feature, column in zip(self.features, values, strict=True)]
-        )
+        codes = [feature.coded(column) for feature, column in zip(self.features, values, strict=True)]
+        return np.column_stack(self.expanded(codes)).astype(np.float64)
 
-    def rows(self, codes: Sequence[NDArray[Any]]) -> FloatArray:
-        """Rows of numbers from the coded columns of the features, in their order."""
-        rows = np.empty((len(codes[0]), len(self.column_names)))
-        self.write(codes, rows)
-        return rows
-
-    def write(self, codes: Sequence[NDArray[Any]], out: FloatArray) -> None:
-        """Write the rows of coded columns into ``out``."""
-        start = 0
-        for feature, column in zip(self.features, codes, strict=True):
-            feature.write(column, out[:, start : start + feature.columns])
-            start += feature.columns
+    def expanded(self, codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """The columns of numbers, or of ones and zeros, from the coded columns of the features."""
+        return [
+            column
+            for feature, code in zip(self.features, codes, strict=True)
+            for column in feature.expanded(code)
+        ]
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""

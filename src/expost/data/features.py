@@ -74,9 +74,9 @@ class Number(OneColumn):
         share = share_of_range(self, numbers)
         return 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
-    def write(self, codes: FloatArray, out: FloatArray) -> None:
-        """Write the column of coded values into ``out``, one column wide."""
-        out[:, 0] = codes
+    def expanded(self, codes: FloatArray) -> list[NDArray[Any]]:
+        """The column of coded values."""
+        return [codes]
 
     @property
     def values(self) -> str:
@@ -114,7 +114,7 @@ class Category(FrozenModel):
     def coded(self, values: Any) -> NDArray[Any]:
         """The place of each cell's category among those declared."""
         places = {category: place for place, category in enumerate(self.categories)}
-        codes = text_codes(values, self.name, lambda text: places.get(text, -1), self.missing)
+        codes = text_codes(values, self.name, lambda text: places.get(text, -1), len(places), self.missing)
         if np.any(codes < 0):
             raise DomainError(
                 f"`{self.name}` has a category that was never declared. Recode it, or declare it in the "
@@ -122,9 +122,9 @@ class Category(FrozenModel):
             )
         return codes
 
-    def write(self, codes: NDArray[Any], out: FloatArray) -> None:
-        """Write a one-hot block for coded values into ``out``."""
-        out[...] = np.eye(len(self.categories)).take(codes, axis=0)
+    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """A column for each category that is true where a coded value is that one."""
+        return [codes == place for place in range(len(self.categories))]
 
     @property
     def column_names(self) -> list[str]:
@@ -144,16 +144,16 @@ class YesNo(OneColumn):
     def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
-        codes = text_codes(values, self.name, lambda word: _words.get(word.strip().lower(), -1), missing)
+        codes = text_codes(values, self.name, lambda word: _words.get(word.strip().lower(), -1), 1, missing)
         if np.any(codes < 0):
             raise DomainError(
                 f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
             )
         return codes
 
-    def write(self, codes: NDArray[Any], out: FloatArray) -> None:
-        """Write ones and zeros for coded values into ``out``, one column wide."""
-        out[:, 0] = codes
+    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The column of ones and zeros."""
+        return [codes]
 
 
 class ClassLabel(FrozenModel):

@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Generic, TypeVar
 
-import numpy as np
-
 from expost._common.parallel import ahead, block_length
 from expost.data.blocks import Block
-from expost.data.coded import Coded, CodedTable, Trace, recut
+from expost.data.coded import Coded, CodedTable, Trace, joined, recut
 from expost.data.columns import RecordReader
 from expost.data.files import release_unused
 from expost.data.lazy import Piece
@@ -26,9 +24,9 @@ CHUNK_ROWS = 1 << 17
 # Tables whose coded columns take no more bytes than this are held in memory.
 MOST_KEPT = 1 << 28
 # Blocks that are read from a piece at once: to read columns takes a while, however short they are.
-_BATCH_BLOCKS = 4
+_BATCH_BLOCKS = 2
 # Numbers, and rows of a block, in the sample that a warm start uses.
-_MOST_SAMPLED, _SAMPLE_ROWS = 1 << 22, 1024
+_MOST_SAMPLED, _SAMPLE_ROWS = 1 << 21, 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +101,8 @@ class LazySource(Source):
             whole = whole and held is not None
             kept = [*kept, *(held or [])] if whole else []
         check_rows(sum(trace.rows for trace in traces))
-        thin = _held(self.reader, samples, [sum(one.n_rows for one in samples)])
+        sampled_rows = sum(one.n_rows for one in samples)
+        thin = _held(self.reader, samples, [sampled_rows])
         if not whole:
             return replace(self, traces=tuple(traces), sample=thin)
         held_source = _held(self.reader, kept, [trace.rows for trace in traces])
@@ -115,12 +114,9 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
     """Records in memory, cut into the chunks of pieces with so many rows."""
     ends = list(accumulate(rows, initial=0))
     edges = [start for first, end in pairwise(ends) for start in range(first, end, CHUNK_ROWS)]
-    weights = [one.weights for one in records if one.weights is not None]
+    whole = joined(records)
     return ArraySource(
-        CodedTable(reader, records),
-        np.concatenate([one.labels for one in records]),
-        np.concatenate(weights) if weights else None,
-        edges=(*edges, ends[-1]),
+        CodedTable(reader, whole.columns), whole.labels, whole.weights, edges=(*edges, ends[-1])
     )
 
 

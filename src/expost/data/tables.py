@@ -7,8 +7,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.typing import FloatArray
-from expost.data.blocks import ArrayTable, SparseTable, Table
+from expost.data.blocks import ArrayTable, ColumnRows, SparseTable, Table
 from expost.data.domain import Domain
 from expost.data.features import Feature, Number
 from expost.data.frame_tables import frame_table, open_frame
@@ -50,13 +49,13 @@ class EncodedTable(Table):
         self.n_rows = lengths.pop()
         self.n_features = len(domain.column_names)
 
-    def rows(self, start: int, stop: int) -> FloatArray:
+    def rows(self, start: int, stop: int) -> ColumnRows:
         """The encoded rows of the block."""
         codes = [column[start:stop] for column in self._codes]
         for place, feature in enumerate(self._domain.features):
             if isinstance(feature, Number):  # where they lie they may have changed, or be missing
                 codes[place] = feature.coded(codes[place])
-        return self._domain.rows(codes)
+        return ColumnRows(self._domain.expanded(codes))
 
 
 def _codes(feature: Feature, column: Any) -> NDArray[Any]:

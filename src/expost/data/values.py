@@ -74,11 +74,13 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     )
 
 
-def text_codes(values: Any, name: str, code: Callable[[str], int], missing: str | None) -> NDArray[Any]:
-    """The code of each cell's text, in few bytes; a missing cell counts as the default."""
+def text_codes(
+    values: Any, name: str, code: Callable[[str], int], most: int, missing: str | None
+) -> NDArray[Any]:
+    """The code of each cell's text, at most ``most``, in few bytes; a missing cell counts as the default."""
     places, texts = distinct_texts(values, name)
     codes = [code(default_of(name, missing) if text == "" else text) for text in texts]
-    chosen: NDArray[Any] = np.array(codes, dtype=np.min_scalar_type(-max([0, *codes]) - 1))[places]
+    chosen: NDArray[Any] = np.array(codes, dtype=np.min_scalar_type(-most - 1))[places]
     return chosen
 
 
