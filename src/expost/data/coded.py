@@ -1,8 +1,10 @@
 """Records as coded columns, which take less memory than rows and are converted only once."""
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,17 +49,16 @@ class Coded:
         return Coded([column.copy() for column in self.columns], self.labels.copy(), weights)
 
 
-def joined(runs: list[Coded]) -> Coded:
-    """Several runs of records, one after the other; the list is emptied."""
+def joined(runs: Sequence[Coded]) -> Coded:
+    """Several runs of records, one after the other."""
     if len(runs) == 1:
-        return runs.pop()
+        return runs[0]
     weights = [run.weights for run in runs if run.weights is not None]
-    labels = np.concatenate([run.labels for run in runs])
-    parts = [list(run.columns) for run in runs]
-    runs.clear()
-    # Column by column, each forgotten once it is joined: no more than one is in memory twice.
-    columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
-    return Coded(columns, labels, np.concatenate(weights) if weights else None)
+    return Coded(
+        [np.concatenate(columns) for columns in zip(*(run.columns for run in runs), strict=True)],
+        np.concatenate([run.labels for run in runs]),
+        np.concatenate(weights) if weights else None,
+    )
 
 
 def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
@@ -117,13 +118,26 @@ class Reader(Protocol):
 
 
 class CodedTable(Table):
-    """Records held in memory as coded columns, which become rows block by block; private."""
+    """Records held in memory as runs of coded columns, which become rows block by block; private.
 
-    def __init__(self, reader: Reader, columns: Sequence[NDArray[Any]]) -> None:
+    Runs are not joined as a whole: that would take their memory twice.
+    """
+
+    def __init__(self, reader: Reader, runs: Sequence[Sequence[NDArray[Any]]]) -> None:
         self._reader = reader
-        self._columns = columns
-        self.n_rows, self.n_features = len(columns[0]), reader.n_features
+        self._runs = runs
+        self._starts = [0, *accumulate(len(columns[0]) for columns in runs)]
+        self.n_rows, self.n_features = self._starts[-1], reader.n_features
 
     def rows(self, start: int, stop: int) -> ColumnRows:
         """The rows of the block, column by column."""
-        return self._reader.rows([column[start:stop] for column in self._columns])
+        parts = []
+        place = max(bisect_right(self._starts, start) - 1, 0)
+        while place < len(self._runs) and self._starts[place] < stop:
+            first = self._starts[place]
+            here = slice(max(start - first, 0), stop - first)
+            parts.append([column[here] for column in self._runs[place]])
+            place += 1
+        if len(parts) == 1:
+            return self._reader.rows(parts[0])
+        return self._reader.rows([np.concatenate(columns) for columns in zip(*parts, strict=True)])

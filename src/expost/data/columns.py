@@ -51,7 +51,8 @@ class RecordReader:
         """The records of a batch, or DomainError, which names declared values only."""
         columns: list[NDArray[Any]]
         if self.domain is None:
-            columns = [as_numbers(batch.column(name), name) for name in self.features]
+            # What is not finite is refused by the first pass, and by the design in every other.
+            columns = [as_numbers(batch.column(name), name, finite=False) for name in self.features]
         else:
             columns = [feature.coded(batch.column(feature.name)) for feature in self.domain.features]
         if self.label is None:
@@ -75,10 +76,12 @@ class RecordReader:
         return Block(self.rows(coded.columns), coded.labels, coded.weights)
 
     def _labels(self, column: Any) -> FloatArray:
-        if self.classes is not None and self.domain is None:
-            places, texts = distinct_texts(column, "y")
-            column = as_classes(texts, self.classes)[places]
-        return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
+        if self.classes is None or self.domain is not None:
+            return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
+        places, texts = distinct_texts(column, "y")
+        few = as_classes(texts, self.classes)
+        numbers: FloatArray = label_numbers(few, loss=self.loss, classes=self.classes)[places]
+        return numbers
 
 
 def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:

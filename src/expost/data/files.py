@@ -2,7 +2,9 @@
 
 import glob
 import os
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,11 +139,32 @@ class FilePiece:
         return reader
 
 
-def release_unused() -> None:
-    """Give memory that Arrow holds for later back to the system."""
+_pool_lock = threading.Lock()
+_pool_users = 0
+_usual_pool: Any = None
+
+
+@contextmanager
+def returning_memory() -> Iterator[None]:
+    """Let Arrow return memory to the system at once while files are read.
+
+    Its own pool keeps for later as much again as a reader of many columns uses, and reserves far more.
+    """
+    global _pool_users, _usual_pool
     import pyarrow
 
-    pyarrow.default_memory_pool().release_unused()
+    with _pool_lock:
+        if _pool_users == 0:
+            _usual_pool = pyarrow.default_memory_pool()
+            pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+        _pool_users += 1
+    try:
+        yield
+    finally:
+        with _pool_lock:
+            _pool_users -= 1
+            if _pool_users == 0:
+                pyarrow.set_memory_pool(_usual_pool)
 
 
 def _found(path: str) -> list[Path]:

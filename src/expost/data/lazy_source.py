@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from expost._common.parallel import ahead, block_length
 from expost.data.blocks import Block
 from expost.data.coded import Coded, CodedTable, Trace, joined, recut
 from expost.data.columns import RecordReader
-from expost.data.files import release_unused
+from expost.data.files import returning_memory
 from expost.data.lazy import Piece
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Source, check_rows
@@ -66,9 +68,9 @@ class LazySource(Source):
         self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
     ) -> Iterator[Result]:
         """A result for every chunk of every part."""
-        empty = True
         if isinstance(engine, LocalEngine):
             engine = replace(engine, threads_per_part=2)  # one of them reads
+        empty = True
         for result in chain.from_iterable(engine.map(PerChunk(work), parts, length)):
             empty = False
             yield result
@@ -86,7 +88,7 @@ class LazySource(Source):
         count = max(len(self.pieces), 1)
         most = 0
         if isinstance(engine, LocalEngine):
-            engine = replace(engine, threads_per_part=2)
+            engine = replace(engine, threads_per_part=2)  # one of them reads
             most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT // count
         sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
         parts = [CodedPart(self.reader, piece) for piece in self.pieces]
@@ -105,25 +107,27 @@ class LazySource(Source):
         thin = _held(self.reader, samples, [sampled_rows])
         if not whole:
             return replace(self, traces=tuple(traces), sample=thin)
-        held_source = _held(self.reader, kept, [trace.rows for trace in traces])
-        release_unused()
-        return replace(held_source, sample=thin)
+        return replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
 
 
 def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> ArraySource:
     """Records in memory, cut into the chunks of pieces with so many rows."""
     ends = list(accumulate(rows, initial=0))
     edges = [start for first, end in pairwise(ends) for start in range(first, end, CHUNK_ROWS)]
-    whole = joined(records)
+    weights = [one.weights for one in records if one.weights is not None]
     return ArraySource(
-        CodedTable(reader, whole.columns), whole.labels, whole.weights, edges=(*edges, ends[-1])
+        CodedTable(reader, [one.columns for one in records]),
+        np.concatenate([one.labels for one in records]),
+        np.concatenate(weights) if weights else None,
+        edges=(*edges, ends[-1]),
     )
 
 
 def coded_records(piece: Piece, reader: RecordReader, length: int) -> Iterator[Coded]:
-    """The records of a piece, in batches of several blocks, the next of which is read meanwhile."""
-    for batch in ahead(piece.batches(reader.names, _BATCH_BLOCKS * length)):
-        yield reader.coded(batch)
+    """The records of a piece, in batches of several blocks; some are read while others are used."""
+    with returning_memory():
+        batches = piece.batches(reader.names, _BATCH_BLOCKS * length)
+        yield from ahead(reader.coded(batch) for batch in batches)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +165,7 @@ class CodedPart:
     piece: Piece
 
     def blocks(self, length: int) -> "Iterator[Trace | Coded]":
-        """The piece's stamp, and the records, so many at a time."""
+        """The piece's stamp, and the records."""
         yield Trace(self.piece.stamp())
         yield from coded_records(self.piece, self.reader, length)
 
@@ -181,6 +185,7 @@ class FirstReading:
         assert isinstance(trace, Trace)
         sample: list[Coded] = []
         kept: list[Coded] | None = []
+        pending: list[Coded] = []
         for place, coded in enumerate(blocks):
             assert isinstance(coded, Coded)
             self.reader.check(coded)
@@ -192,10 +197,22 @@ class FirstReading:
                 sample, every = sample[::2], 2 * every
             size += coded.bytes
             if size > self.most:
-                kept = None
+                kept, pending = None, []
             if kept is not None:
-                kept.append(coded)
+                pending.append(coded)
+                pending = _move_chunks(pending, kept)
+        if kept is not None and pending:
+            kept.append(joined(pending).copy())
         return trace, sample, kept
+
+
+def _move_chunks(pending: list[Coded], kept: list[Coded]) -> list[Coded]:
+    """Move records that fill a chunk to those that are kept, in arrays of their own; the rest is returned."""
+    while sum(one.n_rows for one in pending) >= CHUNK_ROWS:
+        whole = joined(pending)
+        kept.append(whole.rows(0, CHUNK_ROWS).copy())
+        pending = [whole.rows(CHUNK_ROWS, whole.n_rows).copy()]
+    return pending
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,8 @@ class untold:  # noqa: N801  # used like contextlib.suppress
         return kind is not None and issubclass(kind, Exception) and not issubclass(kind, MemoryError)
 
 
-def as_numbers(values: Any, name: str) -> FloatArray:
-    """Convert cells to numbers; an empty cell or null becomes NaN."""
+def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
+    """Convert cells to numbers; an empty cell or null becomes NaN, and infinity is refused if ``finite``."""
     numbers: FloatArray | None = None
     if not isinstance(values, np.ndarray):
         numbers = _arrow_numbers(values)
@@ -49,7 +49,7 @@ def as_numbers(values: Any, name: str) -> FloatArray:
             numbers = np.array([math.nan if _missing(value) else _number(value) for value in values.tolist()])
     if numbers is None:
         raise DomainError(f"`{name}` must be a number in every record; got something else.")
-    if np.isinf(numbers).any():
+    if finite and np.isinf(numbers).any():
         raise DomainError(f"`{name}` must be finite in every record.")
     return numbers
 
