@@ -77,8 +77,8 @@ else:
     parts = streamed_terms(fitted._private, lazy, fitted.plan_.loss, member=True)
     largest = max(float(np.max(part.loss)) for part in parts)
 losses, losses_cpu = time.perf_counter() - start, time.process_time() - cpu
-print(json.dumps({"fit": fit, "fit_cpu": fit_cpu, "growth": growth, "losses": losses, "losses_cpu": losses_cpu,
-    "losses_growth": status("VmHWM") - before, "largest": largest,
+print(json.dumps({"fit": fit, "fit_cpu": fit_cpu, "growth": growth, "losses": losses,
+    "losses_cpu": losses_cpu, "losses_growth": status("VmHWM") - before, "largest": largest,
     "theta": [*fitted.coef_.ravel().tolist(), *np.ravel(fitted.intercept_).tolist()]}), file=sys.stderr)
 """
 
@@ -166,7 +166,7 @@ def main():
                     f"{file[what]:.2f}",
                     f"{file[what + '_cpu']:.2f}",
                     f"{file[growth] / 1e6:.0f}",
-                    f"{file[what] / memory[what]:.2f} ({memory[what]:.2f} s, {memory[what + '_cpu']:.2f} CPU)",
+                    f"{file[what] / memory[what]:.2f} (of {memory[what]:.2f} s)",
                     goal,
                 )
             table.add_row("largest difference of coefficients", "", "", "", f"{apart:.1e}", "1e-12")

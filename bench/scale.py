@@ -1,0 +1,210 @@
+"""Measure what one machine does per second, how cost grows, and what a task costs beside its work.
+
+    python -m bench.scale [--rows 400000] [--tasks 2000]
+
+From these figures docs/scale.md projects what many workers would do. Rates are for one thread, as a worker of
+a cluster often has: CPU seconds are what is counted.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from rich.console import Console
+from rich.table import Table
+
+import expost
+from expost._common import parallel
+from expost.data.encoding import encode_records
+from expost.data.open_lazy import scan
+from expost.engines.cluster import DaskEngine
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.fit import fit
+from expost.fitting.vector_objective import objective_of
+from expost.reports import evaluate
+
+# The table of the projection, its workers, and the numbers of each kind of pass in a large fit.
+ROWS, COLUMNS, WORKERS = 1_000_000_000, 100, 100
+PASSES = {"first reading": 1, "gradient": 3, "Hessian": 2, "certificate": 1}
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A part with nothing in it, which takes a while for one of the workers."""
+
+    delay: float = 0.0
+
+    def blocks(self, length):
+        """One number, after a while."""
+        time.sleep(self.delay)
+        yield 1
+
+
+def cpu(work, repeats=3):
+    """The least CPU seconds of several runs."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def rows_of(rows, columns, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)) / columns**0.5
+    return X, rng.integers(0, classes, rows)
+
+
+def model_of(classes):
+    return expost.LogisticRegression(
+        norm=1.0, classes=list(range(classes)), report="leverage", random_state=0
+    )
+
+
+def costs(rows, columns, classes=2):
+    """CPU nanoseconds per row of each pass over rows in memory."""
+    X, y = rows_of(rows, columns, classes)
+    model = model_of(classes).fit(X, y)
+    plan, release = model.plan_, model.publication_.release
+    records = encode_records(X, y, plan, classes=list(range(classes)))
+    objective = objective_of(records, plan.loss, l2=plan.l2)
+    theta = np.ravel(release.coefficients)
+    timed = {
+        "first reading": lambda: records.scanned(plan.loss, 1.0),
+        "gradient": lambda: objective.evaluate(theta),
+        "Hessian": lambda: objective.evaluate(theta, hessian=np.float32),
+        "losses": lambda: ex_post_terms(model._private, records, plan.loss, member=True),
+        "bounds": lambda: evaluate(release, records, member=True),
+    }
+    found = {name: 1e9 * cpu(work) / rows for name, work in timed.items()}
+    whole, steps = cpu_of_steps(lambda step: fit(plan, records, random_state=0, step=step))
+    return {
+        **found,
+        "certificate": 1e9 * steps["Certifying the minimiser"] / rows,
+        "whole fit": 1e9 * whole / rows,
+    }
+
+
+def cpu_of_steps(work):
+    """CPU seconds of a fit and of each of its steps."""
+    times = []
+    start = time.process_time()
+    work(lambda name: times.append((name, time.process_time())))
+    end = time.process_time()
+    ends = [at for _, at in times[1:]] + [end]
+    return end - start, {name: after - at for (name, at), after in zip(times, ends, strict=True)}
+
+
+def reading(rows, columns):
+    """CPU nanoseconds per row to read a Parquet file in a pass that does nothing else."""
+    X, y = rows_of(rows, columns)
+    plan = expost.calibrate(norm=1.0, fit_intercept=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.parquet"
+        names = [*(f"x{k}" for k in range(columns)), "y"]
+        parquet.write_table(pa.table([*X.T.copy(), y], names=names), path, compression="none")
+        records = encode_records(scan(path), "y", plan, classes=[0, 1])
+
+        def read():
+            for _ in records.sweep(len_of_blocks, products=True):
+                pass
+
+        return 1e9 * cpu(read) / rows
+
+
+def len_of_blocks(blocks):
+    """The number of rows of a part."""
+    return sum(len(block.X) for block in blocks)
+
+
+def overhead(tasks):
+    """Seconds per task of a cluster: without work, with a large result, and with some that are slow."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        engine = DaskEngine(client)
+        list(engine.map(sum, [Idle()] * 64, 1))
+        found = {}
+        for name, work, parts in (
+            ("a task with one number", sum, [Idle()] * tasks),
+            ("a task with a Hessian of 100 columns", hessian_of, [Idle()] * tasks),
+            (
+                "a task of 5 ms, one in 50 takes 100 ms",
+                sum,
+                [Idle(0.1 if k % 50 == 0 else 0.005) for k in range(tasks // 4)],
+            ),
+        ):
+            start = time.perf_counter()
+            for _ in engine.map(work, parts, 1):
+                pass
+            found[name] = (time.perf_counter() - start) / len(parts)
+    return found
+
+
+def hessian_of(blocks):
+    """A matrix of the size of a Hessian."""
+    return np.zeros((COLUMNS, COLUMNS))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--tasks", type=int, default=2000)
+    chosen = parser.parse_args()
+    parallel.threads = lambda: 1
+    console = Console(width=150)
+    table = Table(title="CPU nanoseconds per row, in memory, one thread", title_justify="left")
+    sizes = [
+        (chosen.rows // 4, 50, 2),
+        (chosen.rows, 10, 2),
+        (chosen.rows, 50, 2),
+        (chosen.rows, 100, 2),
+        (chosen.rows // 4, 50, 3),
+        (chosen.rows // 4, 50, 10),
+    ]
+    measured = {size: costs(*size) for size in sizes}
+    table.add_column("pass")
+    for n, d, k in sizes:
+        table.add_column(f"{n:,} × {d}, {k} classes", justify="right")
+    for name in measured[sizes[0]]:
+        table.add_row(name, *(f"{measured[size][name]:.0f}" for size in sizes))
+    console.print(table)
+    read = {columns: reading(chosen.rows, columns) for columns in (10, 50, 100)}
+    console.print(
+        "Reading Parquet, CPU ns per row:", {columns: round(cost) for columns, cost in read.items()}
+    )
+    beside = overhead(chosen.tasks)
+    for name, seconds in beside.items():
+        console.print(f"{name}: {1e3 * seconds:.2f} ms each on two workers")
+    per_row = measured[chosen.rows, COLUMNS, 2]
+    chunks = ROWS / (1 << 17)
+    total = 0.0
+    for name, count in PASSES.items():
+        work = ROWS / WORKERS * (per_row[name] + read[COLUMNS]) * 1e-9
+        kind = (
+            "a task with one number"
+            if name in ("first reading", "gradient")
+            else "a task with a Hessian of 100 columns"
+        )
+        serial = chunks * beside[kind]
+        console.print(
+            f"projection, {name}: {work:.1f} s on each of {WORKERS} workers, {serial:.1f} s on the driver, "
+            f"{count} times"
+        )
+        total += count * max(work, serial)
+    console.print(f"projection, {ROWS:.0e} × {COLUMNS} on {WORKERS} workers: {total / 60:.1f} minutes")
+    for name in ("losses", "bounds"):
+        console.print(f"projection, {name}: {ROWS / WORKERS * (per_row[name] + read[COLUMNS]) * 1e-9:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
