@@ -346,6 +346,12 @@ def test_what_files_cannot_do_is_refused(tmp_path):
         expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", frame["ill"])
     with pytest.raises(DomainError, match="`y` must be None"):
         expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", "ward")
+    with pytest.raises(DomainError, match="`y` must be the name of a column or None"):
+        expost.LogisticRegression(norm=1.0, classes=["no", "yes"]).fit(tmp_path / "t.parquet", frame["ill"])
+    with pytest.raises(DomainError, match="a convex model takes a table in memory"):
+        expost.ConvexModel(loss=expost.SmoothedNorm(2)).fit(tmp_path / "t.parquet")
+    with pytest.raises(DomainError, match="must be the path of files or a Dask DataFrame"):
+        expost.scan(frame)
     with pytest.raises(DomainError, match="lacks the column 'w', a declared weight"):
         expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.csv", sample_weight="w")
 

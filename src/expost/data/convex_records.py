@@ -1,5 +1,6 @@
 """Records as a convex loss sees them: finite rows inside the declared set, with their labels."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
@@ -10,6 +11,7 @@ from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, as_dense
 from expost.data.labels import one_label_per_row
+from expost.data.lazy import LazyTable
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.values import as_numbers
@@ -115,6 +117,8 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
     -------
     The result is as private as the records. An error names declared values only.
     """
+    if isinstance(X, str | os.PathLike | LazyTable):
+        raise DomainError("a convex model takes a table in memory, not files. Read them first, as a frame.")
     table = open_table(X)
     wanted = loss.record_set.dimension
     if table.n_features != wanted:

@@ -129,12 +129,7 @@ def encode_lazy(
     sample_weight: Any = None,
 ) -> Encoded:
     """Encode the records of a lazy table, block by block as they are read; see :func:`encode_records`."""
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
-        if given is not None and not isinstance(given, str):
-            raise DomainError(
-                f"with files or a Dask frame, `{name}` must be the name of a column or None; got something "
-                "else."
-            )
+    check_column_names(y, sample_weight)
     if domain is not None and y is not None and y != domain.label.name:
         raise DomainError("with a domain, which names the outcome's column, `y` must be None.")
     reader = reader_of(
@@ -149,6 +144,16 @@ def encode_lazy(
         weighting=weighting,
     )
     return _from_lazy(table, reader, plan, n_features)
+
+
+def check_column_names(y: Any, sample_weight: Any) -> None:
+    """Refuse labels or weights of a lazy table that are not names of its columns."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and not isinstance(given, str):
+            raise DomainError(
+                f"with files or a Dask frame, `{name}` must be the name of a column or None; got something "
+                "else."
+            )
 
 
 def _from_lazy(table: LazyTable, reader: RecordReader, plan: Plan, n_features: int | None) -> Encoded:

@@ -17,7 +17,7 @@ from expost.data.columns import split_columns
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
-from expost.data.encoding import encode_lazy, encode_rows, with_labels
+from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
 from expost.data.lazy import LazyTable
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.source import ArraySource
@@ -334,6 +334,7 @@ class PrivateGLM(PrivateEstimator):
 
     def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
         """Store the names of the columns, which must be numbers where no domain says what they are."""
+        check_column_names(y, sample_weight)
         if self.domain is not None:
             self.n_features_in_ = len(self.domain.column_names)
             return
