@@ -102,14 +102,14 @@ def composed_as_gaussians(epsilon, delta, classes, radius):
     return {"cap": cap, "sigma": cap * radius * noise, "l2": 0.5 * cap * radius**2 * noise}
 
 
-def one_vs_rest(design, y, classes, norm, parameters, draws, seed):
+def one_vs_rest(rows, y, classes, norm, parameters, draws, seed):
     """A binary model for each class against the rest: coefficients (d, classes, draws)."""
-    few = np.zeros((2, design.dimension - 1)), [0, 1]
+    few = np.zeros((2, rows.design.n_features)), [0, 1]
     model = LogisticRegression(norm=norm, classes=[0, 1], random_state=seed, **parameters)
     plan = model.fit(*few).plan_  # a plan does not depend on the records
-    fitted = np.empty((design.dimension, classes, draws))
+    fitted = np.empty((rows.design.dimension, classes, draws))
     for label in range(classes):
-        records = with_labels(design, (y == label).astype(int), plan, classes=(0, 1))
+        records = with_labels(rows, (y == label).astype(int), plan, classes=(0, 1))
         for draw in range(draws):
             # Every class has noise of its own.
             release, _ = fit(plan, records, random_state=seed + classes * draw + label)

@@ -11,9 +11,11 @@ from sklearn.exceptions import NotFittedError
 
 import expost
 from expost import exceptions
+from expost.engines.cluster import DaskEngine
 from expost.exceptions import (
     CalibrationError,
     DomainError,
+    EngineError,
     ExpostError,
     FileError,
     LossError,
@@ -289,6 +291,22 @@ def raised(call):
     return type(caught.value)
 
 
+class Lost:
+    """A client whose cluster is gone."""
+
+    def nthreads(self):
+        return {}
+
+    def compute(self, tasks):
+        return tasks
+
+    def gather(self, futures):
+        raise OSError("timed out")
+
+    def cancel(self, futures):
+        pass
+
+
 def test_every_error_is_one_of_ours(monkeypatch):
     """Every declared class, and every error that these calls raise."""
     classes = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
@@ -298,6 +316,7 @@ def test_every_error_is_one_of_ours(monkeypatch):
     calls = {
         CalibrationError: lambda: fitted(l2=1e-3),
         DomainError: lambda: fitted().fit(table, labels),
+        EngineError: lambda: DaskEngine(Lost()).map(sum, [None], 1).__next__(),
         FileError: lambda: expost.scan("table.txt"),
         LossError: lambda: expost.check_loss(Steep()),
         ParameterError: lambda: fitted(epsilon=0.0),

@@ -68,12 +68,11 @@ def test_the_vectors_of_several_classes_are_what_their_script_makes():
 
 
 def encoded_feature(feature, text):
-    row = np.empty((1, feature.columns))
     try:
-        feature.write(feature.coded(np.array([text], dtype=object)), row)
+        codes = feature.coded(np.array([text], dtype=object))
     except DomainError:
         return None
-    return row[0].tolist()
+    return [float(column[0]) for column in feature.expanded(codes)]
 
 
 def test_features_are_encoded_and_refused_to_the_bit():
