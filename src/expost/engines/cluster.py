@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Rounds of tasks, one for each thread of the workers, that are sent ahead of the one that is waited for.
 _ROUNDS_AHEAD = 3
 # A round has at least so many tasks, to spare the driver waiting.
-_SMALLEST_ROUND = 8
+_SMALLEST_ROUND = 32
 
 
 @dataclass(frozen=True, eq=False)
