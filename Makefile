@@ -34,7 +34,9 @@ paper: $(VENV)/.installed-paper
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.startup
-	$(BIN)/python -m bench.fit
+	$(BIN)/python -m bench.fit --widest
+	$(BIN)/python -m bench.files
+	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.calibration
 	$(BIN)/python -m bench.reports --synthetic
 	$(BIN)/python -m bench.peers
@@ -102,5 +104,5 @@ $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet uv
 	UV_SYSTEM_CERTS=1 $(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
-	  --only-binary :all: --no-binary expost --editable ".[dev,figures,parquet,paper]"
+	  --only-binary :all: --no-binary expost --editable ".[dev,figures,paper]"
 	@touch $@

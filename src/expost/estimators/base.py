@@ -7,24 +7,19 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
-from expost.data.columns import split_columns
 from expost.data.design import Design
-from expost.data.domain import Domain
 from expost.data.encoded import Encoded
-from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
-from expost.data.lazy import LazyTable
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.data.weights import Weighting
-from expost.estimators.private_state import PrivateEstimator
-from expost.exceptions import DomainError, PublicationError, UndeclaredWarning
+from expost.estimators.table_estimator import TableEstimator
+from expost.exceptions import PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
@@ -42,7 +37,7 @@ from expost.publication.rehearsal import rehearse
 _UNDECLARED_NORM = 1.0
 
 
-class PrivateGLM(PrivateEstimator):
+class PrivateGLM(TableEstimator):
     """A generalised linear model released by objective perturbation.
 
     All fitted attributes are public except one: the private part that exact losses are computed from. It is
@@ -64,10 +59,8 @@ class PrivateGLM(PrivateEstimator):
     report: str
     split: float | Sequence[float] | None
     calibration: str
-    domain: Domain | None
     random_state: Any
     verbose: bool
-    n_features_in_: int
 
     @abstractmethod
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
@@ -108,7 +101,7 @@ class PrivateGLM(PrivateEstimator):
             # All checks come before any noise is drawn.
             step("Planning")
             weighting = self._declared_weighting(sample_weight)
-            self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
+            self._labels = None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
             lazy = as_lazy(X)
             self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
@@ -302,70 +295,6 @@ class PrivateGLM(PrivateEstimator):
             stacklevel=4,
         )
         return _UNDECLARED_NORM
-
-    def _encode_rows(self, X: Any) -> Encoded:
-        lazy = as_lazy(X)
-        if lazy is not None:
-            names = getattr(self, "feature_names_in_", None)
-            return encode_rows(
-                lazy, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
-            )
-        rows = encode_rows(X, self.plan_, domain=self.domain)
-        if self.domain is None:  # refuses columns that are not those of the fit
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return rows
-
-    def _with_labels(self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
-        return with_labels(
-            rows,
-            y,
-            plan,
-            classes=self._labels,
-            domain=self.domain,
-            weighting=self._weighting,
-            sample_weight=sample_weight,
-        )
-
-    def _no_labels(self) -> FloatArray:
-        """In the place of labels that were not read yet: classes must be declared."""
-        if self.domain is None and getattr(self, "classes", ()) is None:
-            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
-        return np.empty(0)
-
-    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
-        """Store the names of the columns, which must be numbers where no domain says what they are."""
-        check_column_names(y, sample_weight)
-        if self.domain is not None:
-            self.n_features_in_ = len(self.domain.column_names)
-            return
-        if not lazy.has_types:
-            raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
-        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)
-        for name in names:
-            if lazy.kinds.get(name) == "category":
-                raise DomainError(
-                    f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
-                    "out, or declare a domain."
-                )
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _from_lazy(self, lazy: LazyTable, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
-        return encode_lazy(
-            lazy,
-            y,
-            plan,
-            classes=self._labels,
-            domain=self.domain,
-            n_features=self.n_features_in_,
-            feature_names=None if self.domain is not None else getattr(self, "feature_names_in_", None),
-            weighting=self._weighting,
-            sample_weight=sample_weight,
-        )
-
-    def _column_names(self) -> Sequence[str] | None:
-        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
-        return names if self.domain is None else self.domain.column_names
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

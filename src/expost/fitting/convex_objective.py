@@ -10,7 +10,8 @@ from numpy.typing import DTypeLike
 
 from expost._common.typing import FloatArray
 from expost.data.convex_records import RecordRows
-from expost.fitting.objective import Evaluation, Objective, Sums, total
+from expost.fitting.derivatives import Sums, total
+from expost.fitting.objective import Evaluation, Objective
 from expost.losses.convex import ConvexLoss
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -12,8 +12,9 @@ from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.engines.base import Pass
+from expost.fitting.derivatives import Sums
 from expost.fitting.gram import Gram
-from expost.fitting.objective import Objective, Sums
+from expost.fitting.objective import Objective
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
 

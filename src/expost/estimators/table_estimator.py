@@ -1,0 +1,96 @@
+"""How an estimator opens the tables that it is given: in memory, in files or in Dask frames."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
+from expost.data.columns import split_columns
+from expost.data.domain import Domain
+from expost.data.encoded import Encoded
+from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
+from expost.data.lazy import LazyTable
+from expost.data.open_lazy import as_lazy
+from expost.data.weights import Weighting
+from expost.estimators.private_state import PrivateEstimator
+from expost.exceptions import DomainError
+from expost.privacy.plan import Plan
+
+
+class TableEstimator(PrivateEstimator):
+    """An estimator whose records come with a domain, or as numbers with or without names."""
+
+    domain: Domain | None
+    plan_: Plan
+    n_features_in_: int
+    _labels: NDArray[Any] | None
+    """The classes in the order of the loss's labels."""
+    _weighting: Weighting
+
+    def _encode_rows(self, X: Any) -> Encoded:
+        lazy = as_lazy(X)
+        if lazy is not None:
+            names = getattr(self, "feature_names_in_", None)
+            return encode_rows(
+                lazy, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
+            )
+        rows = encode_rows(X, self.plan_, domain=self.domain)
+        if self.domain is None:  # refuses columns that are not those of the fit
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return rows
+
+    def _with_labels(self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+        return with_labels(
+            rows,
+            y,
+            plan,
+            classes=self._labels,
+            domain=self.domain,
+            weighting=self._weighting,
+            sample_weight=sample_weight,
+        )
+
+    def _no_labels(self) -> FloatArray:
+        """In the place of labels that were not read yet: classes must be declared."""
+        if self.domain is None and getattr(self, "classes", ()) is None:
+            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
+        return np.empty(0)
+
+    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
+        """Store the names of the columns, which must be numbers where no domain says what they are."""
+        check_column_names(y, sample_weight)
+        if self.domain is not None:
+            self.n_features_in_ = len(self.domain.column_names)
+            return
+        if not lazy.has_types:
+            raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
+        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)
+        for name in names:
+            if lazy.kinds.get(name) == "category":
+                raise DomainError(
+                    f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
+                    "out, or declare a domain."
+                )
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _from_lazy(self, lazy: LazyTable, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+        return encode_lazy(
+            lazy,
+            y,
+            plan,
+            classes=self._labels,
+            domain=self.domain,
+            n_features=self.n_features_in_,
+            feature_names=None if self.domain is not None else getattr(self, "feature_names_in_", None),
+            weighting=self._weighting,
+            sample_weight=sample_weight,
+        )
+
+    def _column_names(self) -> Sequence[str] | None:
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        return names if self.domain is None else self.domain.column_names
