@@ -100,7 +100,7 @@ def run(folder, code, *arguments):
 def write_csv(folder, rows):
     """Numbers, texts and an outcome: eleven columns, about 71 MB for a million rows."""
     rng = np.random.default_rng(0)
-    columns = {f"x{k}": np.round(100.0 * rng.random(rows), 2) for k in range(_NUMBERS)}
+    columns = {f"x{k}": np.round(100.0 * rng.random(rows), 3) for k in range(_NUMBERS)}
     columns["ward"] = rng.choice(_WARDS, rows)
     columns["smoker"] = rng.choice(["yes", "no"], rows)
     columns["ill"] = np.where(columns["x0"] + 40.0 * rng.normal(size=rows) > 50.0, "yes", "no")

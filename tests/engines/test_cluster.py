@@ -14,6 +14,7 @@ from ward import run, ward
 import expost
 from expost import Category, ClassLabel, Number
 from expost.data import lazy_source
+from expost.engines import cluster as cluster_module
 from expost.engines.cluster import DaskEngine, engine_of
 from expost.engines.local import LOCAL
 from expost.exceptions import DomainError, EngineError, ExpostError, ParameterError
@@ -35,7 +36,7 @@ def client():
     """Two workers in processes of their own, with spilling on, as by default."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GiB"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="1GiB"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -292,3 +293,14 @@ def test_commands_use_a_cluster(client, tmp_path):
     here = tmp_path / "private-here.csv"
     assert run("losses", publication, folder, "-o", here).exit_code == 0
     assert here.read_bytes() == again.read_bytes()
+
+
+def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
+    monkeypatch.setattr(cluster_module, "_PATIENCE", 0.2)
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
+        client = Client(cluster, set_as_default=False)
+        with pytest.raises(EngineError, match=r"did not finish a pass \(TimeoutError\)"):
+            list(DaskEngine(client).map(Sum(), [Numbers(1)], 2))
+        client.close()
+        with pytest.raises(EngineError, match="did not finish a pass"):
+            list(DaskEngine(client).map(Sum(), [Numbers(1)], 2))

@@ -56,7 +56,7 @@ def test_a_worker_killed_in_mid_pass_changes_no_bit_and_draws_nothing_again(afte
         noise.SeededNoise, "tilt", lambda *rest, **more: draws.append(1) or original(*rest, **more)
     )
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         victim = min(client.run(os.getpid).values())
@@ -85,7 +85,7 @@ class Fatal:
 def test_a_part_that_kills_every_worker_ends_the_pass_with_a_sentence():
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
         pytest.raises(EngineError, match=r"did not finish a pass \(KilledWorker\)"),
     ):
@@ -107,7 +107,7 @@ def test_a_cluster_may_be_encrypted(tmp_path, monkeypatch):
         "distributed.comm.tls.client.key": str(tmp_path / "key.pem"),
     }
     with LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, security=security, protocol="tls://"
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", security=security, protocol="tls://"
     ) as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tls://")
@@ -132,7 +132,7 @@ def test_a_slow_worker_delays_results_and_does_not_reorder_them():
             yield self.place
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         start = time.monotonic()

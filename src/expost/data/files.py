@@ -1,10 +1,11 @@
 """Tables in files: CSV and Parquet, one file or many, read block by block through Arrow."""
 
+import ctypes
 import glob
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,3 +213,12 @@ def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
             run, rows = [], 0
     if run:
         yield tuple(run)
+
+
+def release_memory() -> None:
+    """Return memory to the system that the C library keeps for threads that read.
+
+    On other C libraries than glibc nothing happens.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

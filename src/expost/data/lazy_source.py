@@ -11,7 +11,7 @@ from expost._common.parallel import ahead, block_length
 from expost.data.blocks import Block
 from expost.data.coded import Coded, CodedTable, Trace, joined, recut
 from expost.data.columns import RecordReader
-from expost.data.files import returning_memory
+from expost.data.files import release_memory, returning_memory
 from expost.data.lazy import Piece
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Source, check_rows
@@ -28,7 +28,7 @@ MOST_KEPT = 1 << 28
 # Blocks that are read from a piece at once: to read columns takes a while, however short they are.
 _BATCH_BLOCKS = 2
 # Numbers, and rows of a block, in the sample that a warm start uses.
-_MOST_SAMPLED, _SAMPLE_ROWS = 1 << 21, 1024
+_MOST_SAMPLED, _SAMPLE_ROWS = 1 << 20, 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +105,7 @@ class LazySource(Source):
         check_rows(sum(trace.rows for trace in traces))
         sampled_rows = sum(one.n_rows for one in samples)
         thin = _held(self.reader, samples, [sampled_rows])
+        release_memory()
         if not whole:
             return replace(self, traces=tuple(traces), sample=thin)
         return replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
@@ -208,10 +209,12 @@ class FirstReading:
 
 def _move_chunks(pending: list[Coded], kept: list[Coded]) -> list[Coded]:
     """Move records that fill a chunk to those that are kept, in arrays of their own; the rest is returned."""
-    while sum(one.n_rows for one in pending) >= CHUNK_ROWS:
-        whole = joined(pending)
-        kept.append(whole.rows(0, CHUNK_ROWS).copy())
-        pending = [whole.rows(CHUNK_ROWS, whole.n_rows).copy()]
+    while (rows := sum(one.n_rows for one in pending)) >= CHUNK_ROWS:
+        last = pending[-1]
+        end = last.n_rows - (rows - CHUNK_ROWS)
+        whole = [*pending[:-1], last.rows(0, end)]
+        kept.append(joined(whole) if len(whole) > 1 else whole[0].copy())
+        pending = [last.rows(end, last.n_rows)]
     return pending
 
 

@@ -2,7 +2,8 @@
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rounds of tasks, one for each thread of the workers, that are sent ahead of the one that is waited for.
 _ROUNDS_AHEAD = 3
+# Seconds to wait for a worker where there is none.
+_PATIENCE = 30
 # A round has at least so many tasks, to spare the driver waiting.
 _SMALLEST_ROUND = 32
 
@@ -47,33 +50,38 @@ class DaskEngine:
         sent = delayed(Sent, pure=False)(work)
         run = delayed(run_part, pure=False)
         rest = iter(parts)
-        size = max(_SMALLEST_ROUND, sum(self.client.nthreads().values()))
+        size = max(_SMALLEST_ROUND, self._ask(self._threads))
         running: deque[list[Any]] = deque()
         try:
             while True:
                 while len(running) <= _ROUNDS_AHEAD and (some := list(islice(rest, size))):
-                    running.append(self.client.compute([run(sent, part, length) for part in some]))
+                    running.append(self._ask(self.client.compute, [run(sent, part, length) for part in some]))
                 if not running:
                     return
-                for outcome in self._gathered(running[0]):
+                for outcome in self._ask(self.client.gather, running[0]):
                     yield outcome.result()
                 running.popleft()
         finally:
-            self.client.cancel([future for futures in running for future in futures])
+            with suppress(Exception):  # the cluster may be gone, which was told
+                self.client.cancel([future for futures in running for future in futures])
 
-    def _gathered(self, futures: "list[Any]") -> "list[Outcome[Any]]":
-        outcomes: list[Outcome[Any]] | None = None
+    def _threads(self) -> int:
+        """The threads of all workers, for the first of which a while is waited."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=_PATIENCE)
+        return sum(self.client.nthreads().values())
+
+    def _ask(self, question: Callable[..., Any], *arguments: Any) -> Any:
+        """What the client answers; its errors, or those of the frame's own tasks, may quote records."""
         failure = ""
         try:
-            outcomes = self.client.gather(futures)
-        except Exception as error:  # of the cluster, or of the frame's own tasks: it may quote records
+            return question(*arguments)
+        except Exception as error:
             failure = type(error).__name__
-        if outcomes is None:
-            raise EngineError(
-                f"the cluster did not finish a pass ({failure}). See that its workers run, have memory "
-                "enough for a part and can read it; then start again."
-            )
-        return outcomes
+        raise EngineError(
+            f"the cluster did not finish a pass ({failure}). See that it has workers, and that they have "
+            "memory enough for a part and can read it; then start again."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
