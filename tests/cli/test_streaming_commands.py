@@ -32,8 +32,8 @@ def test_bounds_are_written_to_a_file_that_only_the_owner_reads(published, tmp_p
     assert result.exit_code == 0, result.output
     told = json.loads(run("bounds", publication, table, "--member", "yes", "--json").stdout)
     written = read(output)
-    assert list(written.columns) == ["record", "lower", "upper", "report_cost", "total"]
-    assert written["record"].tolist() == list(range(1, len(written) + 1))
+    assert list(written.columns) == ["row", "lower", "upper", "report_cost", "total"]
+    assert written["row"].tolist() == list(range(len(written)))  # as in a file of losses
     for name in ("lower", "upper", "report_cost", "total"):
         np.testing.assert_allclose(written[name], told["publications"][0][name], rtol=1e-12)
     assert os.stat(output).st_mode & 0o077 == 0
@@ -106,3 +106,17 @@ def test_a_missing_extra_is_named(published, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = run("bounds", publication, table, "--dask", "tcp://127.0.0.1:1")
     assert refused(result, "pip install 'expost[dask]'")
+
+
+def test_nothing_is_written_among_the_files_of_a_table(published, tmp_path):
+    publication, table = published
+    folder = tmp_path / "table"
+    folder.mkdir()
+    table.rename(folder / "part.csv")
+    for arguments in (
+        ("losses", publication, folder, "-o", folder / "private.csv"),
+        ("bounds", publication, folder, "-o", folder / "bounds.csv"),
+        ("fit", tmp_path / "domain.toml", folder, "-o", folder / "p.json"),
+    ):
+        assert refused(run(*arguments), "would lie among the files of the table")
+    assert [path.name for path in folder.iterdir()] == ["part.csv"]

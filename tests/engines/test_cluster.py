@@ -108,6 +108,28 @@ def test_labels_and_weights_of_a_dask_frame_may_be_series(client):
     assert losses.shape == (len(frame),)
 
 
+@pytest.mark.parametrize("cut", ["other partitions", "other rows"])
+def test_series_are_paired_by_place_and_never_by_index(client, cut):
+    """Files saved without an index have the same one again and again."""
+    frame = people().reset_index(drop=True)
+    parts = [frame.iloc[:400], frame.iloc[400:800].reset_index(drop=True), frame.iloc[800:]]
+    lazy = dd.from_delayed([dask.delayed(part) for part in parts], verify_meta=False)
+    labels = dd.from_delayed([dask.delayed(part["ill"].set_axis(part.index[::-1])) for part in parts])
+    model = expost.LogisticRegression(domain=DOMAIN, random_state=0).fit(lazy.drop(columns="ill"), labels)
+    truth = expost.LogisticRegression(domain=DOMAIN, random_state=0).fit(frame, frame["ill"])
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+    np.testing.assert_allclose(
+        model.ex_post_losses(lazy.drop(columns="ill"), labels),
+        truth.ex_post_losses(frame, frame["ill"]),
+        rtol=1e-9,
+    )
+    wrong = labels.repartition(npartitions=1)
+    if cut == "other rows":
+        wrong = dd.from_delayed([dask.delayed(part["ill"].iloc[1:]) for part in parts])
+    with pytest.raises(DomainError, match="`y` must have as many rows as `X` in every partition"):
+        expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(lazy, client=client), "ill").fit(lazy, wrong)
+
+
 def test_columns_of_numbers_need_no_domain(client):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
@@ -306,3 +328,5 @@ def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
         client.close()
         with pytest.raises(EngineError, match="did not finish a pass"):
             list(DaskEngine(client).map(Sum(), [Numbers(1)], 2))
+        with pytest.raises(ParameterError, match="got one that was closed"):
+            engine_of(client)

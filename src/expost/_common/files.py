@@ -90,12 +90,16 @@ def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
     Raises
     ------
     FileError, OSError
-        If ``path`` is one of the ``inputs``, however it is spelt, or not a regular file, or exists and may
-        not be overwritten, or if its folder cannot be written to.
+        If ``path`` is one of the ``inputs``, however it is spelt, or in one, or not a regular file, or exists
+        and may not be overwritten, or if its folder cannot be written to.
     """
     for other in inputs:
         if same_file(path, other):
             raise FileError(f"{path} is an input of this command, which never writes over it. Name another.")
+        if os.path.isdir(other) and same_file(path.absolute().parent, other):
+            raise FileError(
+                f"{path} would lie among the files of the table, and be read as one. Name another."
+            )
     check_regular(path, overwrite=overwrite)
     folder = Path(os.path.realpath(path)).parent
     while not _exists(folder):

@@ -95,7 +95,7 @@ def bounds(
         table = scan(records, client=client)
         if output is not None:
             check_table_name(output, "bounds")
-            check_output(output, inputs=(*publications, *table.paths), overwrite=force)
+            check_output(output, inputs=(*publications, records, *table.paths), overwrite=force)
         # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
         level = 1.0 - failure / len(read)
         first = FirstRecords(None if as_json and output is None else MOST_RECORDS)
@@ -107,7 +107,7 @@ def bounds(
             if output is None:
                 deque(columns, maxlen=0)
             else:
-                write_columns(output, "record", columns, first=1, overwrite=force)
+                write_columns(output, columns, overwrite=force)
     if weight is None and any(publication.weighting.max_weight is not None for publication in read):
         warn("records may have weights in this publication; without --weight COLUMN each counts once.")
     for path, publication in zip(publications, read, strict=True):

@@ -1,9 +1,11 @@
 """The cluster that a command was told to use."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from expost.cli.base import error_console, legible, warn
 from expost.exceptions import EngineError
 
 if TYPE_CHECKING:
@@ -28,16 +30,32 @@ def connected(address: str | None) -> "Iterator[Client | None]":
         raise EngineError(
             "`--dask` needs Dask, which is not installed. Get it with: pip install 'expost[dask]'"
         ) from None
-    client = None
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    async def knock() -> None:
+        comm = await connect(address, timeout=_PATIENCE, **Security().get_connection_args("client"))
+        await comm.close()
+
     failure = ""
-    try:
-        client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
-        failure = type(error).__name__
-    if client is None:
+    with error_console.status(f"Connecting to {legible(address)}"):
+        try:
+            # Before a client is made: one that could not connect hangs when it is forgotten.
+            asyncio.run(knock())
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            failure = type(error).__name__
+    if failure:
         raise EngineError(
             f"there is no Dask scheduler at {address!r} that answers ({failure}). Check the address, which "
             "starts with tcp:// or tls://, and for tls:// the certificates in Dask's configuration."
         )
-    with client:
+    if not address.startswith("tls://") and not _is_here(address):
+        warn("what travels to the workers is private, and this connection is not encrypted; use tls://.")
+    with Client(address, timeout=_PATIENCE, set_as_default=False) as client:
         yield client
+
+
+def _is_here(address: str) -> bool:
+    """Whether an address is one of this machine's own, of which nothing leaves it."""
+    host = address.partition("://")[2].rpartition(":")[0].strip("[]")
+    return host in ("localhost", "::1") or host.startswith("127.")

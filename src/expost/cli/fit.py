@@ -118,7 +118,7 @@ def fit(
     publication = None
     with connected(dask) as client:
         found = scan(table, client=client)
-        _check_places(output, losses, inputs=(domain, *found.paths), overwrite=force)
+        _check_places(output, losses, inputs=(domain, table, *found.paths), overwrite=force)
         size = rehearse(plan, len(names), **public)
         _announce(out, plan, output, losses)
         with error_console.status("Reading the table and checking it against the domain"):

@@ -62,7 +62,7 @@ def losses(
     with connected(dask) as client:
         found = scan(table, client=client)
         if output is not None:
-            check_private(output, inputs=(publication, *found.paths), overwrite=force)
+            check_private(output, inputs=(publication, table, *found.paths), overwrite=force)
         with error_console.status("Computing everyone's exact loss"):
             parts, likely = exact_losses(read, found, weight)
             counted = tally.counted(parts)

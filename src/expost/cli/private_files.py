@@ -44,7 +44,7 @@ def write_losses(path: Path, losses: Iterable[FloatArray], *, overwrite: bool = 
     The file is private.
     """
     columns = ({COLUMN: part} for part in losses)
-    write_columns(path, "row", columns, first=0, mark=MARK, overwrite=overwrite)
+    write_columns(path, columns, mark=MARK, overwrite=overwrite)
 
 
 def check_table_name(path: Path, what: str) -> None:
@@ -55,14 +55,12 @@ def check_table_name(path: Path, what: str) -> None:
 
 def write_columns(
     path: Path,
-    counter: str,
     parts: Iterable[Mapping[str, FloatArray]],
     *,
-    first: int,
     mark: str | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write columns of numbers as they come, part by part, with a column that counts the rows.
+    """Write columns of numbers as they come, part by part, after a column ``row`` that counts from 0.
 
     The file appears whole or not at all, and only its owner may read it.
 
@@ -70,8 +68,6 @@ def write_columns(
     ----------
     path
         A ``.csv`` or ``.parquet`` file.
-    counter, first
-        The name of the column that counts, and its first number.
     parts
         Runs of rows, as columns of one length and always the same names; there is one run at least.
     mark
@@ -83,7 +79,7 @@ def write_columns(
     runs = iter(parts)
     run = next(runs)
     names = list(run)
-    fields = [(counter, pyarrow.int64()), *((name, pyarrow.float64()) for name in names)]
+    fields = [("row", pyarrow.int64()), *((name, pyarrow.float64()) for name in names)]
     schema = pyarrow.schema(fields)
     writer: Any
     with atomic_write_bytes(path, private=True, overwrite=overwrite) as file:
@@ -92,11 +88,11 @@ def write_columns(
             writer = parquet.ParquetWriter(file, marked)
         else:
             head = "" if mark is None else f"# {mark}\n"
-            file.write((head + ",".join([counter, *names]) + "\n").encode())
+            file.write((head + ",".join(["row", *names]) + "\n").encode())
             options = arrow_csv.WriteOptions(include_header=False)
             writer = arrow_csv.CSVWriter(file, schema, write_options=options)
         with writer:
-            start = first
+            start = 0
             for part in chain([run], runs):
                 columns = [part[name] for name in names]
                 stop = start + len(columns[0])

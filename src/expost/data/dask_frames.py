@@ -27,6 +27,26 @@ def is_dask_series(y: Any) -> bool:
     return frames is not None and isinstance(y, frames.Series)
 
 
+def beside(frame: Any, series: Any, role: str, name: str) -> tuple[Any, str]:
+    """A frame with a Series of as many rows in each partition as one more column, and the column's name."""
+    from dask.dataframe import map_partitions
+
+    refusal = (
+        f"`{role}` must have as many rows as `X` in every partition. Put it into a column of the frame, and "
+        "name the column."
+    )
+    if frame.npartitions != series.npartitions:
+        raise DomainError(refusal)
+
+    def joined(part: Any, values: Any) -> Any:
+        if len(part) != len(values):
+            raise DomainError(refusal)
+        return part.assign(**{name: values.array})
+
+    meta = joined(frame.head(0, npartitions=-1, compute=False)._meta, series._meta)
+    return map_partitions(joined, frame, series, meta=meta, align_dataframes=False), name
+
+
 @dataclass(frozen=True, kw_only=True)
 class DaskTable(LazyTable):
     """A Dask DataFrame; a piece for each of its partitions, computed anew in every pass."""
@@ -95,9 +115,14 @@ class Partition:
         """The columns of the partition's rows."""
         import pyarrow
 
-        frame = None
+        frame = refusal = None
         with untold():  # whatever is raised in the frame's own tasks may quote cells
-            frame = self._computed()
+            try:
+                frame = self._computed()
+            except DomainError as error:  # ours
+                refusal = str(error)
+        if refusal is not None:
+            raise DomainError(refusal)
         if frame is None:
             raise DomainError(
                 "a partition of the Dask frame cannot be computed. Compute it by itself to see why: the "

@@ -56,7 +56,7 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
     parts = [_OPENING]
     for name, kind in kinds.items():
         if name != label:
-            chosen = kind or "number"
+            chosen = kind if kind in _FEATURES else "number"
             parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(

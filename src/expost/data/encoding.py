@@ -131,7 +131,9 @@ def encode_lazy(
     """Encode the records of a lazy table, block by block as they are read; see :func:`encode_records`."""
     check_column_names(y, sample_weight)
     if domain is not None and y is not None and y != domain.label.name:
-        raise DomainError("with a domain, which names the outcome's column, `y` must be None.")
+        raise DomainError(
+            f"with a domain, `y` must be None or the name of its outcome, {domain.label.name!r}; got {y!r}."
+        )
     reader = reader_of(
         table,
         domain=domain,
@@ -152,7 +154,7 @@ def check_column_names(y: Any, sample_weight: Any) -> None:
         if given is not None and not isinstance(given, str):
             raise DomainError(
                 f"with files or a Dask frame, `{name}` must be the name of a column or None; got something "
-                "else."
+                "else. (With a Dask frame it may be a Dask Series.)"
             )
 
 

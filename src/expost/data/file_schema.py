@@ -9,6 +9,8 @@ from expost.data.values import untold
 from expost.exceptions import FileError
 
 PARQUET = (".parquet", ".pq")
+EMPTY = "empty"
+"""The kind of a column that has no value in a file, and so no type."""
 
 
 def read_kinds(path: Path) -> dict[str, str | None]:
@@ -26,7 +28,7 @@ def read_kinds(path: Path) -> dict[str, str | None]:
             schema = parquet.read_schema(path)
             kinds = {field.name: _kind(field.type) for field in schema}
         if kinds is not None:
-            _check_names(schema.names)
+            _check_names(path, schema.names)
     else:
         with suppress(UnicodeError, csv.Error):
             # Python reads ahead of the first line. Bytes there that are not UTF-8 must not cause an error.
@@ -37,7 +39,7 @@ def read_kinds(path: Path) -> dict[str, str | None]:
         if kinds is not None:
             if not names:
                 raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
-            _check_names(names)
+            _check_names(path, names)
     if kinds is None:
         raise invalid_file(path)
     return kinds
@@ -47,13 +49,20 @@ def is_parquet(path: Path) -> bool:
     """Whether a file is Parquet by its name, and not CSV; FileError where it is neither."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", *PARQUET):
-        raise FileError(f"a table must be a .csv or .parquet file; got {path.name!r}.")
+        raise FileError(
+            f"a table must be a .csv or .parquet file; got {path.name!r}. Of a folder with other files, name "
+            "those of the table by a pattern, such as 'folder/*.parquet'."
+        )
     return suffix in PARQUET
 
 
-def _check_names(names: list[str]) -> None:
-    if len(set(names)) < len(names) or not all(names):
-        raise FileError("the columns of the table must have different names, none of them empty.")
+def _check_names(path: Path, names: list[str]) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice or not all(names):
+        got = f"{twice[0]!r} twice" if twice else "an empty one"
+        raise FileError(
+            f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
+        )
 
 
 def invalid_file(path: Path) -> FileError:
@@ -67,6 +76,8 @@ def invalid_file(path: Path) -> FileError:
 def _kind(kind: Any) -> str:
     from pyarrow import types
 
+    if types.is_null(kind):
+        return EMPTY
     if types.is_boolean(kind):
         return "yes_no"
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)

@@ -1,6 +1,7 @@
 """Tables in files: CSV and Parquet, one file or many, read block by block through Arrow."""
 
 import ctypes
+import errno
 import glob
 import os
 import threading
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from expost.data.file_schema import invalid_file, is_parquet, read_kinds
+from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds
 from expost.data.lazy import LazyTable
 from expost.data.values import untold
 from expost.engines.base import Engine
@@ -43,7 +44,10 @@ class TableFiles(LazyTable):
         """The files at a path, in a folder or of a pattern."""
         paths = _found(path)
         if len({is_parquet(one) for one in paths}) > 1:
-            raise FileError("the files of a table must all be CSV or all be Parquet; got both.")
+            raise FileError(
+                "the files of a table must all be CSV or all be Parquet; got both. Name some of them by a "
+                "pattern, such as 'folder/*.csv'."
+            )
         return cls(paths=tuple(paths), kinds=read_kinds(paths[0]), engine=engine)
 
     def check_columns(self, names: Iterable[str]) -> None:
@@ -57,10 +61,11 @@ class TableFiles(LazyTable):
                         f"{path.name!r} lacks the column {name!r}, which other files of the table have. Add "
                         "or rename it."
                     )
-                if kinds[name] != self.kinds[name]:
+                both = {kinds[name], self.kinds[name]} - {EMPTY}
+                if len(both) > 1:
                     raise FileError(
-                        f"the column {name!r} has one type in {self.paths[0].name!r} and another in "
-                        f"{path.name!r}. Write all files of a table with one type."
+                        f"the column {name!r} has one type in {self.paths[0].name!r} ({self.kinds[name]}) "
+                        f"and another in {path.name!r} ({kinds[name]}). Write all files with one type."
                     )
 
     def pieces(self) -> "list[FilePiece]":
@@ -173,10 +178,15 @@ def _found(path: str) -> list[Path]:
         inside = sorted(Path(path).iterdir())
         files = [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
         if not files:
-            raise FileError(f"the folder {Path(path).name!r} has no file of a table in it.")
+            raise FileError(
+                f"the folder {Path(path).name!r} has no file of a table in it. Files in folders below it are "
+                "found by a pattern, such as 'folder/*/*.parquet'."
+            )
         return files
-    if os.path.exists(path) or not glob.has_magic(path):
+    if os.path.exists(path):
         return [Path(path)]
+    if not glob.has_magic(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     matching = sorted(Path(one) for one in glob.glob(path, recursive=True) if os.path.isfile(one))
     if not matching:
         raise FileError(f"there is no file that matches {path!r}.")

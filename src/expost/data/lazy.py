@@ -43,8 +43,8 @@ class LazyTable(ABC):
     Parameters
     ----------
     kinds
-        Each column and its kind, ``"number"``, ``"category"`` or ``"yes_no"``; None where cells are texts
-        whose types only a domain knows, as in CSV.
+        Each column and its kind, ``"number"``, ``"category"``, ``"yes_no"`` or, without a value, ``"empty"``;
+        None where cells are texts whose types only a domain knows, as in CSV.
     engine
         Where passes over the rows are run.
 

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from expost.data.dask_frames import DaskTable, is_dask_frame, is_dask_series
+from expost.data.dask_frames import DaskTable, beside, is_dask_frame, is_dask_series
 from expost.data.domain import Domain
 from expost.data.files import TableFiles
 from expost.data.lazy import LazyTable
@@ -55,14 +55,13 @@ def as_lazy(X: Any) -> LazyTable | None:
 def with_columns(X: Any, y: Any, sample_weight: Any, domain: Domain | None) -> tuple[Any, Any, Any]:
     """A Dask frame with labels and weights that are Dask Series as columns of it, and their names.
 
-    Labels get the name that the domain has for them. Everything else is returned as it is.
+    Rows are paired by their places, as everywhere else, and never by an index. Labels get the name that the
+    domain has for them. Everything else is returned as it is.
     """
     if not is_dask_frame(X):
         return X, y, sample_weight
     if is_dask_series(y):
-        name = "y (expost)" if domain is None else domain.label.name
-        X, y = X.assign(**{name: y}), name
+        X, y = beside(X, y, "y", "y (expost)" if domain is None else domain.label.name)
     if is_dask_series(sample_weight):
-        name = "sample_weight (expost)"
-        X, sample_weight = X.assign(**{name: sample_weight}), name
+        X, sample_weight = beside(X, sample_weight, "sample_weight", "sample_weight (expost)")
     return X, y, sample_weight

@@ -135,6 +135,8 @@ def engine_of(client: "Client | None", *, current: bool = False) -> Engine:
         return LOCAL
     if distributed is None or not isinstance(client, distributed.Client):
         raise ParameterError("`client` must be a client of a Dask cluster (distributed.Client).")
+    if client.status != "running":
+        raise ParameterError("`client` must be connected to its cluster; got one that was closed.")
     keep_in_memory(client)
     return DaskEngine(client)
 

@@ -87,7 +87,8 @@ class PrivateGLM(TableEstimator):
             CSV needs a domain. Or a Dask DataFrame, whose partitions are read where they are.
         y
             One label per row. With files or a Dask frame, the name of the outcome's column: by default the
-            one that the domain declares, or the last.
+            one that the domain declares, or the last. With a Dask frame also a Dask Series of as many rows in
+            each partition; rows are paired by their places, whatever the index.
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
             record, as private as the rest of it. By default 1. With files, the name of its column.
