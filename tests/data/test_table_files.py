@@ -1,5 +1,7 @@
 """Tables from files: what was written is read, no type is guessed, and files of any size fit alike."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,6 +13,7 @@ import expost
 from expost import Category, ClassLabel, Number, NumberLabel, YesNo
 from expost.data import files as files_module, lazy_source
 from expost.data.blocks import as_dense
+from expost.data.encoding import encode_lazy
 from expost.data.files import FilePiece
 from expost.data.lazy_source import LazySource
 from expost.data.open_lazy import scan
@@ -140,8 +143,6 @@ def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
 def test_few_records_are_held_in_memory_and_many_are_not(tmp_path, monkeypatch):
     frame, plan = people(), expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
     people().to_csv(tmp_path / "t.csv", index=False)
-    from expost.data.encoding import encode_lazy
-
     records = encode_lazy(scan(tmp_path / "t.csv"), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
     held = records.scanned(plan.loss, 1.0)
     assert isinstance(held.source, ArraySource)
@@ -196,8 +197,86 @@ def test_a_table_that_changes_between_passes_is_refused(tmp_path, change, monkey
         return original(piece, *rest)
 
     monkeypatch.setattr(FilePiece, "batches", changing)
-    with pytest.raises(DomainError, match="the table changed between two passes"):
+    with pytest.raises(DomainError, match="the table changed while it was in use"):
         expost.LogisticRegression(domain=PEOPLE).fit(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("call", ["a fit that holds it", "the last pass", "losses", "bounds", "predictions"])
+def test_a_file_that_is_rewritten_while_it_is_read_is_refused(tmp_path, call, monkeypatch):
+    monkeypatch.setattr(files_module, "_CSV_BYTES", 1 << 10)
+    path = tmp_path / "t.csv"
+    people(500).to_csv(path, index=False)
+    model = expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)
+    original, opened = FilePiece._open_csv, []
+    monkeypatch.setattr(FilePiece, "_open_csv", lambda *rest: opened.append(1) or original(*rest))
+    if call == "the last pass":
+        monkeypatch.setattr(lazy_source, "MOST_KEPT", 0)
+        expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)
+    last, seen = max(len(opened), 1), []
+
+    def rewriting(piece, columns):
+        seen.append(1)
+        for place, batch in enumerate(original(piece, columns)):
+            if len(seen) == last and place == 1:
+                people(500).assign(ill="no").to_csv(path, index=False)
+            yield batch
+
+    monkeypatch.setattr(FilePiece, "_open_csv", rewriting)
+    calls = {
+        "losses": lambda: model.ex_post_losses(path),
+        "bounds": lambda: model.publication_.bounds(path),
+        "predictions": lambda: model.predict(path),
+    }
+    again = expost.LogisticRegression(domain=PEOPLE, random_state=0)
+    with pytest.raises(DomainError, match="the table changed while it was in use"):
+        calls.get(call, lambda: again.fit(path))()
+
+
+def test_a_pass_that_fails_leaves_no_thread_and_arrows_pool_as_it_was(tmp_path):
+    before, threads = pa.default_memory_pool().backend_name, threading.active_count()
+    frame = pd.DataFrame({"u": [0.1, np.nan] * 200_000, "y": [0, 1] * 200_000})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DomainError, match="must be finite") as caught:
+        expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(tmp_path / "t.parquet")
+    assert caught.value.__traceback__ is not None  # a notebook keeps it
+    assert pa.default_memory_pool().backend_name == before
+    assert threading.active_count() == threads
+
+
+def test_matrix_free_fits_have_the_same_bits_held_and_read_again(tmp_path, monkeypatch):
+    from expost.fitting.solvers.minimize import minimize
+
+    monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", 0)
+    people(400).to_parquet(tmp_path / "t.parquet")
+    found = []
+    for most in (1 << 28, 0):
+        monkeypatch.setattr(lazy_source, "MOST_KEPT", most)
+        model = expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(tmp_path / "t.parquet")
+        found.append([model._private.hessian, model._private.gradient, model._private.coefficients])
+    for held, read in zip(*found, strict=True):
+        np.testing.assert_array_equal(read, held)
+
+
+def test_files_of_uneven_sizes_share_one_limit(tmp_path, monkeypatch):
+    people(2000).to_parquet(tmp_path / "a.parquet")
+    for k in range(20):
+        people(1, seed=k).to_parquet(tmp_path / f"b-{k}.parquet")
+    plan = expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
+    records = encode_lazy(scan(tmp_path), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
+    for most, kept in ((60_000, True), (30_000, False)):
+        monkeypatch.setattr(lazy_source, "MOST_KEPT", most)
+        assert isinstance(records.scanned(plan.loss, 1.0).source, ArraySource) == kept
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [False, True]])
+@pytest.mark.parametrize("kind", [int, bool])
+def test_classes_that_are_equal_are_the_same_in_files(tmp_path, classes, kind):
+    y = np.arange(60) % 3 == 0
+    frame = pd.DataFrame({"u": np.linspace(-1, 1, 60), "y": y.astype(kind)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    truth = expost.LogisticRegression(norm=1.0, classes=classes, random_state=0).fit(frame[["u"]], frame["y"])
+    model = expost.LogisticRegression(norm=1.0, classes=classes, random_state=0).fit(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
 
 
 def test_a_file_is_read_once_where_its_records_are_held(tmp_path, monkeypatch):
@@ -335,6 +414,9 @@ def test_empty_files_and_folders_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("age,ward,smoker,ill\n")
     with pytest.raises(DomainError, match="at least one row"):
         model.fit(tmp_path / "t.csv")
+    (tmp_path / "2021").mkdir()
+    with pytest.raises(FileError, match="has a folder in it, '2021', which would be left out"):
+        model.fit(tmp_path)
     with pytest.raises(FileError, match="no file that matches"):
         model.fit(str(tmp_path / "*.parquet"))
     with pytest.raises(FileNotFoundError):

@@ -63,3 +63,12 @@ def test_a_view_of_a_longer_buffer_is_read_by_its_strides(order):
     gram = Gram(4)
     gram.add(part)
     np.testing.assert_array_equal(gram.matrix(), part.T @ part)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (0, 3)])
+def test_single_rows_and_columns_are_added_in_any_order(shape, order):
+    rows = np.asarray(np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape), order=order)
+    gram = Gram(shape[1], np.float64)
+    gram.add(rows)
+    np.testing.assert_array_equal(gram.matrix(), rows.T @ rows)

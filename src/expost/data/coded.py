@@ -3,7 +3,7 @@
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -83,27 +83,28 @@ def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen of a piece in a pass: its records' number, and its stamp or their checksums; private.
+    """What was seen of a piece in a pass: the number of its records and their checksums; private.
 
-    There is a checksum for each column where a piece has no stamp. They do not depend on how the records were
-    cut into batches.
+    There is a checksum for each column, if they are asked for. They do not depend on how the records were cut
+    into batches.
     """
 
-    stamp: tuple[int, ...] | None
+    summed: bool
     rows: int = 0
     sums: tuple[int, ...] = ()
 
     def after(self, coded: Coded) -> "Trace":
         """The trace of these records after those that were seen before."""
-        if self.stamp is not None:
-            return replace(self, rows=self.rows + coded.n_rows)
+        rows = self.rows + coded.n_rows
+        if not self.summed:
+            return Trace(False, rows)
         arrays = coded.arrays
         sums = self.sums or (0,) * len(arrays)
         found = [
             zlib.crc32(np.ascontiguousarray(array).data, before)
             for array, before in zip(arrays, sums, strict=True)
         ]
-        return Trace(None, self.rows + coded.n_rows, tuple(found))
+        return Trace(True, rows, tuple(found))
 
 
 class Reader(Protocol):

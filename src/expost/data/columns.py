@@ -88,12 +88,14 @@ def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
     """Turn texts into classes, which may be numbers or booleans; 1 may be written 1.0."""
     spelled = as_texts(np.array([*classes, None], dtype=object)[:-1], "classes")
     by_text = dict(zip(spelled, classes, strict=True))
-    by_number = {float(label): label for label in classes if not isinstance(label, str | bool | np.bool_)}
+    by_number = {float(label): label for label in classes if not isinstance(label, str)}
     labels = [by_text.get(text, by_number.get(_as_number(text))) for text in texts]
     return np.array([*labels, None], dtype=object)[:-1]
 
 
 def _as_number(text: str) -> float:
+    if text in ("False", "True"):  # the texts of a column of booleans
+        return float(text == "True")
     try:
         return numeral(text)
     except ValueError:

@@ -74,7 +74,8 @@ class DaskTable(LazyTable):
         from dask.optimization import cull
 
         delayed = self.frame.to_delayed()
-        graphs = [cull(dict(one.dask), [one.key])[0] for one in delayed]
+        whole = dict(delayed[0].dask) if delayed else {}  # all have the graph of the whole frame
+        graphs = [cull(whole, [one.key])[0] for one in delayed]
         uses = Counter(key for graph in graphs for key in graph)
         pieces = []
         for one, graph in zip(delayed, graphs, strict=True):
@@ -107,9 +108,8 @@ class Partition:
     """A frame of pandas, or what computes one. On a cluster Dask puts the frame here before the pass."""
     kinds: Mapping[str, str | None]
     bytes: int = 0
-
-    def stamp(self) -> None:
-        """A lazy frame can be another one each time that it is computed."""
+    stamp: None = None
+    """There is none: a lazy frame can be another one each time that it is computed."""
 
     def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         """The columns of the partition's rows."""

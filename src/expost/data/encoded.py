@@ -35,8 +35,11 @@ class Encoded:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the rows are in this process, so that values beside them can be held as well."""
-        return isinstance(self.source, ArraySource)
+        """Whether the table was given in memory, so that values beside its rows can be held as well.
+
+        Records of files that are held are not: their sums have the bits of those that are not held.
+        """
+        return isinstance(self.source, ArraySource) and self.source.edges is None
 
     @property
     def product_width(self) -> int:

@@ -7,16 +7,16 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds
-from expost.data.lazy import LazyTable
+from expost.data.lazy import LazyTable, changed_error
 from expost.data.values import untold
 from expost.engines.base import Engine
-from expost.engines.local import LOCAL
-from expost.exceptions import FileError
+from expost.engines.local import LOCAL, LocalEngine
+from expost.exceptions import ExpostError, FileError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -70,8 +70,11 @@ class TableFiles(LazyTable):
 
     def pieces(self) -> "list[FilePiece]":
         """The table in pieces that are read apart: runs of row groups, or whole CSV files."""
-        # Where the work is done, the folder may be another.
-        return [piece for path in self.paths for piece in _pieces(path.absolute())]
+        # Where the work is done, the folder may be another, and so may the time when a copy was written.
+        found = [piece for path in self.paths for piece in _pieces(path.absolute())]
+        if isinstance(self.engine, LocalEngine):
+            return found
+        return [replace(piece, stamp=None) for piece in found]
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,8 @@ class FilePiece:
     path: Path
     row_groups: tuple[int, ...] | None = None
     bytes: int = 0
-
-    def stamp(self) -> tuple[int, ...]:
-        """The file's size and the time when it was last written to."""
-        found = os.stat(self.path)
-        return found.st_size, found.st_mtime_ns
+    stamp: tuple[int, ...] | None = None
+    """The file's size and the time when it was last written to; None where workers may have copies of it."""
 
     def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         """The columns of the rows, as batches of at most ``length``; CSV cells as texts.
@@ -97,6 +97,7 @@ class FilePiece:
         """
         with open(self.path, "rb"):  # for a missing file or a folder, raise the system's error, not Arrow's
             pass
+        self._check_stamp()
         batches: Any = None
         uneven = False
         try:
@@ -106,8 +107,9 @@ class FilePiece:
                 for start in range(0, len(batch), length):
                     yield batch.slice(start, length)
                 batch = next(batches, None)
+            self._check_stamp()
             return
-        except MemoryError:
+        except (MemoryError, ExpostError):
             raise
         except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's
             uneven = " columns, got " in str(error)
@@ -118,6 +120,10 @@ class FilePiece:
                 "names. Quote cells that contain commas."
             )
         raise invalid_file(self.path)
+
+    def _check_stamp(self) -> None:
+        if self.stamp is not None and self.stamp != _stamp(self.path):
+            raise changed_error()
 
     def _open(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
         from pyarrow.parquet import ParquetFile
@@ -175,13 +181,15 @@ def returning_memory() -> Iterator[None]:
 
 def _found(path: str) -> list[Path]:
     if os.path.isdir(path):
-        inside = sorted(Path(path).iterdir())
-        files = [one for one in inside if one.is_file() and not one.name.startswith((".", "_"))]
-        if not files:
+        files = [one for one in sorted(Path(path).iterdir()) if not one.name.startswith((".", "_"))]
+        below = [one for one in files if one.is_dir()]
+        if below:
             raise FileError(
-                f"the folder {Path(path).name!r} has no file of a table in it. Files in folders below it are "
-                "found by a pattern, such as 'folder/*/*.parquet'."
+                f"the folder {Path(path).name!r} has a folder in it, {below[0].name!r}, which would be left "
+                "out. Name all files of the table by a pattern, such as 'folder/*/*.parquet'."
             )
+        if not files:
+            raise FileError(f"the folder {Path(path).name!r} has no file of a table in it.")
         return files
     if os.path.exists(path):
         return [Path(path)]
@@ -193,17 +201,23 @@ def _found(path: str) -> list[Path]:
     return matching
 
 
+def _stamp(path: Path) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
 def _pieces(path: Path) -> list[FilePiece]:
     if not is_parquet(path):
-        return [FilePiece(path, bytes=os.stat(path).st_size)]
+        return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path))]
     pieces: list[FilePiece] | None = None
     with untold():
         from pyarrow import parquet
 
+        stamp = _stamp(path)
         metadata = parquet.read_metadata(path)
         groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
         pieces = [
-            FilePiece(path, run, sum(groups[place].total_byte_size for place in run))
+            FilePiece(path, run, sum(groups[place].total_byte_size for place in run), stamp)
             for run in _runs([group.num_rows for group in groups])
         ]
     if pieces is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from expost.engines.base import Engine
 from expost.engines.local import LOCAL
+from expost.exceptions import DomainError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,8 +32,9 @@ class Piece(Protocol):
         """About how much memory the rows take; 0 where that is not known before they are read."""
         ...
 
+    @property
     def stamp(self) -> tuple[int, ...] | None:
-        """What changes whenever the rows are written anew; None where only the rows themselves tell."""
+        """What a reader makes sure of before and after it reads; None where only the rows themselves tell."""
         ...
 
 
@@ -70,3 +72,11 @@ class LazyTable(ABC):
     @abstractmethod
     def pieces(self) -> Sequence[Piece]:
         """The pieces, in the order of their rows."""
+
+
+def changed_error() -> DomainError:
+    """The error for rows that are others than before; the caller raises it."""
+    return DomainError(
+        "the table changed while it was in use. Let nobody write to it during a fit, and give no frame whose "
+        "partitions are drawn or read anew each time; persist it first."
+    )

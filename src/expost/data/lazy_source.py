@@ -12,12 +12,11 @@ from expost.data.blocks import Block
 from expost.data.coded import Coded, CodedTable, Trace, joined, recut
 from expost.data.columns import RecordReader
 from expost.data.files import release_memory, returning_memory
-from expost.data.lazy import Piece
+from expost.data.lazy import Piece, changed_error
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Source, check_rows
 from expost.engines.base import Engine, Part, Pass
 from expost.engines.local import LocalEngine
-from expost.exceptions import DomainError
 
 Result = TypeVar("Result")
 
@@ -89,18 +88,21 @@ class LazySource(Source):
         most = 0
         if isinstance(engine, LocalEngine):
             engine = replace(engine, threads_per_part=2)  # one of them reads
-            most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT // count
+            most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
         sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
         parts = [CodedPart(self.reader, piece) for piece in self.pieces]
-        work = FirstReading(self.reader, scan, most, sampled)
+        summed = any(piece.stamp is None for piece in self.pieces)
+        work = FirstReading(self.reader, scan, most, sampled, summed)
         traces: list[Trace] = []
         samples: list[Coded] = []
         kept: list[Coded] = []
-        whole = True
+        whole, size = True, 0
         for trace, sample, held in engine.map(work, parts, block_length(self.n_features)):
             traces.append(trace)
             samples += sample
-            whole = whole and held is not None
+            if held is not None:
+                size += sum(one.bytes for one in held)
+            whole = whole and held is not None and size <= most
             kept = [*kept, *(held or [])] if whole else []
         check_rows(sum(trace.rows for trace in traces))
         sampled_rows = sum(one.n_rows for one in samples)
@@ -146,16 +148,13 @@ class RecordPart:
             yield self.reader.block(coded)
 
     def _records(self, length: int) -> Iterator[Coded]:
-        seen = Trace(self.piece.stamp())
+        seen = Trace(summed=self.piece.stamp is None)
         for coded in coded_records(self.piece, self.reader, length):
             if self.trace is not None:
                 seen = seen.after(coded)
             yield coded
         if self.trace is not None and seen != self.trace:
-            raise DomainError(
-                "the table changed between two passes over it. Let nobody write to it during a fit, and give "
-                "no frame whose partitions are drawn or read anew each time; persist it first."
-            )
+            raise changed_error()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,10 +164,9 @@ class CodedPart:
     reader: RecordReader
     piece: Piece
 
-    def blocks(self, length: int) -> "Iterator[Trace | Coded]":
-        """The piece's stamp, and the records."""
-        yield Trace(self.piece.stamp())
-        yield from coded_records(self.piece, self.reader, length)
+    def blocks(self, length: int) -> Iterator[Coded]:
+        """The records, so many at a time."""
+        return coded_records(self.piece, self.reader, length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,16 +177,16 @@ class FirstReading:
     scan: Scan
     most: int
     sampled: int
+    summed: bool
+    """Whether to take checksums."""
 
-    def __call__(self, blocks: Iterator[Trace | Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
+    def __call__(self, blocks: Iterator[Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
         """What was seen, some records for warm starts, and the records or None."""
-        trace, size, every = next(blocks), 0, 1
-        assert isinstance(trace, Trace)
+        trace, size, every = Trace(self.summed), 0, 1
         sample: list[Coded] = []
         kept: list[Coded] | None = []
         pending: list[Coded] = []
         for place, coded in enumerate(blocks):
-            assert isinstance(coded, Coded)
             self.reader.check(coded)
             self.scan.check_labels(coded.labels, coded.weights)
             trace = trace.after(coded)

@@ -48,3 +48,14 @@ class Engine(Protocol):
         time: the caller adds them up, or writes them, as they come. ``length`` is that of the blocks.
         """
         ...
+
+
+def run(work: Pass[B, R], part: Part[B], length: int) -> R:
+    """Run a pass on a part, and close what the part had open even where the pass fails."""
+    blocks = part.blocks(length)
+    try:
+        return work(blocks)
+    finally:
+        close = getattr(blocks, "close", None)
+        if close is not None:
+            close()

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
 from expost._common.parallel import single_threaded_blas
-from expost.engines.base import B, Engine, Part, Pass, R
+from expost.engines.base import B, Engine, Part, Pass, R, run
 from expost.engines.local import LOCAL
 from expost.exceptions import EngineError, ExpostError, ParameterError
 
@@ -48,14 +48,16 @@ class DaskEngine:
 
         # A task of its own, so that what all parts need travels once to a worker and survives any of them.
         sent = delayed(Sent, pure=False)(work)
-        run = delayed(run_part, pure=False)
+        task = delayed(run_part, pure=False)
         rest = iter(parts)
         size = max(_SMALLEST_ROUND, self._ask(self._threads))
         running: deque[list[Any]] = deque()
         try:
             while True:
                 while len(running) <= _ROUNDS_AHEAD and (some := list(islice(rest, size))):
-                    running.append(self._ask(self.client.compute, [run(sent, part, length) for part in some]))
+                    running.append(
+                        self._ask(self.client.compute, [task(sent, part, length) for part in some])
+                    )
                 if not running:
                     return
                 for outcome in self._ask(self.client.gather, running[0]):
@@ -110,7 +112,7 @@ def run_part(sent: Sent, part: Part[B], length: int) -> Outcome[Any]:
     failure: ExpostError
     try:
         with single_threaded_blas():
-            return Outcome(sent.work(part.blocks(length)))
+            return Outcome(run(sent.work, part, length))
     except ExpostError as error:
         failure = type(error)(*error.args)  # without its traceback
     except OSError as error:
@@ -118,7 +120,7 @@ def run_part(sent: Sent, part: Part[B], length: int) -> Outcome[Any]:
             f"a worker cannot read a part of the table ({error.strerror or type(error).__name__}). All "
             "workers must be able to open its files by the same names."
         )
-    except Exception as error:
+    except BaseException as error:  # a task of the frame's own may raise anything, with a cell in it
         failure = EngineError(f"a pass failed on a worker ({type(error).__name__}).")
     return Outcome(None, failure)
 
@@ -135,8 +137,8 @@ def engine_of(client: "Client | None", *, current: bool = False) -> Engine:
         return LOCAL
     if distributed is None or not isinstance(client, distributed.Client):
         raise ParameterError("`client` must be a client of a Dask cluster (distributed.Client).")
-    if client.status != "running":
-        raise ParameterError("`client` must be connected to its cluster; got one that was closed.")
+    if client.asynchronous or client.status != "running":
+        raise ParameterError("`client` must be connected and not asynchronous; got another. Make a new one.")
     keep_in_memory(client)
     return DaskEngine(client)
 

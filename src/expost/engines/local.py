@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from expost._common import parallel
-from expost.engines.base import B, Part, Pass, R
+from expost.engines.base import B, Part, Pass, R, run
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,18 @@ class LocalEngine:
             # One thread here too: the bits of a product depend on how the library shares it out.
             with parallel.single_threaded_blas():
                 for part in parts:
-                    yield work(part.blocks(length))
+                    yield run(work, part, length)
             return
-
-        def run(part: Part[B]) -> R:
-            return work(part.blocks(length))
 
         with parallel.single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
             rest = iter(parts)
-            running: deque[Future[R]] = deque(pool.submit(run, part) for part in islice(rest, workers))
+            running: deque[Future[R]] = deque(
+                pool.submit(run, work, part, length) for part in islice(rest, workers)
+            )
             try:
                 while running:
                     result = running.popleft().result()
-                    running.extend(pool.submit(run, part) for part in islice(rest, 1))
+                    running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
                     yield result
             finally:
                 for future in running:

@@ -96,7 +96,7 @@ def _add_square(rows: NDArray[Any], square: NDArray[Any]) -> None:
     # Read in 32 bits or in 64, as the library was built: the numbers are small, and the first half counts.
     count, inner, leading, columns = (
         ctypes.byref(ctypes.c_int64(value))
-        for value in (dimension, length, max(stride // size, 1), dimension)
+        for value in (dimension, length, max(stride // size, dimension if by_rows else length, 1), dimension)
     )
     unit = ctypes.byref(one)
     where = rows.ctypes.data_as(ctypes.c_void_p), square.ctypes.data_as(ctypes.c_void_p)
