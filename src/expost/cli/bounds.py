@@ -69,10 +69,10 @@ def bounds(
 ) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
-    Nothing is sent anywhere and nothing about anyone else is revealed. The interval for the model, the cost
-    of what was published beside it and the total each hold with the chosen confidence on their own, not
-    jointly. With several publications, the totals are added up, and the confidence is shared among them so
-    that it holds for the sum.
+    Nothing is sent anywhere, except to the cluster of `--dask`, and nothing about anyone else is revealed.
+    The interval for the model, the cost of what was published beside it and the total each hold with the
+    chosen confidence on their own, not jointly. With several publications, the totals are added up, and the
+    confidence is shared among them so that it holds for the sum.
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
