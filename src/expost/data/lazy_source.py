@@ -107,10 +107,11 @@ class LazySource(Source):
         check_rows(sum(trace.rows for trace in traces))
         sampled_rows = sum(one.n_rows for one in samples)
         thin = _held(self.reader, samples, [sampled_rows])
-        release_memory()
         if not whole:
             return replace(self, traces=tuple(traces), sample=thin)
-        return replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
+        source = replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
+        release_memory()  # nothing more is read
+        return source
 
 
 def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> ArraySource:
