@@ -96,7 +96,10 @@ class Design:
                 np.copyto(features, as_dense(raw))
             scales = self._scales(_lengths(features))
             if np.any(scales < 1.0):
-                features *= scales[:, None]
+                # The whole rows, which lie in one piece: twice as fast as all columns but the last.
+                rows *= scales[:, None]
+                if self.intercept:
+                    rows[:, -1] = 1.0
             yield Block(rows, y, weights)
 
     def _scales(self, lengths: FloatArray) -> FloatArray:
