@@ -327,7 +327,9 @@ def test_every_error_is_one_of_ours(monkeypatch):
     assert {error: raised(call) for error, call in calls.items()} == {error: error for error in calls}
     # A loss without proved errors needs the solver's own precision.
     solve = mechanism.minimize
-    monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
+    monkeypatch.setattr(
+        mechanism, "minimize", lambda objective, tolerance, **_: solve(objective, tolerance=1.0)
+    )
     monkeypatch.setattr(calibration, "has_certified_slopes", lambda loss: False)
     assert raised(fitted) is SolverError
 

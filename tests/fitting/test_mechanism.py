@@ -90,7 +90,9 @@ def test_a_poor_solver_is_refined_with_the_same_noise(small, monkeypatch):
     plan = calibrate(loss="logistic", fit_intercept=True)
     exact, _ = perturb(plan, design.labelled(y), noise=CountingNoise())
     solve = mechanism.minimize
-    monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
+    monkeypatch.setattr(
+        mechanism, "minimize", lambda objective, tolerance, **_: solve(objective, tolerance=1.0)
+    )
     noise = CountingNoise()
     release, _ = perturb(plan, design.labelled(y), noise=noise)
     assert noise.calls == 2  # the objective's noise and the output's
@@ -100,7 +102,9 @@ def test_a_poor_solver_is_refined_with_the_same_noise(small, monkeypatch):
 def test_without_proved_errors_a_failing_solver_releases_nothing(small, monkeypatch):
     design, y = small
     solve = mechanism.minimize
-    monkeypatch.setattr(mechanism, "minimize", lambda objective, tolerance: solve(objective, tolerance=1.0))
+    monkeypatch.setattr(
+        mechanism, "minimize", lambda objective, tolerance, **_: solve(objective, tolerance=1.0)
+    )
     noise = CountingNoise()
     plan = replace(calibrate(loss="logistic", fit_intercept=True), precision=None)
     with pytest.raises(SolverError, match="nothing is released"):

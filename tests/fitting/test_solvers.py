@@ -147,3 +147,43 @@ def test_an_unsolvable_problem_is_reported():
     design = design_of(X, norm=2.0)
     objective = Objective(design.labelled(np.ones(10)), LogisticLoss(), l2=1e-300, tilt=np.array([1.0, -1.0]))
     assert not minimize(objective, tolerance=1e-10).meets(1e-10)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_last_pass_can_be_left_to_the_caller(case, monkeypatch):
+    """With fewer passes the end is as close to the minimum as was asked."""
+    objective, *_ = problem(case, n=3000)
+    passes, evaluate = [], Objective.evaluate
+    monkeypatch.setattr(
+        Objective, "evaluate", lambda *rest, **more: passes.append(1) or evaluate(*rest, **more)
+    )
+    truth = newton(objective, np.zeros(7), tolerance=1e-12)
+    all_passes = len(passes)
+    passes.clear()
+    found = newton(objective, np.zeros(7), tolerance=1e-12, unseen=1e-7)
+    assert len(passes) < all_passes
+    assert np.linalg.norm(found.theta - truth.theta) <= 1e-7
+
+
+def test_a_large_fit_takes_few_passes(monkeypatch):
+    """Two with a Hessian and one without, or fewer, and one for the certificate."""
+    import expost
+    from expost.fitting.certified.certify import _Search
+
+    passes, visits, evaluate, visit = [], [], Objective.evaluate, _Search._visit
+
+    def counted(self, *rest, **more):
+        if self._stand_for is None:
+            passes.append(more.get("hessian"))
+        return evaluate(self, *rest, **more)
+
+    monkeypatch.setattr(Objective, "evaluate", counted)
+    monkeypatch.setattr(_Search, "_visit", lambda *rest, **more: visits.append(1) or visit(*rest, **more))
+    rng = np.random.default_rng(0)
+    X = rows_in_ball(rng, 60_000, 5)
+    y = (rng.random(60_000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
+    expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    # The last evaluation is that of a small table at its published coefficients.
+    assert len([one for one in passes if one is np.float32]) <= 2
+    assert len(passes) <= 4
+    assert len(visits) == 1

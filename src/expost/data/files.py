@@ -114,6 +114,7 @@ class FilePiece:
         except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's
             uneven = " columns, got " in str(error)
         # Raised here and not in the handler: Arrow's errors quote whole lines.
+        self._check_stamp()
         if uneven:
             raise FileError(
                 f"{self.path.name!r} is not valid CSV: every line must have as many cells as the line of "

@@ -85,7 +85,7 @@ def perturb(
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))
     objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
-    solution = minimize(objective, tolerance=tolerance)
+    solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan, regularizer))
     step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
@@ -130,6 +130,18 @@ def _tilt_rounding(plan: Plan) -> float:
     return rounding
 
 
+def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
+    r"""How far from the minimiser the certificate's own Newton step may start to end within its radius.
+
+    A step of Newton's method from an error :math:`e` ends within :math:`\zeta Re^2/2` or so; a quarter of the
+    radius is left for it. If it does not, the certificate takes another pass: nothing but time depends on it.
+    """
+    zeta = third_order(plan.loss)
+    if plan.precision is None or zeta is None or regularizer is not None:
+        return 0.0
+    return math.sqrt(0.5 * plan.precision.solver_radius / max(zeta * plan.radius, 1e-3))
+
+
 @dataclass(frozen=True, repr=False)
 class _Point:
     """The computed minimiser and what was measured there; private."""
@@ -142,6 +154,8 @@ class _Point:
     rows_hessian: FloatArray | None
     """Of the rows alone, where a statistic needs it; the reduced one where the plan says so."""
     precision: Precision | None
+    radius: float = 0.0
+    """How far from the exact minimiser it is certified to be at most."""
 
     def published(self, noise: NoiseSource) -> FloatArray:
         """The coefficients to print: on the grid, with the output's noise."""
@@ -184,7 +198,7 @@ def _certified(
         measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed, reduced=plan.reduced)
     exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
-    return _Point(exact, gradient, hessian, measured, precision)
+    return _Point(exact, gradient, hessian, measured, precision, minimum.radius)
 
 
 def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:
@@ -219,12 +233,13 @@ def _keep(
         hessian = point.hessian
         gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
     reached = solution.evaluation
+    certified = plan.precision is not None
     return PrivateFit(
         coefficients.copy(),
         gradient,
         hessian,
         plan.sigma,
-        reached.norm,
+        point.radius * float(np.linalg.norm(hessian)) if certified else reached.norm,
         reached.floor,
         plan.output_noise or 0.0,
         steepness(plan),

@@ -29,7 +29,7 @@ class PrivateFit:
     """Hessian of the objective there."""
     sigma: float
     gradient_norm: float
-    """Norm of the perturbed objective's gradient that the solver reached."""
+    """Norm of the perturbed objective's gradient at the minimiser that was found, or a bound on it."""
     floor: float
     """The part of that norm that rounding alone may account for."""
     output_noise: float = 0.0

@@ -15,6 +15,7 @@ class Solution:
 
     theta: FloatArray
     evaluation: Evaluation
+    """What the last pass found: at ``theta``, or one step before it."""
 
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""

@@ -17,13 +17,14 @@ _ROWS_PER_COLUMN = 40
 _HESSIANS, _COLUMNS_PER_PRODUCT, _ENTRIES_PER_PRODUCT = 5, 250, 200
 
 
-def minimize(objective: Objective, *, tolerance: float) -> Solution:
+def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> Solution:
     """Find the minimiser to a gradient norm of ``tolerance``, or to the rounding floor of the sums.
 
     Large tables start from the solution on a part of their rows; the end is always the minimiser on all
     rows. Wide ones are solved without a matrix. Where that took as many passes as Hessians would have cost,
     Newton's method with Hessians goes on from where it ended. Whether the tolerance was met is for the caller
-    to check: :meth:`Solution.meets`.
+    to check: :meth:`Solution.meets`. With ``unseen``, the last pass of Newton's method is left to the caller
+    (:func:`~expost.fitting.solvers.newton.newton`).
     """
     theta = np.zeros(objective.dimension)
     if objective.dimension > LARGEST_DENSE_DIMENSION:
@@ -35,7 +36,7 @@ def minimize(objective: Objective, *, tolerance: float) -> Solution:
     for every in _THINNINGS:
         if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
             theta = newton(objective.thinned(every), theta, tolerance=tolerance, relative=0.01).theta
-    return newton(objective, theta, tolerance=tolerance)
+    return newton(objective, theta, tolerance=tolerance, unseen=unseen)
 
 
 def products_of_a_dense_solver(objective: Objective) -> int:

@@ -1,5 +1,6 @@
 """Newton's method with Hessians no better than the next step needs."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,8 @@ from expost.fitting.objective import Objective
 from expost.fitting.solvers.base import Solution, backtrack
 
 _MAX_STEPS = 200
+# How far a single-precision Hessian lets one step shrink the gradient.
+_SINGLE = 1e-6
 # A Hessian whose last step shrank the gradient this much is kept for another one.
 _GOOD_REDUCTION = 1e-2
 # After so many steps that shrank the gradient no more than this, each with a Hessian of its own, single
@@ -19,7 +22,14 @@ _GOOD_REDUCTION = 1e-2
 _POOR_REDUCTION, _PATIENCE = 0.3, 2
 
 
-def newton(objective: Objective, start: FloatArray, *, tolerance: float, relative: float = 0.0) -> Solution:
+def newton(
+    objective: Objective,
+    start: FloatArray,
+    *,
+    tolerance: float,
+    relative: float = 0.0,
+    unseen: float = 0.0,
+) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
 
     Hessians are in single precision while that serves, and one that still serves is kept for another step.
@@ -35,6 +45,9 @@ def newton(objective: Objective, start: FloatArray, *, tolerance: float, relativ
         Where to begin.
     tolerance, relative
         Stop where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
+    unseen
+        Leave the last pass to the caller: stop after a step whose error is likely to be no longer than this,
+        judged by how the step before shrank the gradient. The evaluation is then of the point before.
     """
     theta = start
     here = objective.evaluate(theta, hessian=np.float32)
@@ -45,10 +58,15 @@ def newton(objective: Objective, start: FloatArray, *, tolerance: float, relativ
     for _ in range(_MAX_STEPS):
         if here.norm <= max(goal, here.floor):
             break
-        last = here.norm * reduction <= max(goal, here.floor)
+        step = _solve(model.hessian, here.tilted_gradient)
+        length = math.inf if step is None else float(np.linalg.norm(step))
+        if step is not None and reduction <= _GOOD_REDUCTION and length * reduction <= unseen:
+            return Solution(theta + step, here)
+        # A Hessian of this point squares the rate, up to its precision; one that is kept has it once more.
+        rate = max(reduction**2, _SINGLE) if model is here else reduction
+        last = here.norm * reduction <= max(goal, here.floor) or length * rate**2 <= unseen
         wanted = None if last or reduction <= _GOOD_REDUCTION else precision
         evaluate = partial(objective.evaluate, hessian=wanted)
-        step = _solve(model.hessian, here.tilted_gradient)
         reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
         if reached is None:
             if model is here and here.precise:
