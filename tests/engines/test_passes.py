@@ -81,7 +81,7 @@ def test_a_fit_its_losses_and_its_bounds_are_the_same_elsewhere(kind):
 def test_matrix_free_steps_of_sparse_rows_are_the_same_elsewhere(loss, monkeypatch):
     monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", 0)
     rng, engine = np.random.default_rng(0), Sending()
-    rows = sparse.random_array((80, 12), density=0.2, rng=rng, format="csr")
+    rows = sparse.csr_array(rng.random((80, 12)) * (rng.random((80, 12)) < 0.2))
     records = design_of(rows).labelled(rng.integers(0, 2, 80).astype(float))
     here, there = (
         minimize(objective_of(one, loss, l2=1.0), tolerance=1e-9).theta
