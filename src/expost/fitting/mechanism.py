@@ -139,6 +139,8 @@ def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
     zeta = third_order(plan.loss)
     if plan.precision is None or zeta is None or regularizer is not None:
         return 0.0
+    if needs_hessian(plan):
+        return 0.0  # its Hessian is taken where the certificate starts, and would have to be taken again
     return math.sqrt(0.5 * plan.precision.solver_radius / max(zeta * plan.radius, 1e-3))
 
 
