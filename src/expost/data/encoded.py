@@ -75,7 +75,8 @@ class Encoded:
         Parameters
         ----------
         work
-            The pass. Rows are C-contiguous doubles, the intercept's column included.
+            The pass. Rows are doubles, the intercept's column included, and contiguous; for products they may
+            lie by columns.
         width
             How many numbers the pass takes of each row, by which parts and blocks are cut; by default those
             that the row has.

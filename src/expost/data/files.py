@@ -111,7 +111,8 @@ class FilePiece:
             return
         except (MemoryError, ExpostError):
             raise
-        except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's
+        except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:
+            # Arrow's own errors are of these kinds, and those of its wrappers in Python are nothing else.
             uneven = " columns, got " in str(error)
         # Raised here and not in the handler: Arrow's errors quote whole lines.
         self._check_stamp()

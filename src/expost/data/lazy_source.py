@@ -105,8 +105,7 @@ class LazySource(Source):
             whole = whole and held is not None and size <= most
             kept = [*kept, *(held or [])] if whole else []
         check_rows(sum(trace.rows for trace in traces))
-        sampled_rows = sum(one.n_rows for one in samples)
-        thin = _held(self.reader, samples, [sampled_rows])
+        thin = _held(self.reader, samples, [sum(one.n_rows for one in samples)])
         if not whole:
             return replace(self, traces=tuple(traces), sample=thin)
         source = replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
@@ -202,7 +201,7 @@ class FirstReading:
                 pending.append(coded)
                 pending = _move_chunks(pending, kept)
         if kept is not None and pending:
-            kept.append(joined(pending).copy())
+            kept.append(_owned(pending))
         return trace, sample, kept
 
 
@@ -211,10 +210,14 @@ def _move_chunks(pending: list[Coded], kept: list[Coded]) -> list[Coded]:
     while (rows := sum(one.n_rows for one in pending)) >= CHUNK_ROWS:
         last = pending[-1]
         end = last.n_rows - (rows - CHUNK_ROWS)
-        whole = [*pending[:-1], last.rows(0, end)]
-        kept.append(joined(whole) if len(whole) > 1 else whole[0].copy())
+        kept.append(_owned([*pending[:-1], last.rows(0, end)]))
         pending = [last.rows(end, last.n_rows)]
     return pending
+
+
+def _owned(runs: list[Coded]) -> Coded:
+    """The records of several runs in memory of their own, copied once."""
+    return joined(runs) if len(runs) > 1 else runs[0].copy()
 
 
 @dataclass(frozen=True, eq=False)
