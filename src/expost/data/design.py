@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, ColumnRows, SparseRows, as_dense, is_sparse, lie_by_columns
 from expost.engines.base import Part
@@ -102,11 +103,14 @@ class Design:
                     rows[:, -1] = 1.0
             yield Block(rows, y, weights)
 
+    @property
+    def margin(self) -> float:
+        """Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball."""
+        return 1.0 + (self.dimension + ROUNDINGS) * float(_EPS)
+
     def _scales(self, lengths: FloatArray) -> FloatArray:
-        # Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball.
-        margin = 1.0 + (self.dimension + ROUNDINGS) * _EPS
         with np.errstate(divide="ignore", over="ignore"):
-            ratios: FloatArray = self.norm / (lengths * margin)
+            ratios: FloatArray = self.norm / (lengths * self.margin)
         ratios[ratios < SMALLEST_SCALE] = 0.0
         return np.minimum(1.0, ratios)
 
@@ -132,14 +136,17 @@ def check_finite(rows: Any) -> None:
         _sparse_lengths(rows)
         return
     for cells in rows.columns if isinstance(rows, ColumnRows) else (rows,):
-        if cells.dtype.kind == "f" and not np.all(np.isfinite(cells)):
-            raise DomainError(_NOT_FINITE)
+        xp = namespace_of(cells)
+        if xp.isdtype(cells.dtype, "real floating") and not bool(xp.all(xp.isfinite(cells))):
+            raise not_finite_error()
 
 
-_NOT_FINITE = (
-    "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
-    "or leave such rows out, before fitting."
-)
+def not_finite_error() -> DomainError:
+    """The error for rows with NaN or infinity; the caller raises it."""
+    return DomainError(
+        "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
+        "or leave such rows out, before fitting."
+    )
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
@@ -150,7 +157,7 @@ def _lengths(rows: FloatArray) -> FloatArray:
     if np.all(np.isfinite(lengths)):
         return lengths
     if not np.all(np.isfinite(rows)):
-        raise DomainError(_NOT_FINITE)
+        raise not_finite_error()
     # The squares overflowed: factor the largest entry out.
     largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
     scaled = rows / largest[:, None]
@@ -168,7 +175,7 @@ def _sparse_lengths(rows: Any) -> FloatArray:
     if np.all(np.isfinite(squares)):
         return np.sqrt(squares)
     if not np.all(np.isfinite(rows.data)):
-        raise DomainError(_NOT_FINITE)
+        raise not_finite_error()
     largest = np.ones(count)
     np.maximum.at(largest, owner, np.abs(rows.data))
     scaled = rows.data / largest[owner]

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
+import numpy as np
+
+from expost._common.namespaces import Space
 from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import Design, DesignPart
+from expost.data.placed import Kernel, PlacedSource
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source
 from expost.engines.base import Engine, Part, Pass
@@ -39,7 +43,14 @@ class Encoded:
 
         Records of files that are held are not: their sums have the bits of those that are not held.
         """
+        if isinstance(self.source, PlacedSource):
+            return True
         return isinstance(self.source, ArraySource) and self.source.edges is None
+
+    @property
+    def space(self) -> Space | None:
+        """Where the rows lie, if that is another library or device than NumPy's."""
+        return self.source.space if isinstance(self.source, PlacedSource) else None
 
     @property
     def product_width(self) -> int:
@@ -48,6 +59,8 @@ class Encoded:
 
     def labelled(self, labels: FloatArray, weights: FloatArray | None = None) -> Self:
         """The same rows, in memory, with labels and weights."""
+        if isinstance(self.source, PlacedSource):
+            return replace(self, source=self.source.labelled(labels, weights))
         assert isinstance(self.source, ArraySource)
         return replace(self, source=replace(self.source, labels=labels, weights=weights))
 
@@ -85,11 +98,26 @@ class Encoded:
         beside
             Values of the rows from an earlier pass of the same width, one array for each part, in the place
             of labels.
+
+        Notes
+        -----
+        A :class:`~expost.data.placed.Kernel` is run where the rows lie, if that is not here, with
+        :class:`~expost.data.placed.PlacedRows`. It has one part.
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
+        if isinstance(self.source, PlacedSource) and isinstance(work, Kernel):
+            return self._in_place(self.source, work, width, beside)
         parts = [DesignPart(part, self.design, products) for part in self.source.parts(width)]
         chosen: Sequence[Part[Block]] = parts
         if beside is not None:
             chosen = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
         return self.source.run(self.engine, work, chosen, block_length(width))
+
+    def _in_place(
+        self, source: PlacedSource, work: Kernel[Result], width: int, beside: Sequence[FloatArray] | None
+    ) -> Iterator[Result]:
+        # NumPy can be beneath another library, whose warnings would name rows.
+        with np.errstate(all="ignore"):
+            found = work.in_place(source.placed(self.design, width, beside and beside[0]), source.space)
+        yield found

@@ -6,6 +6,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 from numpy.typing import NDArray
 
+from expost._common.namespaces import is_foreign
 from expost.data.columns import RecordReader, reader_of
 from expost.data.design import Design
 from expost.data.domain import Domain
@@ -14,7 +15,8 @@ from expost.data.labels import encode_labels
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
 from expost.data.open_lazy import as_lazy
-from expost.data.source import ArraySource
+from expost.data.placed import PlacedSource
+from expost.data.source import ArraySource, Source
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
@@ -92,13 +94,20 @@ def encode_rows(
             lazy, domain=domain, loss=plan.loss, classes=None, labelled=False, feature_names=names
         )
         return _from_lazy(lazy, reader, plan, n_features)
-    table = open_table(X, domain)
-    if domain is None and n_features is not None and table.n_features != n_features:
-        raise DomainError(f"`X` must have {n_features} features, as in the fit; got {table.n_features}.")
+    source = open_source(X, domain)
+    if domain is None and n_features is not None and source.n_features != n_features:
+        raise DomainError(f"`X` must have {n_features} features, as in the fit; got {source.n_features}.")
     named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(X)
     if named and nw.from_native(X, eager_only=True).columns != list(feature_names or ()):
         raise DomainError("`X` must have the columns `feature_names`, in that order; rename or reorder them.")
-    return Encoded(ArraySource(table), Design(table.n_features, plan.norm, plan.fit_intercept))
+    return Encoded(source, Design(source.n_features, plan.norm, plan.fit_intercept))
+
+
+def open_source(X: Any, domain: Domain | None) -> Source:
+    """A table in memory, here or on a device, as a source of rows; see :func:`open_table`."""
+    if domain is None and is_foreign(X):
+        return PlacedSource.of(X)
+    return ArraySource(open_table(X, domain))
 
 
 def with_labels(

@@ -1,5 +1,6 @@
 """Labels as the loss accepts them."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.values import as_numbers, distinct_texts, untold
@@ -23,14 +25,14 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
         raise DomainError("this estimator requires y to be passed, but the target y is None.")
     labels: NDArray[Any] = np.empty((0, 0))
     with untold():
-        labels = np.asarray(y)
+        labels = y if is_foreign(y) else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4
         )
-        labels = labels.ravel()
+        labels = labels[:, 0]
     if labels.ndim != 1:
         raise DomainError("y should be a 1d array with one label per row.")
     return labels
@@ -54,11 +56,42 @@ def encode_labels(
     An error names the declared classes or the loss's label set, never a label of the table or a count.
     """
     labels = one_label_per_row(y)
-    if len(labels) != rows:
+    if labels.shape[0] != rows:
         raise DomainError(
             "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
         )
-    return label_numbers(labels, loss=loss, classes=classes, domain=domain)
+    if (
+        domain is None
+        and is_foreign(labels)
+        and (classes is None or np.asarray(classes).dtype.kind in "fiub")
+    ):
+        numbers: FloatArray = _placed_numbers(labels, loss, classes)
+        return numbers
+    return label_numbers(on_host(labels), loss=loss, classes=classes, domain=domain)
+
+
+def _placed_numbers(labels: Any, loss: AnyLoss, classes: Sequence[Any] | NDArray[Any] | None) -> Any:
+    """The same for labels of another library, which stay where they lie."""
+    xp = namespace_of(labels)
+    if xp.isdtype(labels.dtype, "bool"):
+        labels = xp.astype(labels, xp.uint8)
+    if classes is None:
+        numbers = xp.astype(labels, xp.float64, copy=False)
+        if not bool(xp.all(loss.labels.contains(numbers))):
+            raise _outside_loss_error(loss)
+        return numbers
+    values = loss.labels.values
+    assert values is not None
+    whole = xp.isdtype(labels.dtype, "integral")
+    numbers = xp.full_like(labels, math.nan, dtype=xp.float64)
+    for label, value in zip(np.asarray(classes).tolist(), values, strict=True):
+        if whole and label != int(label):
+            continue  # no whole number is equal to it
+        hits = labels == (int(label) if whole else float(label))
+        numbers = xp.where(hits, xp.full_like(numbers, value), numbers)
+    if bool(xp.any(xp.isnan(numbers))):
+        raise _outside(classes, None)
+    return numbers
 
 
 def label_numbers(
@@ -110,7 +143,10 @@ def _encode_numbers(labels: Any, loss: AnyLoss, domain: Domain | None) -> FloatA
     if domain is not None:
         numbers = domain.scale_outcome(numbers)
     if not finite or not np.all(loss.labels.contains(numbers)):
-        raise DomainError(
-            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
-        )
+        raise _outside_loss_error(loss)
     return numbers
+
+
+def _outside_loss_error(loss: AnyLoss) -> DomainError:
+    """The error for numbers that the loss does not accept; the caller raises it."""
+    return DomainError(f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts.")

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import check_finite
@@ -33,10 +32,11 @@ class Scan:
 
     def check_labels(self, y: FloatArray, weights: FloatArray | None) -> None:
         """Raise DomainError for labels or weights that are refused."""
-        if not np.all(self.loss.labels.contains(y)):
+        xp = namespace_of(y)
+        if not bool(xp.all(self.loss.labels.contains(y))):
             raise DomainError(
                 f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
                 "accepts. Recode them."
             )
-        if weights is not None and not np.all((weights >= 0.0) & (weights <= self.max_weight)):
+        if weights is not None and not bool(xp.all((weights >= 0.0) & (weights <= self.max_weight))):
             raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.data.values import untold
@@ -94,11 +95,16 @@ class Weighting:
         -------
         As private as the records. An error names the largest weight and nothing of the table.
         """
-        weights = None if sample_weight is None else self._checked(sample_weight, len(labels))
+        xp = namespace_of(labels)
+        weights = None if sample_weight is None else self._checked(sample_weight, labels.shape[0])
         if self.class_weight is not None:
             values = loss.labels.values
             assert values is not None
-            by_class = np.select([labels == value for value in values], self.class_weight)
+            by_class = xp.zeros_like(labels)
+            for value, weight in zip(values, self.class_weight, strict=True):
+                by_class = xp.where(labels == value, xp.full_like(labels, weight), by_class)
+            if weights is not None and is_foreign(labels):
+                weights = Space.of(labels).put(weights)
             weights = by_class if weights is None else weights * by_class
         if weights is not None and not loss.curve.ratio_falls:
             raise DomainError(
@@ -111,7 +117,7 @@ class Weighting:
         most = self.max_weight or 1.0
         weights: FloatArray | None = None
         with untold():
-            given = np.asarray(sample_weight)
+            given = on_host(sample_weight)
             if given.dtype.kind in "fiubO" and given.ndim == 1:
                 weights = given.astype(np.float64)
         if weights is None or len(weights) != rows:

@@ -9,14 +9,14 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from expost._common.namespaces import namespace_of
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.data.encoded import Encoded
+from expost.data.encoding import open_source
 from expost.data.open_lazy import as_lazy, with_columns
-from expost.data.source import ArraySource
-from expost.data.tables import open_table
 from expost.data.weights import Weighting
 from expost.estimators.table_estimator import TableEstimator
 from expost.exceptions import PublicationError, UndeclaredWarning
@@ -108,9 +108,9 @@ class PrivateGLM(TableEstimator):
             self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
             if lazy is None:
-                opened = open_table(X, self.domain)  # the number of columns is public
+                opened = open_source(X, self.domain)  # the number of columns is public
                 plan = self._make_plan(weighting.largest, opened.n_features)
-                rows = Encoded(ArraySource(opened), Design(opened.n_features, plan.norm, plan.fit_intercept))
+                rows = Encoded(opened, Design(opened.n_features, plan.norm, plan.fit_intercept))
                 records = self._with_labels(rows, y, plan, sample_weight)
                 if self.domain is None:
                     validate_data(self, X, reset=True, skip_check_array=True)
@@ -233,7 +233,9 @@ class PrivateGLM(TableEstimator):
         if return_terms:
             return ex_post_terms(private, records, self.plan_.loss, member=member)
         parts = streamed_terms(private, records, self.plan_.loss, member=member)
-        return np.concatenate([terms.loss for terms in parts])
+        losses = [terms.loss for terms in parts]
+        everyone: FloatArray = namespace_of(losses[0]).concat(losses)
+        return everyone
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""

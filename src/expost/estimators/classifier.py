@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
+from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.features import ClassLabel
@@ -51,7 +52,7 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
             # In the order of the declaration: of two, positive scores predict the second class.
             self._labels = np.array(self.domain.label.classes)
         elif self.classes is None:
-            self._labels = _inferred(labels, several=self._most_classes() is None)
+            self._labels = _inferred(on_host(labels), several=self._most_classes() is None)
         else:
             self._labels = _declared(self.classes, several=self._most_classes() is None)
         # scikit-learn's scores take the columns of more than two classes to be in sorted order.

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from expost._common.namespaces import Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.fitting.gram import Gram
@@ -92,6 +93,23 @@ class Derivatives:
             sums.hessian = gram.matrix()
         return sums
 
+    def in_place(self, blocks: Iterator[Block], space: Space) -> Sums:
+        """The same where the rows lie; sums stay there until the end."""
+        xp, theta = space.xp, space.put(self.theta)
+        dimension, count = len(self.theta), 0
+        gradient, sizes = space.zeros(dimension), space.zeros(2)
+        hessian = None if self.precision is None else space.zeros(dimension, dimension)
+        for rows, y, weights in blocks:
+            slope, curvature = weighted_derivatives(self.loss, rows @ theta, y, weights)
+            gradient += rows.summed(slope)
+            sizes += xp.stack([xp.sum(xp.abs(slope)), xp.sum(curvature)])
+            count += slope.shape[0]
+            if hessian is not None:
+                hessian += rows.gram(curvature, getattr(xp, np.dtype(self.precision).name))
+        slopes, curvatures = on_host(sizes).tolist()
+        square = None if hessian is None else on_host(hessian)
+        return Sums(on_host(gradient), square, slopes, curvatures, count)
+
 
 @dataclass(frozen=True, eq=False)
 class Curvatures:
@@ -104,6 +122,12 @@ class Curvatures:
         """The curvatures of the part's records, in their order."""
         found = [weighted_derivatives(self.loss, X @ self.theta, y, weights)[1] for X, y, weights in blocks]
         return np.concatenate([np.empty(0), *found])
+
+    def in_place(self, blocks: Iterator[Block], space: Space) -> Any:
+        """The same where the rows lie, and left there."""
+        theta = space.put(self.theta)
+        found = [weighted_derivatives(self.loss, X @ theta, y, weights)[1] for X, y, weights in blocks]
+        return space.xp.concat(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +142,13 @@ class CurvatureProduct:
         for rows, curvatures, _ in blocks:
             total += (curvatures * (rows @ self.direction)) @ rows
         return total
+
+    def in_place(self, blocks: Iterator[Block], space: Space) -> FloatArray:
+        """The same where the rows lie."""
+        direction, total = space.put(self.direction), space.zeros(len(self.direction))
+        for rows, curvatures, _ in blocks:
+            total += rows.summed(curvatures * (rows @ direction))
+        return on_host(total)
 
 
 @dataclass(frozen=True, eq=False)

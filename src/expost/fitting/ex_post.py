@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expost._common.namespaces import Space
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
@@ -55,7 +56,8 @@ def streamed_terms(fit: PrivateFit, records: Encoded, loss: AnyLoss, *, member: 
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
     if isinstance(loss, VectorLoss):
-        return vector_terms(fit, records, loss, member=member)
+        parts = vector_terms(fit, records, loss, member=member)
+        return (terms.placed(records.space) for terms in parts)
     # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
     whiten = inverse_root(fit.hessian)
     # Some of the triangle's zeros are not multiplied, in steps in which BLAS is fast.
@@ -104,4 +106,22 @@ class ScalarTerms:
                 determinant = -np.log1p(sign * np.minimum(leverage, 1.0) if self.member else leverage)
             quadratic = slope**2 * np.vecdot(rows, rows) / (2.0 * variance)
             found.append(LossTerms(determinant, quadratic, sign * slope * along / variance))
+        return LossTerms.joined(found)
+
+    def in_place(self, blocks: Iterator[Block], space: Space) -> LossTerms:
+        """The same where the rows lie, and left there."""
+        xp, found, first = space.xp, [], len(self.upper)
+        whiten = np.zeros((len(self.lower) + first - 2, self.lower.shape[1]))
+        whiten[:first, :first], whiten[first:] = self.upper, self.lower[:-2]
+        inverse_root, along = space.put(whiten.T), space.put(self.lower[-2:].T)
+        sign, variance = -1.0 if self.member else 1.0, self.sigma**2
+        for rows, y, weights in blocks:
+            products = rows @ along
+            slope, curvature = weighted_derivatives(self.loss, products[:, 0], y, weights)
+            leverage = curvature * xp.linalg.vector_norm(rows @ inverse_root, axis=1) ** 2
+            if self.member:
+                leverage = -xp.clip(leverage, None, 1.0)
+            quadratic = slope**2 * rows.squares / (2.0 * variance)
+            inner = sign * slope * products[:, 1] / variance
+            found.append(LossTerms(-xp.log1p(leverage), quadratic, inner))
         return LossTerms.joined(found)

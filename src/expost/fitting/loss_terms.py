@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from expost._common.namespaces import Space, namespace_of
 from expost._common.parallel import limit_blas_threads
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
@@ -32,7 +33,9 @@ class LossTerms:
     @property
     def loss(self) -> FloatArray:
         """The privacy loss: the size of the log-odds."""
-        return np.abs(self.signed)
+        signed = self.signed
+        size: FloatArray = namespace_of(signed).abs(signed)
+        return size
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
@@ -41,7 +44,13 @@ class LossTerms:
         if not rest:
             return first
         runs = ((one.determinant, one.quadratic, one.inner_product) for one in (first, *rest))
-        return cls(*map(np.concatenate, zip(*runs, strict=True)))
+        return cls(*map(namespace_of(first.determinant).concat, zip(*runs, strict=True)))
+
+    def placed(self, space: Space | None) -> Self:
+        """The same terms in the library and on the device of the rows; None for NumPy's."""
+        if space is None:
+            return self
+        return type(self)(*map(space.put, (self.determinant, self.quadratic, self.inner_product)))
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"

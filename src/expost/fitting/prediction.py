@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.domain import Domain
@@ -41,7 +42,9 @@ def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
     -------
     The coefficients are public; the result is as private as the records.
     """
-    return np.concatenate(list(records.sweep(Predictors(coefficients), products=True)))
+    found = list(records.sweep(Predictors(coefficients), products=True))
+    predictors: FloatArray = namespace_of(found[0]).concat(found)
+    return predictors
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +58,17 @@ class Predictors:
         none = np.empty((0, *self.coefficients.shape[1:]))
         return np.concatenate([none, *(rows @ self.coefficients for rows, _, _ in blocks)])
 
+    def in_place(self, blocks: Iterator[Block], space: Space) -> Any:
+        """The same where the rows lie, and left there."""
+        coefficients = space.put(self.coefficients)
+        return space.xp.concat([rows @ coefficients for rows, _, _ in blocks])
+
 
 def probabilities(predictor: FloatArray) -> FloatArray:
     """The model's probability of each class, one column per class, from a predictor or from all scores."""
+    if is_foreign(predictor):
+        odds: FloatArray = namespace_of(predictor).exp(log_probabilities(predictor))
+        return odds
     if predictor.ndim == 2:
         shares: FloatArray = softmax(predictor, axis=1)
         return shares
@@ -66,16 +77,34 @@ def probabilities(predictor: FloatArray) -> FloatArray:
 
 def log_probabilities(predictor: FloatArray) -> FloatArray:
     """The logarithm of :func:`probabilities`, finite however sure the model is."""
+    if is_foreign(predictor):
+        return _placed_log_probabilities(predictor)
     if predictor.ndim == 2:
         logarithms: FloatArray = log_softmax(predictor, axis=1)
         return logarithms
     return np.column_stack([log_expit(-predictor), log_expit(predictor)])
 
 
+def _placed_log_probabilities(predictor: FloatArray) -> FloatArray:
+    """The same in the predictor's own library."""
+    xp = namespace_of(predictor)
+    if predictor.ndim == 1:
+        # log expit(t) = min(t, 0) - log(1 + exp(-|t|))
+        rest = xp.log1p(xp.exp(-xp.abs(predictor)))
+        both: FloatArray = xp.stack([xp.clip(t, None, 0.0) - rest for t in (-predictor, predictor)], axis=1)
+        return both
+    centred = predictor - xp.max(predictor, axis=1, keepdims=True)
+    logarithms: FloatArray = centred - xp.log(xp.sum(xp.exp(centred), axis=1, keepdims=True))
+    return logarithms
+
+
 def likeliest(predictor: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
     """The class of the largest score, or the second of two where the predictor is positive."""
-    place = np.argmax(predictor, axis=1) if predictor.ndim == 2 else (predictor > 0.0).astype(int)
-    labels: NDArray[Any] = classes[place]
+    xp = namespace_of(predictor)
+    place = xp.argmax(predictor, axis=1) if predictor.ndim == 2 else xp.astype(predictor > 0.0, xp.int64)
+    labels: NDArray[Any] = classes[on_host(place)]
+    if is_foreign(predictor) and labels.dtype.kind in "fiub":  # texts are NumPy's everywhere
+        labels = xp.asarray(labels, device=Space.of(predictor).device)
     return labels
 
 

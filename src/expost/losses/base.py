@@ -4,11 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import BoolArray, FloatArray
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
@@ -37,9 +40,12 @@ class LabelSet:
 
     def contains(self, y: FloatArray) -> BoolArray:
         """Whether each label is in the set; NaN and infinities never are."""
-        if self.values is not None:
+        xp = namespace_of(y)
+        if self.values is not None and xp is np:
             return np.isin(y, self.values)
-        inside: BoolArray = np.isfinite(y) & (y >= self.low) & (y <= self.high)
+        inside: BoolArray = xp.isfinite(y) & (y >= self.low) & (y <= self.high)
+        if self.values is not None:
+            inside = inside & reduce(or_, [y == value for value in self.values])
         return inside
 
     def __str__(self) -> str:
@@ -170,6 +176,11 @@ class Loss(ABC):
     """
 
     name: ClassVar[str]
+    in_any_namespace: ClassVar[bool] = False
+    """Whether ``derivatives`` takes arrays of other libraries than NumPy, under the array API standard.
+
+    If not, linear predictors of a table on another device are copied to the host for it.
+    """
 
     def __str__(self) -> str:
         """As the repr, with six digits of each parameter."""
@@ -202,5 +213,9 @@ def weighted_derivatives(
     loss: Loss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """First and second derivative of each record's weight times its loss; ``None`` is weight one."""
-    slope, curvature = loss.derivatives(eta, y)
+    if is_foreign(eta) and not loss.in_any_namespace:
+        found = loss.derivatives(on_host(eta), on_host(y))
+        slope, curvature = map(Space.of(eta).put, found)
+    else:
+        slope, curvature = loss.derivatives(eta, y)
     return (slope, curvature) if weights is None else (weights * slope, weights * curvature)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
@@ -64,6 +65,7 @@ class LogisticLoss(Loss):
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "logistic"
+    in_any_namespace: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         cap = _share("cap", self.cap, 1.0)
@@ -132,29 +134,31 @@ class LogisticLoss(Loss):
         added: sums and products of positive numbers, in which nothing cancels.
         """
         if self.corner is None:
-            p, q, curvature = _probabilities(eta)
+            p, q, curvature = probabilities(eta)
             return (1.0 - y) * p - y * q, curvature
+        xp = namespace_of(eta)
         inner, _, turn = self._parts(eta, y)
-        steep, _, curvature = _probabilities(inner)
-        steep -= (self.cap - self.corner_slope) * np.expm1(-turn)
-        return np.where(y > 0.5, -steep, steep), curvature * np.exp(-turn)
+        steep, _, curvature = probabilities(inner)
+        steep -= (self.cap - self.corner_slope) * xp.expm1(-turn)
+        return xp.where(y > 0.5, -steep, steep), curvature * xp.exp(-turn)
 
     def _parts(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """How far on the wrong side: up to the corner, beyond it, and beyond it in the corner's widths."""
-        steep = self.corner_slope
-        wrong = np.where(y > 0.5, -eta, eta)
-        inner = np.minimum(wrong, np.log(steep / (1.0 - steep)))
+        xp, steep = namespace_of(eta), self.corner_slope
+        wrong = xp.where(y > 0.5, -eta, eta)
+        inner = xp.clip(wrong, None, float(np.log(steep / (1.0 - steep))))
         beyond = wrong - inner
-        return inner, beyond, self.corner_rate * np.minimum(beyond, _FAR / self.corner_rate)
+        return inner, beyond, self.corner_rate * xp.clip(beyond, None, _FAR / self.corner_rate)
 
 
-def _probabilities(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def probabilities(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """``p``, ``1 - p`` and their product, the small one from its own exponential."""
-    decay = np.exp(-np.abs(eta))
+    xp = namespace_of(eta)
+    decay = xp.exp(-xp.abs(eta))
     large = 1.0 / (1.0 + decay)
     small = decay * large
     positive = eta >= 0.0
-    return np.where(positive, large, small), np.where(positive, small, large), large * small
+    return xp.where(positive, large, small), xp.where(positive, small, large), large * small
 
 
 def _share(name: str, value: Any, most: float) -> float:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
@@ -22,6 +23,7 @@ class PseudoHuber(Loss):
 
     threshold: float = 1.0
     name: ClassVar[str] = "pseudo_huber"
+    in_any_namespace: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("threshold", self.threshold)
@@ -52,7 +54,7 @@ class PseudoHuber(Loss):
         """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
         # A residual beyond double precision has the limiting slope.
         with np.errstate(over="ignore", invalid="ignore"):
-            residual = eta - y
-            stretch = np.hypot(1.0, residual / self.threshold)
-            slope = np.where(np.isinf(stretch), np.copysign(self.threshold, residual), residual / stretch)
+            xp, residual = namespace_of(eta), eta - y
+            stretch = xp.hypot(xp.ones_like(residual), residual / self.threshold)
+            slope = xp.where(xp.isinf(stretch), self.threshold * xp.sign(residual), residual / stretch)
         return slope, stretch**-3.0

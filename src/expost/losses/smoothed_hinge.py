@@ -6,9 +6,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
+from expost._common.namespaces import is_foreign
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
+from expost.losses.logistic import probabilities
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class SmoothedHinge(Loss):
 
     scale: float = 0.5
     name: ClassVar[str] = "smoothed_hinge"
+    in_any_namespace: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive("scale", self.scale)
@@ -49,5 +52,5 @@ class SmoothedHinge(Loss):
         """Return ``-y p`` and ``p (1 - p) / scale``."""
         with np.errstate(over="ignore"):  # a margin beyond double precision has the limiting derivatives
             t = (1.0 - y * eta) / self.scale
-        p = expit(t)
-        return -y * p, p * expit(-t) / self.scale
+        p, q = probabilities(t)[:2] if is_foreign(t) else (expit(t), expit(-t))
+        return -y * p, p * q / self.scale

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
 
@@ -21,6 +22,7 @@ class SquaredLoss(Loss):
     """
 
     name: ClassVar[str] = "squared"
+    in_any_namespace: ClassVar[bool] = True
 
     @property
     def labels(self) -> LabelSet:
@@ -39,4 +41,4 @@ class SquaredLoss(Loss):
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residual, and one."""
         residual = eta - y
-        return residual, np.ones_like(residual)
+        return residual, namespace_of(residual).ones_like(residual)

@@ -170,4 +170,4 @@ class Readings:
             simultaneous=simultaneous,
             method=method,
         )
-        return replace(bounds, kind=FrameKind.of(X))
+        return replace(bounds, kind=FrameKind.of(X)).placed(X)

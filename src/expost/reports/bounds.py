@@ -1,11 +1,12 @@
 """Bounds: what a publication cost each record, as figures, as a frame and as a table."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from expost._common.namespaces import Space, is_foreign, on_host
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.frames import FrameKind
@@ -67,6 +68,12 @@ class Bounds:
         """The bounds of all records from the figures of each part."""
         return cls(*Figures.joined(parts), confidence=confidence, scope=scope)
 
+    def placed(self, X: Any) -> Self:
+        """The same figures in the library and on the device of the records, where these are no frame."""
+        if not is_foreign(X):
+            return self
+        return replace(self, **dict(zip(Figures._fields, map(Space.of(X).put, self.figures), strict=True)))
+
     @property
     def figures(self) -> Figures:
         """The four figures of each record, in the order of the headings."""
@@ -92,7 +99,9 @@ class Bounds:
         >>> Bounds(zeros, zeros + 0.1, zeros, zeros + 0.1).to_frame("polars").columns
         ['lower', 'upper', 'report_cost', 'total']
         """
-        return self.kind.in_library(library).frame(self.figures._asdict())
+        return self.kind.in_library(library).frame(
+            {name: on_host(figure) for name, figure in self.figures._asdict().items()}
+        )
 
     def _summary(self) -> Summary:
         count = len(self.total)

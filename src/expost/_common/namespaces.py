@@ -1,0 +1,92 @@
+"""Arrays of other libraries than NumPy, which stay on the device where they lie."""
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.typing import FloatArray
+from expost.exceptions import DomainError, ExpostError
+
+
+def is_foreign(values: Any) -> bool:
+    """Whether values are an array of the array API standard, or of torch or CuPy, and not NumPy's."""
+    if isinstance(values, np.ndarray | np.generic):
+        return False
+    library = type(values).__module__.partition(".")[0]
+    if library in ("torch", "cupy"):
+        return isinstance(
+            values, getattr(sys.modules[library], "Tensor" if library == "torch" else "ndarray")
+        )
+    return hasattr(values, "__array_namespace__")
+
+
+def namespace_of(values: Any) -> Any:
+    """The functions for an array: NumPy's, or those of its own library under the standard's names."""
+    return _compat().array_namespace(values) if is_foreign(values) else np
+
+
+def on_host(values: Any) -> NDArray[Any]:
+    """An array of any library as NumPy's; copied where it lies on another device."""
+    if not is_foreign(values):
+        return np.asarray(values)
+    if hasattr(values, "detach"):  # torch
+        return np.asarray(values.detach().cpu().numpy())
+    if hasattr(values, "get"):  # CuPy
+        return np.asarray(values.get())
+    return np.from_dlpack(values, device="cpu")
+
+
+@cache
+def _compat() -> Any:
+    """The standard's names for libraries that have others; scikit-learn brings a copy since 1.7."""
+    for name in ("array_api_compat", "sklearn.externals.array_api_compat"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise ExpostError(
+        "arrays of other libraries than NumPy need array-api-compat: pip install 'expost[gpu]'."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A library of arrays and a device of it, where kernels keep their numbers."""
+
+    xp: Any
+    """The library's functions, under the names of the array API standard."""
+    device: Any
+
+    @classmethod
+    def of(cls, values: Any) -> Self:
+        """Where an array lies; DomainError where there are no doubles."""
+        xp, device = namespace_of(values), _compat().device(values)
+        space, doubles = cls(xp, device), False
+        try:
+            doubles = space.put(np.zeros(1)).dtype == xp.float64
+        except (TypeError, ValueError, RuntimeError, AttributeError):
+            doubles = False
+        if not doubles:
+            raise DomainError(
+                "`X` must lie on a device with double precision, and its library must have it turned on. "
+                "Move it to another device, or give it as a NumPy array."
+            )
+        return space
+
+    def put(self, values: Any) -> Any:
+        """Numbers of any library as doubles here, copied where they lie elsewhere."""
+        if is_foreign(values) and namespace_of(values) is self.xp:
+            moved = _compat().to_device(values, self.device)
+            return self.xp.astype(moved, self.xp.float64, copy=False)
+        host: FloatArray = np.asarray(on_host(values), dtype=np.float64)
+        if not host.flags.writeable:  # torch would share its memory
+            host = host.copy()
+        return self.xp.asarray(host, dtype=self.xp.float64, device=self.device)
+
+    def zeros(self, *shape: int) -> Any:
+        """Doubles, all zero."""
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
