@@ -35,7 +35,7 @@ def encoded(matrix, design):
 def placed(matrix, design):
     """The only block of a small table."""
     with np.errstate(all="ignore"):
-        (block,) = PlacedSource.of(matrix).placed(design, design.dimension)
+        (block,) = PlacedSource.of(matrix).placed(design)
     return block.X
 
 
@@ -73,13 +73,19 @@ def test_no_encoded_row_leaves_the_ball(place, spread):
 
 
 @pytest.mark.parametrize("place", SPACES)
-def test_the_host_sees_the_same_rows_in_the_same_order(place, monkeypatch):
+def test_the_host_sees_the_rows_of_the_device_to_the_last_bit(place, monkeypatch):
     monkeypatch.setattr("expost.data.placed._COPIED", 64)  # many copies for one part
+    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 1)
     labels, weights = np.arange(300.0), RANDOM.random(300)
     source = PlacedSource.of(place(TABLES["floats"])).labelled(place(labels), weights)
-    blocks = list(chain.from_iterable(part.blocks(7) for part in source.parts(4)))
+    design = Design(4, 1.0, True)
+    blocks = list(
+        chain.from_iterable(part.blocks(7) for part in source.encoded_parts(design, 4, products=False))
+    )
     assert max(len(block.X) for block in blocks) == 7
-    for got, wanted in zip(zip(*blocks, strict=True), (TABLES["floats"], labels, weights), strict=True):
+    rows = np.concatenate([host(block.X.encoded()) for block in source.placed(design)])
+    np.testing.assert_allclose(rows, encoded(TABLES["floats"], design), rtol=1e-15)
+    for got, wanted in zip(zip(*blocks, strict=True), (rows, labels, weights), strict=True):
         np.testing.assert_array_equal(np.concatenate(got), wanted)
 
 
@@ -95,7 +101,7 @@ def test_a_thinned_table_has_each_so_manieth_row(place):
 def test_blocks_follow_each_other(place, monkeypatch):
     monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 1)
     source = PlacedSource.of(place(TABLES["doubles"])).labelled(np.arange(300.0), None)
-    blocks = list(source.placed(Design(4, 1.0, True), 5))
+    blocks = list(source.placed(Design(4, 1.0, True)))
     assert len(blocks) == 30
     np.testing.assert_array_equal(
         np.concatenate([host(block.X.stored) for block in blocks]), TABLES["doubles"]

@@ -10,11 +10,11 @@ from expost._common.namespaces import Space
 from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
-from expost.data.design import Design, DesignPart
+from expost.data.design import Design
 from expost.data.placed import Kernel, PlacedSource
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source
-from expost.engines.base import Engine, Part, Pass
+from expost.engines.base import Engine, Pass
 from expost.engines.local import LOCAL
 from expost.losses import AnyLoss
 
@@ -107,17 +107,16 @@ class Encoded:
         if width is None:
             width = self.product_width if products else self.design.dimension
         if isinstance(self.source, PlacedSource) and isinstance(work, Kernel):
-            return self._in_place(self.source, work, width, beside)
-        parts = [DesignPart(part, self.design, products) for part in self.source.parts(width)]
-        chosen: Sequence[Part[Block]] = parts
+            return self._in_place(self.source, work, beside)
+        parts = self.source.encoded_parts(self.design, width, products=products)
         if beside is not None:
-            chosen = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
-        return self.source.run(self.engine, work, chosen, block_length(width))
+            parts = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
+        return self.source.run(self.engine, work, parts, block_length(width))
 
     def _in_place(
-        self, source: PlacedSource, work: Kernel[Result], width: int, beside: Sequence[FloatArray] | None
+        self, source: PlacedSource, work: Kernel[Result], beside: Sequence[FloatArray] | None
     ) -> Iterator[Result]:
         # NumPy can be beneath another library, whose warnings would name rows.
         with np.errstate(all="ignore"):
-            found = work.in_place(source.placed(self.design, width, beside and beside[0]), source.space)
+            found = work.in_place(source.placed(self.design, beside and beside[0]), source.space)
         yield found

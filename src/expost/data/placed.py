@@ -8,7 +8,6 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from expost._common.namespaces import Space, namespace_of, on_host
-from expost._common.parallel import spans
 from expost.data.blocks import Block
 from expost.data.design import SMALLEST_SCALE, Design, not_finite_error
 from expost.data.scan import Scan
@@ -20,7 +19,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 # A block on a device: enough numbers to keep it busy, at most this share of the table, so that what kernels
 # hold beside the table stays below a quarter of it.
-_NUMBERS, _SHARE, _LEAST_ROWS = 1 << 26, 32, 1 << 14
+_NUMBERS, _SHARE, _LEAST_ROWS = 1 << 26, 32, 1 << 13
 # Rows longer than this are scaled before they are multiplied, not after.
 _LONG = 1e15
 # Numbers that are copied to the host at a time.
@@ -75,6 +74,12 @@ class PlacedRows:
             [xp.concat([total, border[:, None]], axis=1), xp.concat([border[None, :], corner], axis=1)]
         )
 
+    def encoded(self) -> Any:
+        """The rows themselves, scaled and with the column of ones: a copy in doubles."""
+        xp = self.space.xp
+        rows = self.wide * self.scales[:, None]
+        return xp.concat([rows, xp.ones_like(rows[:, :1])], axis=1) if self.intercept else rows
+
     @cached_property
     def squares(self) -> Any:
         """The squared norm of each encoded row."""
@@ -95,7 +100,7 @@ class Kernel(Protocol[R_co]):
 class PlacedSource(Source):
     """A table of another library's, which stays where it is, with labels and weights beside it.
 
-    As a source it has its rows on the host, copied as they are read. :meth:`placed` has them on the device.
+    :meth:`placed` has its encoded rows there, for kernels; other passes get them on the host.
     """
 
     matrix: Any
@@ -149,35 +154,43 @@ class PlacedSource(Source):
     def scanned(self, scan: Scan, engine: Engine) -> Self:
         """Check all rows where they lie."""
         with np.errstate(all="ignore"):
-            scan(self._blocks(self._length(self.n_features), None))
+            for part in self.parts(self.n_features):
+                scan(part.blocks(part.stop - part.start))
         return self
 
-    def parts(self, width: int) -> "list[HostSpan]":
-        """Spans whose rows are copied to the host as they are read."""
-        return [HostSpan(self, start, stop) for start, stop in spans(self.n_rows, width)]
+    def parts(self, width: int) -> "list[PlacedPart]":
+        """Large blocks, the same for every pass.
 
-    def placed(self, design: Design, width: int, beside: Any = None) -> Iterator[Block]:
+        A row's norm can depend on how many are reduced together. With blocks that are always the same, every
+        pass sees the same encoded rows to the last bit, whether it is run on the device or on the host.
+        """
+        most = min(_NUMBERS // self.n_features, -(-self.n_rows // _SHARE))
+        length = max(_LEAST_ROWS, most // _LEAST_ROWS * _LEAST_ROWS)
+        return [
+            PlacedPart(self, low, min(low + length, self.n_rows)) for low in range(0, self.n_rows, length)
+        ]
+
+    def encoded_parts(self, design: Design, width: int, *, products: bool) -> "list[HostPart]":
+        """The blocks encoded on the device, then copied to the host as they are read."""
+        return [HostPart(part, design) for part in self.parts(width)]
+
+    def placed(self, design: Design, beside: Any = None) -> Iterator[Block]:
         """Encoded rows on the device, in large blocks; ``beside`` takes the place of labels and weights.
 
         Every pass checks and scales what it reads, as :meth:`Design.dense` does.
         """
-        for raw, y, weights in self._blocks(self._length(width), beside):
-            yield Block(self._encoded(raw, design), y, weights)
+        for part in self.parts(self.n_features):
+            block = part.encoded(design)
+            yield block if beside is None else Block(block.X, beside[part.start : part.stop], None)
 
-    def _length(self, width: int) -> int:
-        return max(_LEAST_ROWS, min(_NUMBERS // width, -(-self.n_rows // _SHARE)))
+    def block(self, start: int, stop: int) -> Block:
+        """Some rows as they lie in the table."""
+        labels = NO_LABELS if self.labels is None else self.labels[start:stop]
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Block(self.matrix[start:stop, :], labels, weights)
 
-    def _blocks(self, length: int, beside: Any) -> Iterator[Block]:
-        for low in range(0, self.n_rows, length):
-            here = slice(low, min(low + length, self.n_rows))
-            rows = self.matrix[here, :]
-            if beside is not None:
-                yield Block(rows, beside[here], None)
-                continue
-            weights = None if self.weights is None else self.weights[here]
-            yield Block(rows, NO_LABELS if self.labels is None else self.labels[here], weights)
-
-    def _encoded(self, raw: Any, design: Design) -> PlacedRows:
+    def encode(self, raw: Any, design: Design) -> PlacedRows:
+        """Rows as the mechanism sees them, or DomainError."""
         xp = self.space.xp
         if xp.isdtype(raw.dtype, "bool"):
             raw = xp.astype(raw, xp.uint8)
@@ -206,22 +219,43 @@ def _scales(lengths: Any, design: Design, xp: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HostSpan:
-    """Rows ``start`` to ``stop`` of a table on a device, copied to the host as they are read."""
+class PlacedPart:
+    """Rows ``start`` to ``stop`` of a table on a device."""
 
     source: PlacedSource
     start: int
     stop: int
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """The rows of the span, block by block, copied many blocks at a time."""
-        source, xp = self.source, self.source.space.xp
-        together = max(1, _COPIED // (length * source.n_features)) * length
-        for low in range(self.start, self.stop, together):
-            here = slice(low, min(low + together, self.stop))
-            rows = on_host(xp.astype(source.matrix[here, :], xp.float64, copy=False))
-            labels = NO_LABELS if source.labels is None else on_host(source.labels[here])
-            weights = None if source.weights is None else on_host(source.weights[here])
+        """The rows as they lie in the table."""
+        for low in range(self.start, self.stop, length):
+            yield self.source.block(low, min(low + length, self.stop))
+
+    def encoded(self, design: Design) -> Block:
+        """All rows of the part, encoded, in one block."""
+        block = self.source.block(self.start, self.stop)
+        return block._replace(X=self.source.encode(block.X, design))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HostPart:
+    """Rows that are encoded on their device and copied to the host."""
+
+    part: PlacedPart
+    design: Design
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The encoded rows block by block, many of them copied at a time."""
+        with np.errstate(all="ignore"):
+            encoded, y, w = self.part.encoded(self.design)
+            matrix = encoded.encoded()
+        labels, weights = on_host(y), None if w is None else on_host(w)
+        together = max(1, _COPIED // (length * self.design.dimension)) * length
+        count = int(matrix.shape[0])
+        for low in range(0, count, together):
+            rows = np.ascontiguousarray(on_host(matrix[low : min(low + together, count), :]))
             for first in range(0, len(rows), length):
-                block = slice(first, first + length)
-                yield Block(rows[block], labels[block], None if weights is None else weights[block])
+                here = slice(low + first, low + first + length)
+                yield Block(
+                    rows[first : first + length], labels[here], None if weights is None else weights[here]
+                )

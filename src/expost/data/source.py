@@ -11,6 +11,7 @@ import numpy as np
 from expost._common.parallel import block_length, spans
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, Table
+from expost.data.design import Design, DesignPart
 from expost.data.scan import Scan
 from expost.engines.base import Engine, Part, Pass
 from expost.exceptions import DomainError
@@ -55,6 +56,10 @@ class Source(ABC):
 
         There is one part at least.
         """
+
+    def encoded_parts(self, design: Design, width: int, *, products: bool) -> Sequence[Part[Block]]:
+        """The same with rows that are encoded as they are read, on the host; see :meth:`Design.products`."""
+        return [DesignPart(part, design, products) for part in self.parts(width)]
 
     def run(
         self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int

@@ -15,6 +15,7 @@ from expost.exceptions import SolverError
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
+from expost.fitting.certified.placed_residual import exact_in
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.inputs import MOST_FOLD, check_inputs, check_rows, needs_hessian
@@ -186,6 +187,7 @@ def _certified(
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
         max_weight=plan.max_weight,
+        in_place=records.space is not None and exact_in(records.space),
     )
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(problem.dimension):

@@ -16,6 +16,7 @@ from expost.fitting.certified.decimals import certify_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum, on_grid
 from expost.fitting.certified.pairs import FloatArray, length
+from expost.fitting.certified.placed_residual import PlacedResidual
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import Partial, ResidualPass, slices_are_exact
@@ -145,7 +146,8 @@ class _Search:
         else:
             assert isinstance(problem.loss, Loss)
             point = Point.near(where, self._slices)
-            work = ResidualPass(problem.loss, point, problem.radius, hessian=fresh)
+            kind = PlacedResidual if problem.in_place else ResidualPass
+            work = kind(problem.loss, point, problem.radius, hessian=fresh)
             sums = reduce(add, problem.rows.sweep(work))
             error, at = work.predictor_error(), point.tails()[0]
         if not (

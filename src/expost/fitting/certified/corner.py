@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from expost._common.namespaces import Space, is_foreign, namespace_of
 from expost.fitting.certified.decimal_algebra import context
 from expost.fitting.certified.pairs import (
     FloatArray,
@@ -44,15 +45,23 @@ class Corner:
         gap = two_sum(np.array([loss.cap]), np.array([-loss.corner_slope]))
         return cls(loss.cap, _pair(place), _pair(rate), gap)
 
+    def placed(self, values: FloatArray) -> "Corner":
+        """The same constants where values lie."""
+        if not is_foreign(values):
+            return self
+        put = Space.of(values).put
+        place, rate, gap = ((put(a), put(b)) for a, b in (self.place, self.rate, self.gap))
+        return Corner(self.cap, place, rate, gap)
+
     def beyond(self, wrong: Pair) -> Pair:
         """How far linear predictors lie beyond the corner; negative before it."""
         return add_accurately(wrong, (-self.place[0], -self.place[1]))
 
     def turn(self, beyond: Pair) -> Pair:
         """``r t`` for ``t = beyond``, between 0 and 700."""
-        limit = _FAR / self.rate[0]
+        xp, limit = namespace_of(beyond[0]), _FAR / float(self.rate[0][0])
         inside = (beyond[0] > 0.0) & (beyond[0] <= limit)
-        return times(self.rate, (np.clip(beyond[0], 0.0, limit), np.where(inside, beyond[1], 0.0)))
+        return times(self.rate, (xp.clip(beyond[0], 0.0, limit), xp.where(inside, beyond[1], 0.0)))
 
     def slopes(self, power: Pair) -> tuple[Pair, FloatArray]:
         r"""``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, from the exponential.
@@ -76,7 +85,7 @@ class Corner:
         agree there, and the third derivative is at most :math:`2^{20}`.
         """
         lost = times(self.gap, power)
-        high, low = two_sum(np.array([self.cap]), -lost[0])
+        high, low = two_sum(namespace_of(lost[0]).full_like(lost[0], self.cap), -lost[0])
         return fast_two_sum(high, low - lost[1]), self.rate[0] * lost[0]
 
 

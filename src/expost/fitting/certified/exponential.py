@@ -4,9 +4,11 @@ No mathematical library promises how exact its ``exp`` is, so this one is built 
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from expost._common.namespaces import Space, namespace_of
 from expost.fitting.certified.pairs import FloatArray, Pair, fast_two_sum, two_prod, two_sum
 
 RELATIVE_ERROR = 2.0**-74
@@ -54,20 +56,21 @@ def decay(high: FloatArray, low: FloatArray) -> Pair:
     :math:`2^{-74.4}`. For arguments up to 640 no part underflows: the smallest, a low part, is above
     :math:`2^{-1022}`, or is off by at most :math:`2^{-1072}`, which is :math:`2^{-149}` of the result.
     """
-    coarse_high, coarse_low, fine_high, fine_low, fine = _tables()
+    xp = namespace_of(high)
+    coarse_high, coarse_low, fine_high, fine_low, fine = _tables() if xp is np else _placed_tables(high)
     inside = high <= LIMIT
-    if not inside.all():
-        high, low = np.where(inside, high, LIMIT), np.where(inside, low, 0.0)
-    nearest = np.rint(high * _FINE)
-    index = nearest.astype(np.intp)
+    if xp is not np or not inside.all():
+        high, low = xp.where(inside, high, LIMIT), xp.where(inside, low, 0.0)
+    nearest = xp.round(high * _FINE)
+    index = xp.astype(nearest, xp.int64)
     r, rest = two_sum(high - nearest * (1.0 / _FINE), low)
     q = r * r * (0.5 - r * (1.0 / 6.0 - r * (1.0 / 24.0 - r * (1.0 / 120.0))))
     q += rest * (r - 1.0)
     upper, lower = index >> 9, index & (_STEPS - 1)
-    a_high, a_low = coarse_high.take(upper), coarse_low.take(upper)
-    b_high, b_low = fine_high.take(lower), fine_low.take(lower)
+    a_high, a_low = xp.take(coarse_high, upper), xp.take(coarse_low, upper)
+    b_high, b_low = xp.take(fine_high, lower), xp.take(fine_low, lower)
     product = a_high * b_high
-    cross = a_high * b_low + a_low * fine.take(lower)
+    cross = a_high * b_low + a_low * xp.take(fine, lower)
     shift, shift_low = two_prod(product, r)
     main, main_low = fast_two_sum(product, -shift)
     return fast_two_sum(main, main_low + ((product * q - shift_low) + cross * (1.0 - r + q)))
@@ -78,6 +81,11 @@ def _tables() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArra
     coarse_high, coarse_low = _powers(_COARSE, int(LIMIT) * _COARSE + 1)
     fine_high, fine_low = _powers(_FINE, _STEPS)
     return coarse_high, coarse_low, fine_high, fine_low, fine_high + fine_low
+
+
+def _placed_tables(values: FloatArray) -> Any:
+    """The tables where the values lie."""
+    return tuple(map(Space.of(values).put, _tables()))
 
 
 def _powers(steps: int, length: int) -> Pair:

@@ -3,13 +3,16 @@ r"""Numbers of about 106 bits as unevaluated sums of two doubles, and slices on 
 A *pair* ``(high, low)`` stands for the real number ``high + low``. Every function works element by element on
 arrays. The error bounds are for IEEE doubles rounded to nearest, with :math:`u = 2^{-53}`; they hold while no
 result overflows and are stated up to :data:`TINY`, the error of a product that underflows. Nothing here
-depends on fused multiply-adds, and none may be formed: NumPy's element-wise functions never do.
+depends on fused multiply-adds, and none may be formed: NumPy's element-wise functions never do, and of other
+libraries :func:`~expost.fitting.certified.placed_residual.exact_in` asks.
 """
 
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from expost._common.namespaces import is_foreign, namespace_of
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
@@ -40,8 +43,13 @@ def halves(a: FloatArray) -> Pair:
     """Two parts of at most 26 bits each (sign apart) with ``high + low == a`` exactly.
 
     Rounds the bit pattern, so that unlike a multiplication by ``2**27 + 1`` it does not overflow before
-    the largest double itself.
+    the largest double itself. Other libraries than NumPy have no bit patterns: they multiply, and what
+    overflows is no number.
     """
+    if is_foreign(a):
+        stretched = 134217729.0 * a
+        upper = stretched - (stretched - a)
+        return upper, a - upper
     high = ((np.ascontiguousarray(a).view(np.int64) + _HALF_STEP) & _HIGH_BITS).view(np.float64)
     return high, a - high
 
@@ -92,7 +100,7 @@ def square_root(a: Pair) -> Pair:
     One Newton step from :math:`r = \mathrm{fl}\sqrt{a_h}`, whose error is at most :math:`3u`: the step leaves
     half its square, :math:`5u^2`, and the roundings of terms of size :math:`u`, each :math:`u^2`.
     """
-    root = np.sqrt(a[0])
+    root = namespace_of(a[0]).sqrt(a[0])
     high, low = two_prod(root, root)
     left = (a[0] - high) - low + a[1]
     return fast_two_sum(root, left / (2.0 * root))
@@ -110,7 +118,7 @@ def round_to(a: FloatArray, unit: float, out: FloatArray | None = None) -> Float
     Adding and taking away ``1.5 * 2**52 unit`` rounds in the adder; the difference is exact.
     """
     shift = 1.5 * 2.0**52 * unit
-    result: FloatArray = np.add(a, shift, out=out)
+    result: FloatArray = a + shift if is_foreign(a) else np.add(a, shift, out=out)
     result -= shift
     return result
 

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost.data.blocks import Block
 from expost.fitting.certified.pairs import (
     TINY,
@@ -263,7 +264,8 @@ def exact_sum(values: FloatArray, unit: float) -> Pair:
     Their upper and lower 26 bits are summed apart; each sum of up to ``2**26`` of them is exact.
     """
     upper = round_to(values, math.ldexp(unit, 27))
-    return two_sum(upper.sum(axis=0), (values - upper).sum(axis=0))
+    xp = namespace_of(values)
+    return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
 
 
 @cache

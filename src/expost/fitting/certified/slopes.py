@@ -6,11 +6,13 @@ first kind hardly costs anything: :math:`H \succeq X^\top D X` gives :math:`\|X^
 :math:`c\sqrt{\sum\kappa_i}` only.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from expost._common.namespaces import namespace_of
 from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
 from expost.fitting.certified.pairs import (
@@ -33,7 +35,6 @@ _ASSUMED = 16.0 * UNIT  # eight units in the last place
 _NEAR_ONE = 2.0**-100
 OF_PRODUCT = 2.0**-102
 """More than the relative error of a pair times a double."""
-_UNITY = np.ones(1)
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
 
 
@@ -121,8 +122,9 @@ def _weighted(slopes: Slopes, weights: FloatArray) -> Slopes:
     underflows it is off by less than :data:`TINY`: the second part pays for what the first may have
     lost there, with room for predictors that are off by up to :math:`2^{10}`.
     """
-    high, low = times((slopes.high, slopes.low), (weights, np.zeros_like(weights)))
-    absolute = weights * slopes.absolute + OF_PRODUCT * np.abs(high) + 2.0**12 * TINY
+    xp = namespace_of(weights)
+    high, low = times((slopes.high, slopes.low), (weights, xp.zeros_like(weights)))
+    absolute = weights * slopes.absolute + OF_PRODUCT * xp.abs(high) + 2.0**12 * TINY
     return Slopes(high, low, weights * slopes.curvature, slopes.per_curvature, absolute)
 
 
@@ -135,7 +137,7 @@ def gradient_pair(regularizer: Regularizer, high: FloatArray, low: FloatArray) -
             np.max(np.abs(gradient), initial=0.0)
         )
     share, _ = _saturating(high, low, regularizer.scale)
-    gradient_high, gradient_low = times(share, (np.array([regularizer.weight]), np.zeros(1)))
+    gradient_high, gradient_low = times(share, _number(regularizer.weight, high))
     return (gradient_high, gradient_low), _NEAR_ONE * root * regularizer.weight
 
 
@@ -146,8 +148,9 @@ def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, Float
     :math:`e^{-|t|}` is one of at most :math:`\epsilon` in :math:`s`, and :math:`s \le 2p(1-p)`. Sum
     and quotient of pairs add at most :math:`20u^2 < 2^{-100}`.
     """
-    sign = np.copysign(1.0, high)
-    small, curvature = _small(decay(np.abs(high), sign * low))
+    xp = namespace_of(high)
+    sign = xp.copysign(xp.ones_like(high), high)
+    small, curvature = _small(decay(xp.abs(high), sign * low))
     return small, curvature, sign
 
 
@@ -159,7 +162,8 @@ def _small(power: Pair) -> tuple[Pair, FloatArray]:
 
 def _one_plus(a: Pair) -> Pair:
     """``1 + a`` for a pair between 0 and 1, within ``u**2``."""
-    high, low = fast_two_sum(_UNITY, a[0])
+    high = 1.0 + a[0]
+    low = a[0] - (high - 1.0)
     return fast_two_sum(high, low + a[1])
 
 
@@ -181,21 +185,21 @@ def _logistic(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArr
 
 def _capped(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
     """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
-    corner = Corner.of(loss)
-    side = np.where(y > 0.5, -1.0, 1.0)
+    xp, corner = namespace_of(high), Corner.of(loss).placed(high)
+    side = xp.where(y > 0.5, -xp.ones_like(y), xp.ones_like(y))
     wrong, wrong_low = side * high, side * low
     beyond = corner.beyond((wrong, wrong_low))
     outside = beyond[0] > 0.0
     turn, turn_low = corner.turn(beyond)
-    sign = np.copysign(1.0, wrong)
+    sign = xp.copysign(xp.ones_like(wrong), wrong)
     # One exponential serves both sides of the corner.
-    power = decay(np.where(outside, turn, np.abs(wrong)), np.where(outside, turn_low, sign * wrong_low))
+    power = decay(xp.where(outside, turn, xp.abs(wrong)), xp.where(outside, turn_low, sign * wrong_low))
     small, curvature = _small(power)
     p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
     p, p_low = fast_two_sum(p, p_low - sign * small[1])
     (steep, steep_low), bent = corner.slopes(power)
-    p, p_low = np.where(outside, steep, p), np.where(outside, steep_low, p_low)
-    curvature = np.where(outside, bent, curvature)
+    p, p_low = xp.where(outside, steep, p), xp.where(outside, steep_low, p_low)
+    curvature = xp.where(outside, bent, curvature)
     per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
     return Slopes(side * p, side * p_low, curvature, per_curvature, _NEAR_ONE)
 
@@ -206,13 +210,13 @@ def _hinge(loss: SmoothedHinge, high: FloatArray, low: FloatArray, y: FloatArray
     The pair for ``t`` is off by ``32 u**2 |t|``, and ``|t| p(1-p) <= 1``. A margin of more than 700 scales
     has the slope of its limit, up to ``2**-900``; taking it for 700 avoids an overflow.
     """
-    scale, limit = loss.scale, 700.0 * min(loss.scale, 1e300)
-    margin, margin_low = add_accurately((np.ones_like(high), np.zeros_like(high)), (-y * high, -y * low))
-    far = np.abs(margin) > limit
-    if far.any():
-        margin = np.where(far, np.copysign(limit, margin), margin)
-        margin_low = np.where(far, 0.0, margin_low)
-    t, t_low = divide((margin, margin_low), (np.array([scale]), np.zeros(1)))
+    xp, scale, limit = namespace_of(high), loss.scale, 700.0 * min(loss.scale, 1e300)
+    margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
+    far = xp.abs(margin) > limit
+    if xp is not np or far.any():
+        margin_low = xp.where(far, 0.0, margin_low)
+        margin = xp.clip(margin, -limit, limit)
+    t, t_low = divide((margin, margin_low), _number(scale, high))
     small, curvature, sign = _smaller_probability(t, t_low)
     p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
     p, p_low = fast_two_sum(p, p_low - sign * small[1])
@@ -221,16 +225,17 @@ def _hinge(loss: SmoothedHinge, high: FloatArray, low: FloatArray, y: FloatArray
 
 def _pseudo_huber(loss: PseudoHuber, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
     """The threshold times ``v/sqrt(1 + v**2)`` at ``v = (eta - y)/threshold``."""
-    residual = add_accurately((high, low), (-y, np.zeros_like(y)))
+    residual = add_accurately((high, low), (-y, namespace_of(y).zeros_like(y)))
     share, curvature = _saturating(residual[0], residual[1], loss.threshold)
-    slope = times(share, (np.array([loss.threshold]), np.zeros(1)))
+    slope = times(share, _number(loss.threshold, high))
     return Slopes(*slope, curvature, 0.0, _NEAR_ONE * loss.threshold)
 
 
 def _squared(loss: SquaredLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
     """The residual; a sum of pairs, off by ``4 u**2`` relative."""
-    residual, residual_low = add_accurately((high, low), (-y, np.zeros_like(y)))
-    return Slopes(residual, residual_low, np.ones_like(residual), 0.0, _NEAR_ONE * np.abs(residual))
+    xp = namespace_of(y)
+    residual, residual_low = add_accurately((high, low), (-y, xp.zeros_like(y)))
+    return Slopes(residual, residual_low, xp.ones_like(residual), 0.0, _NEAR_ONE * xp.abs(residual))
 
 
 def _unknown(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
@@ -249,23 +254,33 @@ def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, 
     and quotient are off by less than :math:`60u^2 < 2^{-100}` together. Both lengths are first divided
     by the power of two of the scale, so that neither squares nor quotients leave the range of doubles.
     """
-    fraction, exponent = np.frexp(scale)
-    size, negative = np.abs(high), np.signbit(high)
-    with np.errstate(over="ignore"):
-        size = np.ldexp(size, -exponent)
-        size_low = np.ldexp(np.where(negative, -low, low), -exponent)
+    xp = namespace_of(high)
+    fraction, exponent = math.frexp(scale)
+    size, negative = xp.abs(high), xp.signbit(high)
+    size_low = xp.where(negative, -low, low)
+    if xp is np:
+        with np.errstate(over="ignore"):
+            size, size_low = np.ldexp(size, -exponent), np.ldexp(size_low, -exponent)
+    else:  # or OverflowError
+        size, size_low = size * math.ldexp(1.0, -exponent), size_low * math.ldexp(1.0, -exponent)
     far = size > _FAR
-    size, size_low = np.where(far, _FAR, size), np.where(far, 0.0, size_low)
+    size, size_low = xp.where(far, _FAR, size), xp.where(far, 0.0, size_low)
     inner = size <= fraction
-    c, zero = np.full_like(size, fraction), np.zeros_like(size)
-    over = (np.where(inner, size, c), np.where(inner, size_low, zero))
-    under = (np.where(inner, c, size), np.where(inner, zero, size_low))
+    c, zero = xp.full_like(size, fraction), xp.zeros_like(size)
+    over = (xp.where(inner, size, c), xp.where(inner, size_low, zero))
+    under = (xp.where(inner, c, size), xp.where(inner, zero, size_low))
     quotient = divide(over, under)
     square, square_low = two_prod(quotient[0], quotient[0])
     root = square_root(_one_plus((square, square_low + 2.0 * quotient[0] * quotient[1])))
-    one = np.ones_like(size)
-    share = divide((np.where(inner, quotient[0], one), np.where(inner, quotient[1], zero)), root)
+    one = xp.ones_like(size)
+    share = divide((xp.where(inner, quotient[0], one), xp.where(inner, quotient[1], zero)), root)
     # Products only: no power function promises its error.
-    cosine = np.where(inner, 1.0, quotient[0]) / root[0]
+    cosine = xp.where(inner, 1.0, quotient[0]) / root[0]
     curvature = cosine * cosine * cosine
-    return (np.where(negative, -share[0], share[0]), np.where(negative, -share[1], share[1])), curvature
+    return (xp.where(negative, -share[0], share[0]), xp.where(negative, -share[1], share[1])), curvature
+
+
+def _number(value: float, beside: FloatArray) -> Pair:
+    """A double as a pair, where an array lies."""
+    one = namespace_of(beside).zeros_like(beside[:1])
+    return one + value, one

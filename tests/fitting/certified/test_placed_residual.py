@@ -1,0 +1,104 @@
+"""The gradient in slices where the rows lie has the digits and the bounds of the one on the host."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from problems import CASES
+from spaces import SPACES
+
+from expost._common.namespaces import Space
+from expost.data.design import Design
+from expost.data.encoded import Encoded
+from expost.data.placed import PlacedSource
+from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.placed_residual import PlacedResidual, exact_in
+from expost.fitting.certified.point import Point
+from expost.fitting.certified.residual import ResidualPass
+from expost.losses import SquaredLoss
+
+RANDOM = np.random.default_rng(8)
+
+
+def records_of(place, matrix, labels, weights=None, *, intercept=True):
+    source = PlacedSource.of(place(matrix)).labelled(labels, weights)
+    return Encoded(source, Design(matrix.shape[1], 1.0, intercept))
+
+
+@pytest.mark.parametrize("place", SPACES)
+@pytest.mark.parametrize("slices", [2, 3])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch):
+    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 700)  # several blocks, none a multiple of 128
+    monkeypatch.setattr("expost.fitting.certified.placed_residual.LONGEST_SUM", 250)
+    matrix = RANDOM.normal(size=(2000, 5))
+    labels, weights = case.labels(RANDOM, 2000), RANDOM.random(2000)
+    records = records_of(place, matrix, labels, weights)
+    point = Point.near(Dyadic.of(RANDOM.normal(size=6)), slices)
+    arguments = case.loss, point, records.design.radius, True
+    (there,) = records.sweep(PlacedResidual(*arguments))
+    here = None
+    for part in records.sweep(ResidualPass(*arguments)):
+        here = part if here is None else here + part
+    gap = (Dyadic.of(there.total[0]) + Dyadic.of(there.total[1])) - (
+        Dyadic.of(here.total[0]) + Dyadic.of(here.total[1])
+    )
+    # Slopes differ by at most twice their stated errors; no row is longer than the radius.
+    slopes = there.per_curvature * there.curvature + there.absolute
+    off = there.error + here.error + 2.02 * records.design.radius * slopes
+    assert np.linalg.norm(gap.doubles()) <= off
+    assert off < 1e-15 * there.steepness
+    assert there.rows == here.rows == 2000
+    assert there.error <= 4.0 * here.error
+    for mine, yours in ((there.steepness, here.steepness), (there.curvature, here.curvature)):
+        assert mine == pytest.approx(yours, rel=1e-12)
+    assert there.absolute == pytest.approx(here.absolute, rel=1e-6)
+    np.testing.assert_allclose(there.hessian, here.hessian, rtol=1e-12, atol=1e-11)
+    np.testing.assert_array_equal(there.hessian, there.hessian.T)
+
+
+@pytest.mark.parametrize("place", SPACES)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_bound_holds_against_exact_arithmetic(place, intercept):
+    matrix = RANDOM.integers(-(2**40), 2**40, size=(400, 3)) * 2.0**-41
+    labels = RANDOM.normal(size=400)
+    records = records_of(place, matrix, labels, intercept=intercept)
+    rows = np.concatenate([part.X for one in records.source.encoded_parts(records.design, 3, products=False)
+                           for part in one.blocks(400)])  # fmt: skip
+    theta = RANDOM.normal(size=rows.shape[1])
+    work = PlacedResidual(SquaredLoss(), Point.near(Dyadic.of(theta), 2), records.design.radius)
+    (found,) = records.sweep(work)
+    at = [Fraction(count) * Fraction(2) ** work.point.exact.exponent for count in work.point.exact.counts]
+    exact = [Fraction(0)] * len(at)
+    for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
+        cells = [Fraction(cell) for cell in row]
+        slope = sum(x * w for x, w in zip(cells, at, strict=True)) - Fraction(label)
+        exact = [total + slope * x for total, x in zip(exact, cells, strict=True)]
+    got = [
+        Fraction(high) + Fraction(low) for high, low in zip(*map(np.ndarray.tolist, found.total), strict=True)
+    ]
+    off = float(sum((a - b) ** 2 for a, b in zip(got, exact, strict=True))) ** 0.5
+    predictors = work.predictor_error() * records.design.radius * 400
+    assert off <= found.error + predictors + records.design.radius * found.absolute
+    assert off < 1e-19
+
+
+@pytest.mark.parametrize("place", SPACES)
+def test_arithmetic_is_exact_there(place):
+    assert exact_in(Space.of(place(np.zeros(1))))
+
+
+def test_fused_or_short_arithmetic_is_found_out():
+    class Short:
+        """Products of matrices in single precision, as a device that emulates doubles might have them."""
+
+        xp = np
+
+        def put(self, values):
+            class Array(np.ndarray):
+                def __matmul__(self, other):
+                    return np.asarray(self, dtype=np.float32) @ np.asarray(other, dtype=np.float32)
+
+            return np.asarray(values, dtype=np.float64).view(Array)
+
+    assert not exact_in(Short())
