@@ -183,5 +183,7 @@ def exact_in(space: Space) -> bool:
     same = [np.array_equal(on_host(x), y) for one, two in pairs for x, y in zip(two, one, strict=True)]
     same.append(np.array_equal(on_host(there[0] / there[1]), a / b))
     root = np.sqrt(np.abs(a))
-    same.append(np.all(np.abs(on_host(space.xp.sqrt(space.xp.abs(there[0]))) - root) <= np.spacing(root)))
+    same.append(
+        bool(np.all(np.abs(on_host(space.xp.sqrt(space.xp.abs(there[0]))) - root) <= np.spacing(root)))
+    )
     return bool(np.all(product.astype(np.int64) == vectors @ rows)) and all(same)
