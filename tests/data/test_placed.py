@@ -22,6 +22,7 @@ TABLES = {
     "floats": RANDOM.normal(size=(300, 4)).astype(np.float32),
     "integers": RANDOM.integers(-3, 4, size=(300, 4), dtype=np.int8),
     "booleans": RANDOM.random((300, 4)) < 0.5,
+    "short": RANDOM.normal(size=(300, 4)) / 100.0,
     "extremes": np.diag([1e200, -1.7e308, 1e-300, 0.0]) + np.diag([1e180, 1.7e308, 0.0], 1),
 }
 
@@ -54,6 +55,10 @@ def test_products_are_those_of_encoded_rows(place, name, intercept):
     np.testing.assert_allclose(host(there @ put(matrix)), rows @ matrix, **close)
     np.testing.assert_allclose(host(there.summed(put(weights))), weights @ rows, **close)
     np.testing.assert_allclose(host(there.squares), np.sum(rows**2, axis=1), **close)
+    np.testing.assert_allclose(host(there.encoded()), rows, **close)
+    turn = RANDOM.normal(size=(3, len(TABLES[name][0])))
+    images = np.linalg.norm(rows[:, : turn.shape[1]] @ turn.T, axis=1)
+    np.testing.assert_allclose(host(there.lengths_under(put(turn))), images, **close)
     square = (rows.T * weights) @ rows
     np.testing.assert_allclose(host(there.gram(put(weights), xp.float64)), square, rtol=1e-12, atol=1e-12)
     if name != "extremes":
@@ -68,7 +73,9 @@ def test_no_encoded_row_leaves_the_ball(place, spread):
     )
     design = Design(7, 0.3, False)
     rows = placed(place(matrix), design)
-    exact = np.asarray(host(rows.stored), dtype=np.longdouble) * host(rows.scales)[:, None]
+    exact = np.asarray(host(rows.wide), dtype=np.longdouble)
+    if rows.scales is not None:
+        exact *= host(rows.scales)[:, None]
     assert np.all(np.sqrt(np.sum(exact**2, axis=1)) <= np.longdouble(design.norm))
 
 

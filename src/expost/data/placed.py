@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from expost._common.namespaces import Space, namespace_of, on_host
 from expost.data.blocks import Block
-from expost.data.design import SMALLEST_SCALE, Design, not_finite_error
+from expost.data.design import Design
+from expost.data.placed_rows import PlacedRows
 from expost.data.scan import Scan
 from expost.data.source import NO_LABELS, Source
 from expost.engines.base import Engine
@@ -20,71 +20,8 @@ R_co = TypeVar("R_co", covariant=True)
 # A block on a device: enough numbers to keep it busy, at most this share of the table, so that what kernels
 # hold beside the table stays below a quarter of it.
 _NUMBERS, _SHARE, _LEAST_ROWS = 1 << 26, 32, 1 << 13
-# Rows longer than this are scaled before they are multiplied, not after.
-_LONG = 1e15
 # Numbers that are copied to the host at a time.
 _COPIED = 1 << 22
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedRows:
-    r"""A block of encoded rows on its device, :math:`\tilde x = (s x, 1)`, for products; private.
-
-    Neither the scaled rows nor the column of ones is stored: a product with the rows as they lie is scaled.
-    """
-
-    space: Space
-    stored: Any
-    """The rows without the intercept, in the type in which the table has them."""
-    wide: Any
-    """The same as doubles."""
-    lengths: Any
-    """Their Euclidean norms."""
-    scales: Any
-    """What each row is multiplied with."""
-    intercept: bool
-
-    def __matmul__(self, right: Any) -> Any:
-        """The inner product of each row with a vector, or with each column of a matrix."""
-        scales = self.scales if right.ndim == 1 else self.scales[:, None]
-        if not self.intercept:
-            return scales * (self.wide @ right)
-        return scales * (self.wide @ right[:-1, ...]) + right[-1, ...]
-
-    def summed(self, weights: Any) -> Any:
-        """The sum of the rows, each times its weight."""
-        xp = self.space.xp
-        total = (weights * self.scales) @ self.wide
-        if not self.intercept:
-            return total
-        return xp.concat([total, xp.reshape(xp.sum(weights), (1,))])
-
-    def gram(self, weights: Any, precision: Any) -> Any:
-        """The sum of the squares of the rows, each times its weight, with products of the given precision."""
-        xp = self.space.xp
-        root = xp.sqrt(weights)
-        square = xp.astype(self.stored, precision, copy=True)
-        square *= xp.astype(root * self.scales, precision, copy=False)[:, None]
-        total = xp.astype(square.T @ square, xp.float64, copy=False)
-        if not self.intercept:
-            return total
-        border = xp.astype(xp.astype(root, precision, copy=False) @ square, xp.float64, copy=False)
-        corner = xp.reshape(xp.sum(weights), (1, 1))
-        return xp.concat(
-            [xp.concat([total, border[:, None]], axis=1), xp.concat([border[None, :], corner], axis=1)]
-        )
-
-    def encoded(self) -> Any:
-        """The rows themselves, scaled and with the column of ones: a copy in doubles."""
-        xp = self.space.xp
-        rows = self.wide * self.scales[:, None]
-        return xp.concat([rows, xp.ones_like(rows[:, :1])], axis=1) if self.intercept else rows
-
-    @cached_property
-    def squares(self) -> Any:
-        """The squared norm of each encoded row."""
-        length = self.scales * self.lengths
-        return length * length + float(self.intercept)
 
 
 @runtime_checkable
@@ -153,9 +90,11 @@ class PlacedSource(Source):
 
     def scanned(self, scan: Scan, engine: Engine) -> Self:
         """Check all rows where they lie."""
+        unit = Design(self.n_features, 1.0, False)
         with np.errstate(all="ignore"):
             for part in self.parts(self.n_features):
-                scan(part.blocks(part.stop - part.start))
+                block = part.encoded(unit)  # measures the rows, which finds what is not finite
+                scan.check_labels(block.y, block.weights)
         return self
 
     def parts(self, width: int) -> "list[PlacedPart]":
@@ -189,34 +128,6 @@ class PlacedSource(Source):
         weights = None if self.weights is None else self.weights[start:stop]
         return Block(self.matrix[start:stop, :], labels, weights)
 
-    def encode(self, raw: Any, design: Design) -> PlacedRows:
-        """Rows as the mechanism sees them, or DomainError."""
-        xp = self.space.xp
-        if xp.isdtype(raw.dtype, "bool"):
-            raw = xp.astype(raw, xp.uint8)
-        wide = xp.astype(raw, xp.float64, copy=False)
-        lengths = xp.linalg.vector_norm(wide, axis=1)
-        if bool(xp.all(lengths <= _LONG)):
-            scales = _scales(lengths, design, xp)
-            return PlacedRows(self.space, raw, wide, lengths, scales, design.intercept)
-        if not bool(xp.all(xp.isfinite(wide))):
-            raise not_finite_error()
-        # Squares or products of such rows can overflow: factor the largest entry out, and scale the rows
-        # themselves.
-        largest = xp.max(xp.abs(wide), axis=1)
-        largest = xp.where(largest > 1.0, largest, xp.ones_like(largest))
-        lengths = largest * xp.linalg.vector_norm(wide / largest[:, None], axis=1)
-        wide = wide * _scales(lengths, design, xp)[:, None]
-        lengths = xp.linalg.vector_norm(wide, axis=1)
-        return PlacedRows(self.space, wide, wide, lengths, xp.ones_like(lengths), design.intercept)
-
-
-def _scales(lengths: Any, design: Design, xp: Any) -> Any:
-    """As :class:`Design` has them."""
-    ratios = design.norm / (lengths * design.margin)
-    ratios = xp.where(ratios < SMALLEST_SCALE, xp.zeros_like(ratios), ratios)
-    return xp.where(ratios < 1.0, ratios, xp.ones_like(ratios))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacedPart:
@@ -234,7 +145,7 @@ class PlacedPart:
     def encoded(self, design: Design) -> Block:
         """All rows of the part, encoded, in one block."""
         block = self.source.block(self.start, self.stop)
-        return block._replace(X=self.source.encode(block.X, design))
+        return block._replace(X=PlacedRows.of(block.X, design, self.source.space))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

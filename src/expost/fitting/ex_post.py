@@ -113,15 +113,18 @@ class ScalarTerms:
         xp, found, first = space.xp, [], len(self.upper)
         whiten = np.zeros((len(self.lower) + first - 2, self.lower.shape[1]))
         whiten[:first, :first], whiten[first:] = self.upper, self.lower[:-2]
-        inverse_root, along = space.put(whiten.T), space.put(self.lower[-2:].T)
+        # The matrix is lower triangular: the intercept meets its last row alone.
+        most, last = None, space.put(self.lower[-3:].T)
         sign, variance = -1.0 if self.member else 1.0, self.sigma**2
         for rows, y, weights in blocks:
-            products = rows @ along
-            slope, curvature = weighted_derivatives(self.loss, products[:, 0], y, weights)
-            leverage = curvature * xp.linalg.vector_norm(rows @ inverse_root, axis=1) ** 2
+            if most is None:
+                most = space.put(whiten[:-1, : rows.wide.shape[1]])
+            products = rows @ last
+            slope, curvature = weighted_derivatives(self.loss, products[:, 1], y, weights)
+            leverage = curvature * (rows.lengths_under(most) ** 2 + products[:, 0] ** 2)
             if self.member:
                 leverage = -xp.clip(leverage, None, 1.0)
             quadratic = slope**2 * rows.squares / (2.0 * variance)
-            inner = sign * slope * products[:, 1] / variance
+            inner = sign * slope * products[:, 2] / variance
             found.append(LossTerms(-xp.log1p(leverage), quadratic, inner))
         return LossTerms.joined(found)

@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from expost._common.namespaces import Space, on_host
 from expost.data.blocks import Block
+from expost.data.placed_rows import bordered
 from expost.fitting.certified.pairs import (
     TINY,
     UNIT,
@@ -25,6 +26,9 @@ from expost.fitting.certified.point import NEXT_BITS
 from expost.fitting.certified.residual import BITS, SUB_BLOCK, Partial, ResidualPass, exact_sum
 from expost.fitting.certified.slopes import Slopes, slope_pair
 from expost.fitting.gram import LONGEST_SUM
+
+Sliced: TypeAlias = tuple[Any, float | None]
+"""A slice of the rows, and the same slice of the intercept's one where there is an intercept."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,12 +48,13 @@ class PlacedResidual(ResidualPass):
         )
         columns = [space.put(matrix) for matrix in self._columns]
         for placed, labels, weights in blocks:
-            rows = placed.encoded()
-            parts = self._parts(rows)
+            rows = placed.features()
+            # The intercept's ones are cut like all other entries, but not stored.
+            parts = list(zip(self._parts(rows), self._ones(placed.intercept), strict=True))
             found = slope_pair(self.loss, *_predictors(parts, columns), labels, weights)
             self._collect(sums, found, parts, space)
             if sums.hessian is not None:
-                square, groups = _gram(rows, found.curvature, space)
+                square, groups = _gram(rows, found.curvature, space, intercept=placed.intercept)
                 sums.hessian += square
                 sums.additions += groups
         return sums
@@ -62,7 +67,13 @@ class PlacedResidual(ResidualPass):
             left = left - parts[-1]
         return [*parts, left]
 
-    def _collect(self, sums: Partial, slopes: Slopes, parts: list[Any], space: Space) -> None:
+    def _ones(self, intercept: bool) -> list[float | None]:
+        """The slices of a one; None for each where there is no intercept."""
+        if not intercept:
+            return [None] * self._count
+        return [float(part[0]) for part in self._parts(np.ones(1))]
+
+    def _collect(self, sums: Partial, slopes: Slopes, parts: list[Sliced], space: Space) -> None:
         xp, count = space.xp, int(slopes.high.shape[0])
         sizes = xp.abs(slopes.high)
         absolute = slopes.absolute
@@ -83,7 +94,7 @@ class PlacedResidual(ResidualPass):
         sums.additions += self._count**2
 
     def _weigh_placed(
-        self, total: Pair, slopes: Slopes, parts: list[Any], sizes: tuple[float, float], space: Space
+        self, total: Pair, slopes: Slopes, parts: list[Sliced], sizes: tuple[float, float], space: Space
     ) -> tuple[Pair, float]:
         """As :meth:`ResidualPass.weigh`, with sub-blocks that are added up in groups."""
         if not math.isfinite(sizes[1]):  # beyond the range of doubles, as the caller will see
@@ -113,10 +124,13 @@ class PlacedResidual(ResidualPass):
         return total, 1.01 * (SUB_BLOCK + chain + 16) * UNIT * plainly + underflow
 
 
-def _predictors(parts: list[Any], columns: list[Any]) -> Pair:
+def _predictors(parts: list[Sliced], columns: list[Any]) -> Pair:
     """The linear predictors of rows that are cut into ``parts``; see :meth:`ResidualPass.multiply`."""
     count = len(parts)
-    products = [part @ matrix for part, matrix in zip(parts, columns, strict=True)]
+    products = [
+        part @ matrix if one is None else part @ matrix[:-1, :] + one * matrix[-1, :]
+        for (part, one), matrix in zip(parts, columns, strict=True)
+    ]
     total, rest = products[0][:, 0], products[0][:, -1]
     for i, product in enumerate(products):
         for j in range(count - 1 - i):
@@ -128,16 +142,20 @@ def _predictors(parts: list[Any], columns: list[Any]) -> Pair:
     return two_sum(total, rest)
 
 
-def _by_sub_blocks(vectors: Any, rows: Any, xp: Any) -> Any:
+def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
     """Each vector times the rows, for every sub-block of 128 rows: sub-blocks by vectors by columns."""
+    rows, one = part
     count, columns = rows.shape
     full = count // SUB_BLOCK
     whole = full * SUB_BLOCK
     cut = xp.permute_dims(xp.reshape(vectors[:, :whole], (-1, full, SUB_BLOCK)), (1, 0, 2))
     products = cut @ xp.reshape(rows[:whole, :], (full, SUB_BLOCK, columns))
+    sums = xp.sum(cut, axis=2)
     if whole < count:
-        products = xp.concat([products, (vectors[:, whole:] @ rows[whole:, :])[None, :, :]])
-    return products
+        rest = vectors[:, whole:]
+        products = xp.concat([products, (rest @ rows[whole:, :])[None, :, :]])
+        sums = xp.concat([sums, xp.sum(rest, axis=1)[None, :]])
+    return products if one is None else xp.concat([products, (one * sums)[:, :, None]], axis=2)
 
 
 def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
@@ -150,19 +168,28 @@ def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
     return total, size + count // size + size + 1
 
 
-def _gram(rows: Any, curvature: Any, space: Space) -> tuple[FloatArray, int]:
+def _gram(rows: Any, curvature: Any, space: Space, *, intercept: bool) -> tuple[FloatArray, int]:
     """The sum of the squares of the rows in groups of at most ``LONGEST_SUM``, and how many groups."""
     xp, (count, columns) = space.xp, rows.shape
-    scaled = rows * xp.sqrt(curvature)[:, None]
+    root = xp.sqrt(curvature)
+    scaled = rows * root[:, None]
     groups = count // LONGEST_SUM
     whole = groups * LONGEST_SUM
-    rest = scaled[whole:, :]
-    total = rest.T @ rest
+    total = _square(scaled[whole:, :][None, :, :], root[whole:][None, :], xp, intercept)
     if groups:
         cut = xp.reshape(scaled[:whole, :], (groups, LONGEST_SUM, columns))
-        total = total + xp.sum(xp.matrix_transpose(cut) @ cut, axis=0)
+        total = total + _square(cut, xp.reshape(root[:whole], (groups, LONGEST_SUM)), xp, intercept)
     square = on_host(total)
     return 0.5 * (square + square.T), groups + 2
+
+
+def _square(groups: Any, roots: Any, xp: Any, intercept: bool) -> Any:
+    """The sum over groups of each one's sum of squares, with a column for the intercept."""
+    square = xp.sum(xp.matrix_transpose(groups) @ groups, axis=0)
+    if not intercept:
+        return square
+    border = xp.sum(roots[:, None, :] @ groups, axis=0)[0, :]
+    return bordered(square, border, xp.sum(xp.sum(roots * roots, axis=1)), xp)
 
 
 @cache
