@@ -9,7 +9,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check-slow check-oldest paper bench figures screenshots browser format clean
+ARRAY_TESTS := tests/data/test_placed.py tests/estimators/test_array_api.py \
+  tests/fitting/certified/test_placed_residual.py
+
+.PHONY: demo test check-slow check-oldest check-gpu paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
@@ -22,6 +25,10 @@ test: $(VENV)/.installed-dev browser
 
 check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto
+
+# Tables on a GPU, through torch and, where it is installed, CuPy.
+check-gpu: $(VENV)/.installed-dev
+	EXPOST_GPU=1 $(BIN)/python -m pytest $(ARRAY_TESTS)
 
 # The suite with the lowest version that is declared of every dependency.
 check-oldest: $(OLDEST)/.installed browser
@@ -77,7 +84,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,gpu]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python

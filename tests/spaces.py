@@ -1,6 +1,7 @@
 """Libraries of arrays beside NumPy that the tests run over."""
 
 import importlib.util
+import os
 
 import numpy as np
 import pytest
@@ -20,6 +21,16 @@ def _strict(values):
     return array_api_strict.asarray(values)
 
 
+def _cuda(values):
+    return _torch(values).to("cuda")
+
+
+def _cupy(values):
+    import cupy
+
+    return cupy.asarray(values)
+
+
 SPACES = [
     pytest.param(_strict, id="array-api-strict"),
     pytest.param(
@@ -28,6 +39,10 @@ SPACES = [
         marks=pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
     ),
 ]
+if os.environ.get("EXPOST_GPU"):  # set by `make check-gpu`
+    SPACES = [pytest.param(_cuda, id="torch on a GPU")]
+    if importlib.util.find_spec("cupy") is not None:
+        SPACES.append(pytest.param(_cupy, id="CuPy"))
 
 
 def host(values):
