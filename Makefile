@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
 ARRAY_TESTS := tests/data/test_placed.py tests/estimators/test_array_api.py \
-  tests/fitting/certified/test_placed_residual.py
+  tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
 .PHONY: demo test check-slow check-oldest check-gpu paper bench figures screenshots browser format clean
 

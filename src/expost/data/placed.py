@@ -129,6 +129,13 @@ class PlacedSource(Source):
         return Block(self.matrix[start:stop, :], labels, weights)
 
 
+def short_blocks(blocks: Iterator[Block], width: int) -> Iterator[Block]:
+    """Blocks of encoded rows on a device, cut for a kernel that holds ``width`` numbers for each row."""
+    for rows, y, weights in blocks:
+        for here, some in rows.cut(max(1, _NUMBERS // width)):
+            yield Block(some, y[here], None if weights is None else weights[here])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacedPart:
     """Rows ``start`` to ``stop`` of a table on a device."""

@@ -1,6 +1,7 @@
 """Encoded rows on the device where they lie, for products."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -94,6 +95,23 @@ class PlacedRows:
         """The squared norm of each encoded row."""
         length = self._scaled(self.lengths)
         return length * length + float(self.intercept)
+
+    def cut(self, length: int) -> Iterator[tuple[slice, Self]]:
+        """The same rows in shorter blocks, each with its place among them, for kernels that need memory."""
+        count = int(self.wide.shape[0])
+        for low in range(0, count, length):
+            here = slice(low, min(low + length, count))
+            scales = None if self.scales is None else self.scales[here]
+            yield (
+                here,
+                replace(
+                    self,
+                    stored=self.stored[here, :],
+                    wide=self.wide[here, :],
+                    lengths=self.lengths[here],
+                    scales=scales,
+                ),
+            )
 
     def features(self) -> Any:
         """The scaled rows as doubles, without the intercept."""

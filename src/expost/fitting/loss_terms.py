@@ -77,15 +77,15 @@ def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
     members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
     :math:`I - N` is not positive definite: the record cannot have been in the table.
     """
-    rest = sign * matrices
-    total = np.zeros(len(rest))
+    xp, rest = namespace_of(matrices), sign * matrices
+    total: FloatArray = xp.zeros_like(rest[:, 0, 0])
     for j in range(rest.shape[1]):
         # What rounding has left on the wrong side of zero is zero.
-        pivot = np.maximum(sign * rest[:, j, j], 0.0) * sign
-        pivot = np.maximum(pivot, -1.0)
+        pivot = xp.clip(sign * rest[:, j, j], 0.0, None) * sign
+        pivot = xp.clip(pivot, -1.0, None)
         with np.errstate(divide="ignore"):
-            total += np.log1p(pivot)
+            total += xp.log1p(pivot)
         column = rest[:, j + 1 :, j]
-        scaled = column / np.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
+        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
         rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
     return total

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
+from expost.data.placed import short_blocks
 from expost.fitting.loss_terms import LossTerms, inverse_root, log_determinants
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import VectorLoss, weighted_factors
@@ -91,10 +93,36 @@ class VectorTerms:
             )
         return LossTerms.joined(found)
 
+    def in_place(self, blocks: Iterator[Block], space: Space) -> LossTerms:
+        """The same where the rows lie, and left there."""
+        xp, found, outputs, columns = space.xp, [], self.loss.outputs, len(self.directions)
+        sign, variance = -1.0 if self.member else 1.0, self.sigma**2
+        directions, whiten = space.put(self.directions), [space.put(matrix) for matrix in self.whiten]
+        for placed, y, weights in short_blocks(blocks, sum(matrix.shape[1] for matrix in self.whiten)):
+            products = placed @ directions
+            gradient, factor = weighted_factors(self.loss, products[:, :outputs], y, weights)
+            grams = _grams([placed @ matrix for matrix in whiten], columns)
+            leverage = xp.matrix_transpose(factor) @ grams @ factor
+            steep = xp.sum(gradient * gradient, axis=1)
+            along = xp.sum(gradient * products[:, outputs:], axis=1)
+            determinant = -log_determinants(leverage, sign)
+            quadratic = steep * placed.squares / (2.0 * variance)
+            found.append(LossTerms(determinant, quadratic, sign * along / variance))
+        return LossTerms.joined(found)
+
 
 def _grams(parts: list[FloatArray], columns: int) -> FloatArray:
     """The matrices ``G`` of a block of rows, from the whitened parts of each predictor."""
-    outputs = len(parts)
+    xp, outputs = namespace_of(parts[0]), len(parts)
+    if xp is not np:
+        upper = {
+            (a, b): xp.sum(parts[a][:, (b - a) * columns :] * parts[b], axis=1)
+            for a in range(outputs)
+            for b in range(a, outputs)
+        }
+        every = [upper[min(a, b), max(a, b)] for a in range(outputs) for b in range(outputs)]
+        matrices: FloatArray = xp.reshape(xp.stack(every, axis=1), (-1, outputs, outputs))
+        return matrices
     grams = np.empty((len(parts[0]), outputs, outputs))
     for a in range(outputs):
         for b in range(a, outputs):

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from expost._common.namespaces import Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.data.encoded import Encoded
+from expost.data.placed import short_blocks
 from expost.engines.base import Pass
 from expost.fitting.derivatives import Sums
 from expost.fitting.gram import Gram
@@ -51,6 +53,37 @@ class VectorDerivatives:
             sums.hessian[:] = upper + np.triu(upper, 1).T
         return sums
 
+    def in_place(self, blocks: Iterator[Block], space: Space) -> Sums:
+        """The same where the rows lie; sums stay there until the end."""
+        xp, (outputs, columns), count = space.xp, self.coefficients.shape, 0
+        theta, total, sizes = space.put(self.coefficients.T), space.zeros(outputs, columns), space.zeros(2)
+        # The blocks on and to the right of the diagonal, one row of them after the other.
+        upper = [space.zeros(columns, (outputs - a) * columns) for a in range(outputs)]
+        precision = None if self.precision is None else getattr(xp, np.dtype(self.precision).name)
+        for placed, y, weights in short_blocks(blocks, 2 * self.coefficients.size):
+            gradient, factor = weighted_factors(self.loss, placed @ theta, y, weights)
+            rows = placed.encoded()
+            total += gradient.T @ rows
+            lengths = xp.linalg.vector_norm(gradient, axis=1)
+            sizes += xp.stack([xp.sum(lengths), xp.sum(factor * factor)])
+            count += int(gradient.shape[0])
+            if precision is None:
+                continue
+            bend = xp.astype(factor @ xp.matrix_transpose(factor), precision, copy=False)
+            narrow = xp.astype(rows, precision, copy=False)
+            for a in range(outputs):
+                part = bend[:, a, a:][:, :, None] * narrow[:, None, :]
+                square = narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns))
+                upper[a] += xp.astype(square, xp.float64, copy=False)
+        hessian = None
+        if precision is not None:
+            hessian = np.zeros((self.coefficients.size, self.coefficients.size))
+            for a, block in enumerate(upper):
+                hessian[a * columns : (a + 1) * columns, a * columns :] = on_host(block)
+            hessian = np.triu(hessian) + np.triu(hessian, 1).T
+        slopes, curvatures = on_host(sizes).tolist()
+        return Sums(on_host(total).ravel().copy(), hessian, slopes, curvatures, count)
+
     def _add_upper(
         self, hessian: FloatArray, factor: FloatArray, rows: FloatArray, buffer: NDArray[Any]
     ) -> None:
@@ -82,6 +115,16 @@ class VectorCurvatureProduct:
             bent = factor @ (np.swapaxes(factor, 1, 2) @ moved[:, :, None])
             total += bent[:, :, 0].T @ rows
         return total
+
+    def in_place(self, blocks: Iterator[Block], space: Space) -> FloatArray:
+        """The same where the rows lie."""
+        theta, along = space.put(self.coefficients.T), space.put(self.direction.T)
+        total, transposed = space.zeros(*self.coefficients.shape), space.xp.matrix_transpose
+        for placed, y, weights in short_blocks(blocks, self.coefficients.size):
+            _, factor = weighted_factors(self.loss, placed @ theta, y, weights)
+            bent = factor @ (transposed(factor) @ (placed @ along)[:, :, None])
+            total += bent[:, :, 0].T @ placed.encoded()
+        return on_host(total)
 
 
 @dataclass(frozen=True, eq=False)

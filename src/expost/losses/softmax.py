@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import helmert
 
+from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import ADDED, LabelSet
 from expost.losses.logistic import LogisticLoss
@@ -75,6 +76,7 @@ class SoftmaxLoss(VectorLoss):
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "softmax"
+    in_any_namespace: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         curve = SoftmaxCurve(self.classes, self.cap, self.corner)  # refuses what is out of range
@@ -118,14 +120,14 @@ class SoftmaxLoss(VectorLoss):
 
         Sums and products of positive weights: what is tiny keeps its digits.
         """
+        xp, true = namespace_of(eta), _True(y, self.classes)
         wrong, others = self._others(eta, y)
-        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
-        basis, true = centring(self.classes), y.astype(np.intp)
+        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
+        basis = true.placed(centring(self.classes))
         mean = others @ basis
-        gradient = slope[:, None] * (mean - basis[true])
-        weights = slope[:, None] * others
-        np.put_along_axis(weights, true[:, None], curvature[:, None], axis=1)
-        factor = (basis.T - mean[:, :, None]) * np.sqrt(weights)[:, None, :]
+        gradient = slope[:, None] * (mean - true.rows(basis))
+        weights = true.replaced(slope[:, None] * others, curvature[:, None])
+        factor = (basis.T - mean[:, :, None]) * xp.sqrt(weights)[:, None, :]
         return gradient, factor
 
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
@@ -196,14 +198,54 @@ class SoftmaxLoss(VectorLoss):
 
     def _others(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How far the prediction is on the wrong side, and the softmax of the other classes."""
-        scores = eta @ centring(self.classes).T
-        true = y.astype(np.intp)[:, None]
-        scores -= np.take_along_axis(scores, true, axis=1)
-        np.put_along_axis(scores, true, -np.inf, axis=1)
-        top = np.max(scores, axis=1)
-        powers = np.exp(scores - top[:, None])
-        total = np.sum(powers, axis=1)
-        return top + np.log(total), powers / total[:, None]
+        xp, true = namespace_of(eta), _True(y, self.classes)
+        scores = eta @ true.placed(centring(self.classes)).T
+        scores -= true.entries(scores)
+        scores = true.replaced(scores, -np.inf)
+        top = xp.max(scores, axis=1)
+        powers = xp.exp(scores - top[:, None])
+        total = xp.sum(powers, axis=1)
+        return top + xp.log(total), powers / total[:, None]
+
+
+class _True:
+    """The place of each record's true class: an index in NumPy, a mask in any other library."""
+
+    def __init__(self, y: FloatArray, classes: int) -> None:
+        self._xp = namespace_of(y)
+        if self._xp is np:
+            self._place: Any = y.astype(np.intp)[:, None]
+        else:
+            self._space = Space.of(y)
+            self._place = y[:, None] == self._space.put(np.arange(float(classes)))[None, :]
+
+    def placed(self, matrix: FloatArray) -> FloatArray:
+        """A constant where the labels lie."""
+        return matrix if self._xp is np else self._space.put(matrix)
+
+    def entries(self, values: FloatArray) -> FloatArray:
+        """The entry of each row at its class, as a column."""
+        if self._xp is np:
+            return np.take_along_axis(values, self._place, axis=1)
+        column: FloatArray = self._xp.sum(self._xp.where(self._place, values, 0.0), axis=1, keepdims=True)
+        return column
+
+    def rows(self, matrix: FloatArray) -> FloatArray:
+        """The row of a matrix, one for each class, that each record has."""
+        found: FloatArray
+        if self._xp is np:
+            found = matrix[self._place[:, 0]]
+        else:
+            found = self._xp.astype(self._place, self._xp.float64) @ matrix
+        return found
+
+    def replaced(self, values: FloatArray, by: FloatArray | float) -> FloatArray:
+        """The values with others at each row's class; NumPy's are changed in place."""
+        if self._xp is np:
+            np.put_along_axis(values, self._place, by, axis=1)
+            return values
+        changed: FloatArray = self._xp.where(self._place, by, values)
+        return changed
 
 
 def _largest_apart(others: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
 from expost.losses.softmax_curve import SoftmaxCurve
@@ -26,6 +27,8 @@ class VectorLoss(ABC):
     """
 
     name: ClassVar[str]
+    in_any_namespace: ClassVar[bool] = False
+    """As :attr:`expost.Loss.in_any_namespace`."""
 
     @property
     @abstractmethod
@@ -73,10 +76,13 @@ def weighted_factors(
     loss: VectorLoss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """Gradients and factors of the loss times the weight of each record; ``None`` for weights of one."""
-    gradient, factor = loss.derivatives(eta, y)
+    if is_foreign(eta) and not loss.in_any_namespace:
+        gradient, factor = map(Space.of(eta).put, loss.derivatives(on_host(eta), on_host(y)))
+    else:
+        gradient, factor = loss.derivatives(eta, y)
     if weights is None:
         return gradient, factor
-    return weights[:, None] * gradient, np.sqrt(weights)[:, None, None] * factor
+    return weights[:, None] * gradient, namespace_of(weights).sqrt(weights)[:, None, None] * factor
 
 
 AnyLoss: TypeAlias = Loss | VectorLoss
