@@ -26,6 +26,12 @@ MODELS = {
         expost.LogisticRegression(norm=1.0, classes=[0, 1], class_weight={0: 0.5, 1: 1.0}),
         LABELS,
     ),
+    "regularizer": (
+        expost.LogisticRegression(
+            norm=1.0, classes=[0, 1], report="dependent", regularizer=expost.SmoothedL1(1.0, 0.5)
+        ),
+        LABELS,
+    ),
     "hessian": (expost.LogisticRegression(norm=1.0, classes=[0, 1], report="adaptive"), LABELS),
     "hinge": (expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]), LABELS),
     "huber": (expost.LinearRegression(norm=1.0), OUTCOME),
@@ -66,10 +72,13 @@ def test_what_is_published_and_what_it_cost_are_the_same(place, name):
     np.testing.assert_allclose(
         publication.release.coefficients, here.publication_.release.coefficients, rtol=0.0, atol=1e-9
     )
-    wanted = here.publication_.bounds(X, y)
-    got = publication.bounds(place(X), in_place(place, y))
-    for mine, yours in zip(got.figures, wanted.figures, strict=True):
-        close(host(mine), yours)
+    questions = [{}, {"member": True, "simultaneous": "all"}, {"member": False, "simultaneous": len(X)}]
+    questions += [] if name == "softmax" else [{"method": "paper"}]
+    for question in questions:
+        wanted = here.publication_.bounds(X, y, **question)
+        got = publication.bounds(place(X), in_place(place, y), **question)
+        for mine, yours in zip(got.figures, wanted.figures, strict=True):
+            close(host(mine), yours)
     close(got.to_frame("polars").to_numpy(), wanted.to_frame("polars").to_numpy())
 
 

@@ -53,6 +53,14 @@ def _compat() -> Any:
     )
 
 
+def beside(constants: FloatArray, values: Any) -> FloatArray:
+    """Constants of NumPy's where an array lies; themselves where that is NumPy's."""
+    if not is_foreign(values):
+        return constants
+    placed: FloatArray = Space.of(values).put(constants)
+    return placed
+
+
 @dataclass(frozen=True, eq=False)
 class Space:
     """A library of arrays and a device of it, where kernels keep their numbers."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from expost._common.namespaces import namespace_of
 from expost._common.validation import check_positive
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.statistics import STATISTICS, Statistic
@@ -87,8 +86,9 @@ class NoiseScales:
         -------
         A function of the record and of public values; it does not depend on the table.
         """
-        square = np.full_like(gradient * curvature, rounding.solver**2)
+        xp = namespace_of(gradient)
+        square = xp.full_like(gradient * curvature, rounding.solver**2)
         for statistic, scale in self.released:
             sensitivity = statistic.sensitivity(gradient, curvature, rank) / scale
             square = square + (sensitivity + 2.0 * rounding.error(statistic.name, scale)) ** 2
-        return np.sqrt(square)
+        return xp.sqrt(square)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.special import ndtri
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.losses import Regularizer, VectorLoss
@@ -53,18 +54,19 @@ class Determinant:
 
     def bound(self, records: Records, *, member: bool) -> Interval:
         """The interval of each record."""
+        xp = namespace_of(records.norm)
         if self.release.hessian is None and self.release.regularizer is None:
             largest = records.log_determinant(self.release.plan.l2)
-            nothing = np.zeros_like(largest)
+            nothing = xp.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
         largest = records.above(self.public, self.public.weights if member else 0.0)
         if self.adaptive is not None:
             other = records.above(self.adaptive, 1.0 if member else 0.0)
-            largest = np.minimum(largest, other)
-        smallest = np.zeros_like(largest)
+            largest = xp.minimum(largest, other)
+        smallest = xp.zeros_like(largest)
         if self.upper is not None:
             smallest = records.below(self.upper, member=member)
-            smallest = np.minimum(smallest, largest)  # off the good event the ends can cross
+            smallest = xp.minimum(smallest, largest)  # off the good event the ends can cross
         return Interval(smallest, largest) if member else Interval(-largest, -smallest)
 
     @property

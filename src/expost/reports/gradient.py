@@ -4,9 +4,9 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 from scipy.special import ndtri
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.losses import AnyLoss, VectorLoss
@@ -43,7 +43,8 @@ def reach(records: Records, factors: Factors) -> FloatArray:
     if factors.norm1 is None:
         return straight
     assert records.norm1 is not None
-    return np.minimum(straight, records.norm1 * factors.norm1)
+    nearer: FloatArray = namespace_of(straight).minimum(straight, records.norm1 * factors.norm1)
+    return nearer
 
 
 def reach_factors(
@@ -114,10 +115,11 @@ def inner_product(
     factors = gradient_factors(scope, shares.gradient, dimension, drift, plan)
     narrow = steepness * reach(records, factors)
     narrow *= plan.sigma_gradient / (plan.sigma * together)
-    low, high = np.maximum(centre - narrow, -width), np.minimum(centre + narrow, width)
+    xp = namespace_of(width)
+    low, high = xp.maximum(centre - narrow, -width), xp.minimum(centre + narrow, width)
     # Only off the good event can the two intervals miss each other; then say the wider thing.
     apart = low > high
     return Interval(
-        np.where(apart, np.minimum(centre - narrow, -width), low),
-        np.where(apart, np.maximum(centre + narrow, width), high),
+        xp.where(apart, xp.minimum(centre - narrow, -width), low),
+        xp.where(apart, xp.maximum(centre + narrow, width), high),
     )

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from expost._common.namespaces import beside
 from expost._common.typing import FloatArray
 
 # Any weight between the noisy Hessian (1) and the lower bound that needs no data (0) is valid, so a grid
@@ -42,14 +43,15 @@ class Pencil:
 
     def forms(self, coordinates: FloatArray) -> FloatArray:
         """The quadratic form of each inverse matrix at rows of these :func:`squares`, matrices by rows."""
-        return self.reciprocals.T @ coordinates.T
+        return beside(self.reciprocals.T, coordinates) @ coordinates.T
 
 
 def squares(rows: FloatArray, basis: FloatArray) -> FloatArray:
     """The squared coordinates of each row in a basis."""
     # Records along the second axis of the product: BLAS is faster, and so is the product with reciprocals.
-    coordinates: FloatArray = basis.T @ rows.T
-    return np.multiply(coordinates, coordinates, out=coordinates).T
+    coordinates: FloatArray = beside(basis.T, rows) @ rows.T
+    coordinates *= coordinates
+    return coordinates.T
 
 
 def mixtures(

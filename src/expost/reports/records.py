@@ -1,11 +1,13 @@
 """What a report reads of a record at the released coefficients."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 
+from expost._common.namespaces import beside, namespace_of
 from expost._common.typing import FloatArray
 from expost.reports.pencil import Pencil, squares
 
@@ -93,14 +95,16 @@ class ScalarRecords(Records):
         every: bool = False,
     ) -> Self:
         """From the derivatives of the weighted loss, and the noisy gradient where it is released."""
-        norm, steepness = np.sqrt(np.vecdot(rows, rows)), np.abs(slope)
+        xp = namespace_of(rows)
+        norm = np.sqrt(np.vecdot(rows, rows)) if xp is np else xp.linalg.vector_norm(rows, axis=1)
+        steepness = xp.abs(slope)
         return cls(
             rows=rows,
             norm=norm,
-            norm1=np.sum(np.abs(rows), axis=1) if every else None,
+            norm1=xp.sum(xp.abs(rows), axis=1) if every else None,
             steepness=steepness,
             gradient_norm=steepness * norm,
-            along=None if gradient is None else slope * (rows @ gradient),
+            along=None if gradient is None else slope * (rows @ beside(gradient, rows)),
             curvature=curvature,
         )
 
@@ -111,7 +115,7 @@ class ScalarRecords(Records):
 
     def log_determinant(self, l2: float) -> FloatArray:
         r""":math:`\log(1 + \kappa\|x\|^2/\lambda)`."""
-        logarithm: FloatArray = np.log1p(self.released_norm / l2)
+        logarithm: FloatArray = namespace_of(self.norm).log1p(self.released_norm / l2)
         return logarithm
 
     def turn(self, basis: FloatArray) -> FloatArray:
@@ -122,15 +126,17 @@ class ScalarRecords(Records):
         r""":math:`\log(1 + \kappa\mu/(1 - w\kappa\mu))`."""
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
-        largest: FloatArray = np.log1p(smallest_ratio(self._leverages(pencil), by_mixtures(weights)))
+        ratio = smallest_ratio(self._leverages(pencil), by_mixtures(weights))
+        largest: FloatArray = namespace_of(ratio).log1p(ratio)
         return largest
 
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r""":math:`-\log(1 - \kappa\mu)` or :math:`\log(1 + \kappa\mu)`."""
-        leverage = self._leverages(pencil)[0]
-        smallest: FloatArray = np.log1p(leverage)
+        leverage = self._leverages(pencil)[0, :]
+        xp = namespace_of(leverage)
+        smallest: FloatArray = xp.log1p(leverage)
         if member:
-            smallest = -np.log1p(-np.where(leverage < 1.0, leverage, 0.0))
+            smallest = -xp.log1p(-xp.where(leverage < 1.0, leverage, 0.0))
         return smallest
 
     def _leverages(self, pencil: Pencil) -> FloatArray:
@@ -154,11 +160,14 @@ def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
 
     As :math:`1/\max(1/f - w)`, which takes one division for each.
     """
+    xp = namespace_of(forms)
+    smallest: FloatArray
     if not np.any(weights):
-        smallest: FloatArray = np.min(forms, axis=0)
+        smallest = xp.min(forms, axis=0)
         return smallest
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        left = np.divide(1.0, forms)
-        left -= weights
-        best = np.max(left, axis=0)
-        return np.where(best > 0.0, 1.0 / best, np.inf)
+        left = 1.0 / forms
+        left -= beside(weights, forms)
+        best = xp.max(left, axis=0)
+        smallest = xp.where(best > 0.0, 1.0 / best, math.inf)
+    return smallest

@@ -1,9 +1,9 @@
 """Our report: signed intervals term by term, and the total beside them."""
 
+import math
 from typing import NamedTuple
 
-import numpy as np
-
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.reports.base import Interval, Scope, Shares
@@ -63,7 +63,8 @@ class TightReader:
         interval = self._interval(records, determinant, member=member)
         if not self._release.plan.scales.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
-        size = np.maximum(np.abs(determinant.low), np.abs(determinant.high))
+        xp = namespace_of(determinant.low)
+        size = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
         size *= 1.0 + 2.0 * self.drift.curvature
         whole = whole_cost(self._release, records, size, self._scope, self.shares.whole, self.drift)
         return Reading(interval.low, interval.high, whole)
@@ -76,13 +77,14 @@ class TightReader:
 
 def sum_of_terms(determinant: Interval, quadratic: FloatArray, product: Interval) -> Interval:
     """An interval for the size of the log-odds, from intervals for two of its terms and the third itself."""
-    sizes = np.abs(determinant.low) + np.abs(determinant.high) + quadratic
-    slack = SLACK * (sizes + np.abs(product.low) + np.abs(product.high))
+    xp = namespace_of(determinant.low)
+    sizes = xp.abs(determinant.low) + xp.abs(determinant.high) + quadratic
+    slack = SLACK * (sizes + xp.abs(product.low) + xp.abs(product.high))
     low = determinant.low + quadratic + product.low - slack
     high = determinant.high + quadratic + product.high + slack
     # Where a term is beyond double precision nothing is known below, and no number is above.
-    known = np.isfinite(slack)
+    known = xp.isfinite(slack)
     return Interval(
-        np.where(known, np.maximum(np.maximum(low, -high), 0.0), 0.0),
-        np.where(known, np.maximum(high, -low), np.inf),
+        xp.where(known, xp.clip(xp.maximum(low, -high), 0.0, None), 0.0),
+        xp.where(known, xp.maximum(high, -low), math.inf),
     )

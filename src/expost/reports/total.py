@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.losses import predictors
@@ -44,7 +45,8 @@ def report_cost(release: Release, records: Records, scope: Scope, failure: float
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
     """
     if not release.plan.scales.releases_statistics:
-        return np.zeros_like(records.norm)
+        nothing: FloatArray = namespace_of(records.norm).zeros_like(records.norm)
+        return nothing
     shift = statistics_shift(release, records, Drift.of(release))
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
@@ -78,14 +80,14 @@ def whole_cost(
     :math:`q_1A + q_2C`: with probability :math:`1 - \rho/2` each, a ball of radius :math:`q_1` holds the
     first noise in all its directions, and one of radius :math:`q_2` the second.
     """
-    plan = release.plan
+    plan, xp = release.plan, namespace_of(determinant)
 
     def steep(length: FloatArray) -> FloatArray:
         gradient = length + drift.slope * plan.sigma
         moved: FloatArray = gradient / plan.sigma
         if plan.sigma_gradient is not None:
             error = plan.rounding.error("gradient", plan.sigma_gradient)
-            moved = np.hypot(moved, gradient / plan.sigma_gradient + 2.0 * error)
+            moved = xp.hypot(moved, gradient / plan.sigma_gradient + 2.0 * error)
         return moved
 
     moved = steep(records.gradient_norm)
@@ -95,7 +97,7 @@ def whole_cost(
     noise = whole_noise(release, scope, failure)
     reaching = steep(records.steepness * records.norm)
     steep_part, curved_part = noise.model * reaching, noise.statistics * curved
-    reached = steep_part + curved_part if noise.apart else np.hypot(steep_part, curved_part)
+    reached = steep_part + curved_part if noise.apart else xp.hypot(steep_part, curved_part)
     total: FloatArray = determinant + 0.5 * (moved**2 + curved**2) + (reached + noise.rest)
     return total
 

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from expost._common.namespaces import beside
 from expost._common.typing import FloatArray
 from expost.fitting.loss_terms import log_determinants
 from expost.fitting.release import Release
@@ -161,5 +162,5 @@ def records_of(
             gradient=None if gradient is None else gradient.reshape(shape),
             every=scope.every,
         )
-    slope, curvature = weighted_derivatives(loss, rows @ release.coefficients, y, weights)
+    slope, curvature = weighted_derivatives(loss, rows @ beside(release.coefficients, rows), y, weights)
     return ScalarRecords.of(rows, slope, curvature, gradient=gradient, every=scope.every)
