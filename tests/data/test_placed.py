@@ -1,5 +1,6 @@
 """Rows of other libraries' arrays are those of NumPy's, encoded where they lie."""
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -33,17 +34,22 @@ def encoded(matrix, design):
     return np.concatenate([block.X.copy() for block in design.dense(blocks)])
 
 
+def encoded_blocks(source, design):
+    """The blocks that kernels get."""
+    with np.errstate(all="ignore"):
+        return [part.encoded(design) for part in source.parts(design.dimension)]
+
+
 def placed(matrix, design):
     """The only block of a small table."""
-    with np.errstate(all="ignore"):
-        (block,) = PlacedSource.of(matrix).placed(design)
+    (block,) = encoded_blocks(PlacedSource.of(matrix), design)
     return block.X
 
 
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", TABLES)
-def test_products_are_those_of_encoded_rows(place, name, intercept):
+def test_products_are_those_of_encoded_rows(place, name, intercept, monkeypatch):
     matrix = TABLES[name]
     design = Design(matrix.shape[1], 1.5, intercept)
     rows, there = encoded(matrix, design), placed(place(matrix), design)
@@ -56,10 +62,15 @@ def test_products_are_those_of_encoded_rows(place, name, intercept):
     np.testing.assert_allclose(host(there.summed(put(weights))), weights @ rows, **close)
     np.testing.assert_allclose(host(there.squares), np.sum(rows**2, axis=1), **close)
     np.testing.assert_allclose(host(there.encoded()), rows, **close)
-    turn = RANDOM.normal(size=(3, len(TABLES[name][0])))
-    images = np.linalg.norm(rows[:, : turn.shape[1]] @ turn.T, axis=1)
-    np.testing.assert_allclose(host(there.lengths_under(put(turn))), images, **close)
+    turn = np.tril(RANDOM.normal(size=(4, 4)))
+    images = np.sum((rows[:, :4] @ turn.T) ** 2, axis=1)
+    np.testing.assert_allclose(host(there.squares_under(put(turn))), images, **close)
+    monkeypatch.setattr("expost.data.placed_rows._WIDE", 2)  # in strips, and few rows at a time
+    there = replace(there, room=8 * 7)
+    np.testing.assert_allclose(host(there.squares_under(put(turn))), images, **close)
     square = (rows.T * weights) @ rows
+    monkeypatch.setattr("expost.data.placed_rows._GROUP_ROWS", 5)
+    monkeypatch.setattr("expost.data.placed_rows._ROWS_PER_COLUMN", 1)
     np.testing.assert_allclose(host(there.gram(put(weights), xp.float64)), square, rtol=1e-12, atol=1e-12)
     if name != "extremes":
         np.testing.assert_allclose(host(there.gram(put(weights), xp.float32)), square, rtol=1e-4, atol=1e-4)
@@ -82,7 +93,7 @@ def test_no_encoded_row_leaves_the_ball(place, spread):
 @pytest.mark.parametrize("place", SPACES)
 def test_the_host_sees_the_rows_of_the_device_to_the_last_bit(place, monkeypatch):
     monkeypatch.setattr("expost.data.placed._COPIED", 64)  # many copies for one part
-    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 1)
+    monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 400)
     labels, weights = np.arange(300.0), RANDOM.random(300)
     source = PlacedSource.of(place(TABLES["floats"])).labelled(place(labels), weights)
     design = Design(4, 1.0, True)
@@ -90,7 +101,7 @@ def test_the_host_sees_the_rows_of_the_device_to_the_last_bit(place, monkeypatch
         chain.from_iterable(part.blocks(7) for part in source.encoded_parts(design, 4, products=False))
     )
     assert max(len(block.X) for block in blocks) == 7
-    rows = np.concatenate([host(block.X.encoded()) for block in source.placed(design)])
+    rows = np.concatenate([host(block.X.encoded()) for block in encoded_blocks(source, design)])
     np.testing.assert_allclose(rows, encoded(TABLES["floats"], design), rtol=1e-15)
     for got, wanted in zip(zip(*blocks, strict=True), (rows, labels, weights), strict=True):
         np.testing.assert_array_equal(np.concatenate(got), wanted)
@@ -106,9 +117,9 @@ def test_a_thinned_table_has_each_so_manieth_row(place):
 
 @pytest.mark.parametrize("place", SPACES)
 def test_blocks_follow_each_other(place, monkeypatch):
-    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 1)
+    monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 1)
     source = PlacedSource.of(place(TABLES["doubles"])).labelled(np.arange(300.0), None)
-    blocks = list(source.placed(Design(4, 1.0, True)))
+    blocks = encoded_blocks(source, Design(4, 1.0, True))
     assert len(blocks) == 30
     np.testing.assert_array_equal(
         np.concatenate([host(block.X.stored) for block in blocks]), TABLES["doubles"]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
 from expost.exceptions import DomainError, ExpostError
 
 
@@ -28,7 +29,13 @@ def is_foreign(values: Any) -> bool:
 
 def namespace_of(values: Any) -> Any:
     """The functions for an array: NumPy's, or those of its own library under the standard's names."""
-    return _compat().array_namespace(values) if is_foreign(values) else np
+    kind = type(values)
+    if kind not in _NAMESPACES:  # kernels ask often, and to look it up takes as long as to start one
+        _NAMESPACES[kind] = _compat().array_namespace(values) if is_foreign(values) else np
+    return _NAMESPACES[kind]
+
+
+_NAMESPACES: dict[type, Any] = {np.ndarray: np}
 
 
 def on_host(values: Any) -> NDArray[Any]:
@@ -70,9 +77,16 @@ class Space:
     device: Any
 
     @classmethod
-    def of(cls, values: Any) -> Self:
-        """Where an array lies; DomainError where there are no doubles."""
+    def of(cls, values: Any) -> "Space":
+        """Where an array lies, the same object for all that lie there; DomainError if it has no doubles."""
         xp, device = namespace_of(values), _compat().device(values)
+        place = xp.__name__, str(device)
+        if place not in _SPACES:
+            _SPACES[place] = cls._checked(xp, device)
+        return _SPACES[place]
+
+    @classmethod
+    def _checked(cls, xp: Any, device: Any) -> Self:
         space, doubles = cls(xp, device), False
         try:
             doubles = space.put(np.zeros(1)).dtype == xp.float64
@@ -85,6 +99,26 @@ class Space:
             )
         return space
 
+    @classmethod
+    def named(cls, device: Any) -> "Space":
+        """A device by its name in PyTorch, such as ``"cuda"``, or by an array that lies there."""
+        if is_foreign(device):
+            return cls.of(device)
+        try:
+            torch = import_module("torch")
+        except ImportError:
+            raise ExpostError(
+                "a device by its name needs PyTorch: pip install 'expost[gpu]', or give an array on it."
+            ) from None
+        found = None
+        with suppress(Exception):  # PyTorch's errors have several sentences
+            found = torch.zeros(1, dtype=torch.float64, device=device)
+        if found is None:
+            raise parameter_error(
+                "device", "a device that PyTorch finds, with double precision", device, "Try 'cuda' or 'cpu'."
+            )
+        return cls.of(found)
+
     def put(self, values: Any) -> Any:
         """Numbers of any library as doubles here, copied where they lie elsewhere."""
         if is_foreign(values) and namespace_of(values) is self.xp:
@@ -95,6 +129,13 @@ class Space:
             host = host.copy()
         return self.xp.asarray(host, dtype=self.xp.float64, device=self.device)
 
+    def copy_of(self, values: NDArray[Any]) -> Any:
+        """A copy of NumPy's numbers here, in their own type."""
+        return self.xp.asarray(np.ascontiguousarray(values), device=self.device, copy=True)
+
     def zeros(self, *shape: int) -> Any:
         """Doubles, all zero."""
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
+
+
+_SPACES: dict[tuple[str, str], Space] = {}

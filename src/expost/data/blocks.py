@@ -50,7 +50,7 @@ class ArrayTable(Table):
     """A NumPy matrix of any real dtype and memory order; its blocks are views."""
 
     def __init__(self, matrix: NDArray[Any]) -> None:
-        self._matrix = matrix
+        self._matrix, self.dtype = matrix, matrix.dtype
         self.n_rows, self.n_features = matrix.shape
 
     def rows(self, start: int, stop: int) -> NDArray[Any]:

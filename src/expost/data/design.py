@@ -107,6 +107,10 @@ class Design:
         """Larger than the rounding errors of norm and product, so that scaled rows stay inside the ball."""
         return 1.0 + (self.dimension + ROUNDINGS) * float(_EPS)
 
+    def holds(self, length: float) -> bool:
+        """Whether rows of this norm, as computed, are not scaled."""
+        return length * self.margin <= self.norm
+
     def _scales(self, lengths: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
             ratios: FloatArray = self.norm / (lengths * self.margin)

@@ -14,6 +14,7 @@ from expost.data.design import Design
 from expost.data.placed import Kernel, PlacedSource
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source
+from expost.data.streamed import Sent, sent_as_it_is, sent_length
 from expost.engines.base import Engine, Pass
 from expost.engines.local import LOCAL
 from expost.losses import AnyLoss
@@ -28,6 +29,8 @@ class Encoded:
     source: Source
     design: Design
     engine: Engine = LOCAL
+    device: Space | None = None
+    """Where rows are sent to be worked on, if they are."""
     checked: bool = False
     """Whether all rows were read and found good."""
 
@@ -51,6 +54,11 @@ class Encoded:
     def space(self) -> Space | None:
         """Where the rows lie, if that is another library or device than NumPy's."""
         return self.source.space if isinstance(self.source, PlacedSource) else None
+
+    @property
+    def kernels_in(self) -> Space | None:
+        """Where kernels are run, if that is not here: where the rows lie, or where they are sent."""
+        return self.space or self.device
 
     @property
     def product_width(self) -> int:
@@ -102,21 +110,33 @@ class Encoded:
         Notes
         -----
         A :class:`~expost.data.placed.Kernel` is run where the rows lie, if that is not here, with
-        :class:`~expost.data.placed.PlacedRows`. It has one part.
+        :class:`~expost.data.placed.PlacedRows`; or where they are sent.
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
         if isinstance(self.source, PlacedSource) and isinstance(work, Kernel):
             return self._in_place(self.source, work, beside)
-        parts = self.source.encoded_parts(self.design, width, products=products)
+        length, parts = block_length(width), None
+        if self.device is not None and isinstance(work, Kernel):
+            length, products = sent_length(width), False
+            if sent_as_it_is(self.source):
+                work, parts = Sent(work, self.device, self.design), self.source.parts(width)
+            else:
+                work = Sent(work, self.device)
+        if parts is None:
+            parts = self.source.encoded_parts(self.design, width, products=products)
         if beside is not None:
             parts = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
-        return self.source.run(self.engine, work, parts, block_length(width))
+        return self.source.run(self.engine, work, parts, length)
 
     def _in_place(
         self, source: PlacedSource, work: Kernel[Result], beside: Sequence[FloatArray] | None
     ) -> Iterator[Result]:
-        # NumPy can be beneath another library, whose warnings would name rows.
-        with np.errstate(all="ignore"):
-            found = work.in_place(source.placed(self.design, beside and beside[0]), source.space)
-        yield found
+        for place, part in enumerate(source.parts(self.design.dimension)):
+            # NumPy can be beneath another library, whose warnings would name rows.
+            with np.errstate(all="ignore"):
+                block = part.encoded(self.design)
+                if beside is not None:
+                    block = Block(block.X, beside[place], None)
+                found = work.in_place(iter((block,)), source.space)
+            yield found

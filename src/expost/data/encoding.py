@@ -17,6 +17,7 @@ from expost.data.lazy_source import LazySource
 from expost.data.open_lazy import as_lazy
 from expost.data.placed import PlacedSource
 from expost.data.source import ArraySource, Source
+from expost.data.streamed import space_of, table_of
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
@@ -97,17 +98,19 @@ def encode_rows(
     source = open_source(X, domain)
     if domain is None and n_features is not None and source.n_features != n_features:
         raise DomainError(f"`X` must have {n_features} features, as in the fit; got {source.n_features}.")
-    named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(X)
-    if named and nw.from_native(X, eager_only=True).columns != list(feature_names or ()):
+    table = table_of(X)
+    named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(table)
+    if named and nw.from_native(table, eager_only=True).columns != list(feature_names or ()):
         raise DomainError("`X` must have the columns `feature_names`, in that order; rename or reorder them.")
-    return Encoded(source, Design(source.n_features, plan.norm, plan.fit_intercept))
+    design = Design(source.n_features, plan.norm, plan.fit_intercept)
+    return Encoded(source, design, device=space_of(X))
 
 
 def open_source(X: Any, domain: Domain | None) -> Source:
     """A table in memory, here or on a device, as a source of rows; see :func:`open_table`."""
     if domain is None and is_foreign(X):
         return PlacedSource.of(X)
-    return ArraySource(open_table(X, domain))
+    return ArraySource(open_table(table_of(X), domain))
 
 
 def with_labels(
@@ -171,4 +174,5 @@ def _from_lazy(table: LazyTable, reader: RecordReader, plan: Plan, n_features: i
     if n_features is not None and reader.n_features != n_features:
         raise DomainError(f"`X` must have {n_features} features, as in the fit; got {reader.n_features}.")
     source = LazySource(reader, tuple(table.pieces()))
-    return Encoded(source, Design(source.n_features, plan.norm, plan.fit_intercept), table.engine)
+    design = Design(source.n_features, plan.norm, plan.fit_intercept)
+    return Encoded(source, design, table.engine, table.device)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from expost._common.namespaces import Space
 from expost.engines.base import Engine
 from expost.engines.local import LOCAL
 from expost.exceptions import DomainError
@@ -49,6 +50,8 @@ class LazyTable(ABC):
         None where cells are texts whose types only a domain knows, as in CSV.
     engine
         Where passes over the rows are run.
+    device
+        Where rows are sent to be worked on, if they are.
 
     Privacy
     -------
@@ -57,6 +60,7 @@ class LazyTable(ABC):
 
     kinds: Mapping[str, str | None]
     engine: Engine = LOCAL
+    device: Space | None = None
     paths: tuple[Path, ...] = ()
     """The files that it is in, if any."""
 

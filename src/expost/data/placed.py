@@ -1,5 +1,6 @@
 """Tables that stay on their device, and their encoded rows there."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -9,23 +10,27 @@ import numpy as np
 from expost._common.namespaces import Space, namespace_of, on_host
 from expost.data.blocks import Block
 from expost.data.design import Design
-from expost.data.placed_rows import PlacedRows
+from expost.data.placed_rows import LONG, PlacedRows, as_numbers
 from expost.data.scan import Scan
 from expost.data.source import NO_LABELS, Source
-from expost.engines.base import Engine
+from expost.engines.base import Engine, Pass
 from expost.exceptions import DomainError
 
 R_co = TypeVar("R_co", covariant=True)
 
-# A block on a device: enough numbers to keep it busy, at most this share of the table, so that what kernels
-# hold beside the table stays below a quarter of it.
-_NUMBERS, _SHARE, _LEAST_ROWS = 1 << 26, 32, 1 << 13
+# What kernels may hold beside the table: this share of it, but so many numbers at least and at most. To start
+# a kernel takes as long as to add up ten thousand numbers or so: blocks are as long as they can be.
+_SHARE, _LEAST_NUMBERS, _MOST_NUMBERS = 7, 1 << 22, 1 << 30
+# Numbers that a pass of products holds for each row, beside the row itself where that is not in doubles.
+_PER_ROW = 16
+# Norms of the rows are kept from the first pass on where a row has more numbers than this.
+_WORTH_KEEPING = 16
 # Numbers that are copied to the host at a time.
 _COPIED = 1 << 22
 
 
 @runtime_checkable
-class Kernel(Protocol[R_co]):
+class Kernel(Pass[Block, R_co], Protocol[R_co]):
     """A pass that can be run where the rows lie; any other gets them block by block on the host."""
 
     def in_place(self, blocks: Iterator[Block], space: Space) -> R_co:
@@ -37,13 +42,19 @@ class Kernel(Protocol[R_co]):
 class PlacedSource(Source):
     """A table of another library's, which stays where it is, with labels and weights beside it.
 
-    :meth:`placed` has its encoded rows there, for kernels; other passes get them on the host.
+    Kernels get its encoded rows there (:meth:`PlacedPart.encoded`), other passes on the host.
     """
 
     matrix: Any
     space: Space
     labels: Any = None
     weights: Any = None
+    room: int = _LEAST_NUMBERS
+    """How many numbers kernels may hold beside the table."""
+    lengths: Any = None
+    """The norms of the rows, where they were measured and are worth keeping."""
+    longest: float = math.inf
+    """The largest of them, where they were all measured."""
 
     @classmethod
     def of(cls, X: Any) -> Self:
@@ -61,7 +72,8 @@ class PlacedSource(Source):
             raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
         if matrix.shape[0] == 0:
             raise DomainError("`X` must have at least one row; got an empty table.")
-        return cls(matrix, Space.of(matrix))
+        numbers = matrix.shape[0] * matrix.shape[1] * _bytes_of(matrix.dtype, xp) // (8 * _SHARE)
+        return cls(matrix, Space.of(matrix), room=min(max(numbers, _LEAST_NUMBERS), _MOST_NUMBERS))
 
     @property
     def n_features(self) -> int:
@@ -80,22 +92,24 @@ class PlacedSource(Source):
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th row, as a view."""
-        labels, weights = self.labels, self.weights
-        return replace(
-            self,
-            matrix=self.matrix[::every, :],
-            labels=None if labels is None else labels[::every],
-            weights=None if weights is None else weights[::every],
-        )
+        beside = ("labels", "weights", "lengths")
+        views = {name: value[::every] for name in beside if (value := getattr(self, name)) is not None}
+        return replace(self, matrix=self.matrix[::every, :], **views)
 
     def scanned(self, scan: Scan, engine: Engine) -> Self:
-        """Check all rows where they lie."""
-        unit = Design(self.n_features, 1.0, False)
+        """Check all rows where they lie, and measure them, once for all passes that follow."""
+        xp, unit, found = self.space.xp, Design(self.n_features, 1.0, False), []
         with np.errstate(all="ignore"):
             for part in self.parts(self.n_features):
-                block = part.encoded(unit)  # measures the rows, which finds what is not finite
-                scan.check_labels(block.y, block.weights)
-        return self
+                raw, y, weights = self.block(part.start, part.stop)
+                found.append(measured(raw, self.space))
+                if not float(xp.max(found[-1])) <= LONG:
+                    PlacedRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
+                scan.check_labels(y, weights)
+        lengths = xp.concat(found)
+        longest = float(xp.max(lengths))
+        kept = lengths if longest <= LONG and self.n_features > _WORTH_KEEPING else None
+        return replace(self, lengths=kept, longest=longest if kept is not None else math.inf)
 
     def parts(self, width: int) -> "list[PlacedPart]":
         """Large blocks, the same for every pass.
@@ -103,8 +117,10 @@ class PlacedSource(Source):
         A row's norm can depend on how many are reduced together. With blocks that are always the same, every
         pass sees the same encoded rows to the last bit, whether it is run on the device or on the host.
         """
-        most = min(_NUMBERS // self.n_features, -(-self.n_rows // _SHARE))
-        length = max(_LEAST_ROWS, most // _LEAST_ROWS * _LEAST_ROWS)
+        converted = self.matrix.dtype != self.space.xp.float64
+        numbers = _PER_ROW + (self.n_features if converted else 0)
+        most = min(self.room // numbers, _MOST_NUMBERS // self.n_features)
+        length = max(most, 1)
         return [
             PlacedPart(self, low, min(low + length, self.n_rows)) for low in range(0, self.n_rows, length)
         ]
@@ -113,15 +129,6 @@ class PlacedSource(Source):
         """The blocks encoded on the device, then copied to the host as they are read."""
         return [HostPart(part, design) for part in self.parts(width)]
 
-    def placed(self, design: Design, beside: Any = None) -> Iterator[Block]:
-        """Encoded rows on the device, in large blocks; ``beside`` takes the place of labels and weights.
-
-        Every pass checks and scales what it reads, as :meth:`Design.dense` does.
-        """
-        for part in self.parts(self.n_features):
-            block = part.encoded(design)
-            yield block if beside is None else Block(block.X, beside[part.start : part.stop], None)
-
     def block(self, start: int, stop: int) -> Block:
         """Some rows as they lie in the table."""
         labels = NO_LABELS if self.labels is None else self.labels[start:stop]
@@ -129,10 +136,16 @@ class PlacedSource(Source):
         return Block(self.matrix[start:stop, :], labels, weights)
 
 
+def measured(raw: Any, space: Space) -> Any:
+    """The Euclidean norm of each row, in doubles."""
+    xp = space.xp
+    return xp.linalg.vector_norm(xp.astype(as_numbers(raw, xp), xp.float64, copy=False), axis=1)
+
+
 def short_blocks(blocks: Iterator[Block], width: int) -> Iterator[Block]:
     """Blocks of encoded rows on a device, cut for a kernel that holds ``width`` numbers for each row."""
     for rows, y, weights in blocks:
-        for here, some in rows.cut(max(1, _NUMBERS // width)):
+        for here, some in rows.cut(max(1, rows.room // width)):
             yield Block(some, y[here], None if weights is None else weights[here])
 
 
@@ -151,8 +164,14 @@ class PlacedPart:
 
     def encoded(self, design: Design) -> Block:
         """All rows of the part, encoded, in one block."""
-        block = self.source.block(self.start, self.stop)
-        return block._replace(X=PlacedRows.of(block.X, design, self.source.space))
+        source, here = self.source, slice(self.start, self.stop)
+        block = source.block(self.start, self.stop)
+        if design.holds(source.longest):
+            raw = as_numbers(block.X, source.space.xp)
+            return block._replace(X=PlacedRows(source.space, raw, None, design.intercept, source.room))
+        lengths = None if source.lengths is None else source.lengths[here]
+        rows = PlacedRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
+        return block._replace(X=rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,3 +196,10 @@ class HostPart:
                 yield Block(
                     rows[first : first + length], labels[here], None if weights is None else weights[here]
                 )
+
+
+def _bytes_of(dtype: Any, xp: Any) -> int:
+    """The bytes of a number."""
+    if xp.isdtype(dtype, "real floating"):
+        return int(xp.finfo(dtype).bits) // 8
+    return 1 if xp.isdtype(dtype, "bool") else int(xp.iinfo(dtype).bits) // 8

@@ -17,6 +17,7 @@ from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.data.encoding import open_source
 from expost.data.open_lazy import as_lazy, with_columns
+from expost.data.streamed import space_of, table_of
 from expost.data.weights import Weighting
 from expost.estimators.table_estimator import TableEstimator
 from expost.exceptions import PublicationError, UndeclaredWarning
@@ -111,10 +112,11 @@ class PrivateGLM(TableEstimator):
             if lazy is None:
                 opened = open_source(X, self.domain)  # the number of columns is public
                 plan = self._make_plan(weighting.largest, opened.n_features)
-                rows = Encoded(opened, Design(opened.n_features, plan.norm, plan.fit_intercept))
+                design = Design(opened.n_features, plan.norm, plan.fit_intercept)
+                rows = Encoded(opened, design, device=space_of(X))
                 records = self._with_labels(rows, y, plan, sample_weight)
                 if self.domain is None:
-                    validate_data(self, X, reset=True, skip_check_array=True)
+                    validate_data(self, table_of(X), reset=True, skip_check_array=True)
             else:
                 self._set_columns(lazy, y, sample_weight)
                 plan = self._make_plan(weighting.largest, self.n_features_in_)

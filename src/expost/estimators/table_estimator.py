@@ -15,6 +15,7 @@ from expost.data.encoded import Encoded
 from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
 from expost.data.lazy import LazyTable
 from expost.data.open_lazy import as_lazy
+from expost.data.streamed import table_of
 from expost.data.weights import Weighting
 from expost.estimators.private_state import PrivateEstimator
 from expost.exceptions import DomainError
@@ -40,7 +41,7 @@ class TableEstimator(PrivateEstimator):
             )
         rows = encode_rows(X, self.plan_, domain=self.domain)
         if self.domain is None:  # refuses columns that are not those of the fit
-            validate_data(self, X, reset=False, skip_check_array=True)
+            validate_data(self, table_of(X), reset=False, skip_check_array=True)
         return rows
 
     def _with_labels(self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any) -> Encoded:

@@ -95,7 +95,7 @@ def streamed_figures(
         raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
-    in_place = records.space is not None and method == "tight" and isinstance(release.plan.loss, Loss)
+    in_place = records.kernels_in is not None and method == "tight" and isinstance(release.plan.loss, Loss)
     work = (PlacedReading if in_place else Reading)(
         release=release,
         reader=METHODS[method](release, failure, scope),
