@@ -110,7 +110,7 @@ class SoftmaxLoss(VectorLoss):
 
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """``F(g)``."""
-        wrong, _ = self._others(eta, y)
+        wrong, _ = self._others(eta, TrueClass(y, self.classes))
         return self.link.value(wrong, np.zeros_like(wrong))
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,10 +120,10 @@ class SoftmaxLoss(VectorLoss):
 
         Sums and products of positive weights: what is tiny keeps its digits.
         """
-        xp, true = namespace_of(eta), _True(y, self.classes)
-        wrong, others = self._others(eta, y)
+        xp, true = namespace_of(eta), TrueClass(y, self.classes)
+        wrong, others = self._others(eta, true)
         slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
-        basis = true.placed(centring(self.classes))
+        basis = true.basis
         mean = others @ basis
         gradient = slope[:, None] * (mean - true.rows(basis))
         weights = true.replaced(slope[:, None] * others, curvature[:, None])
@@ -132,7 +132,7 @@ class SoftmaxLoss(VectorLoss):
 
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
-        wrong, _ = self._others(eta, y)
+        wrong, _ = self._others(eta, TrueClass(y, self.classes))
         return self.link.derivatives(wrong, np.zeros_like(wrong))[0]
 
     def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
@@ -142,7 +142,7 @@ class SoftmaxLoss(VectorLoss):
         for the true class, :math:`M(q) - q`, which is :math:`1 - q` up to the corner of a cap. Without a cap
         they are the probabilities.
         """
-        wrong, others = self._others(eta, y)
+        wrong, others = self._others(eta, TrueClass(y, self.classes))
         slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
         np.put_along_axis(others, y.astype(np.intp)[:, None], np.inf, axis=1)
         bent = slope > self.link.corner_slope
@@ -162,7 +162,7 @@ class SoftmaxLoss(VectorLoss):
 
         The largest :math:`\pi_j` is taken out of both sums, so that only positive numbers are added.
         """
-        wrong, others = self._others(eta, y)
+        wrong, others = self._others(eta, TrueClass(y, self.classes))
         slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
         top, rest = _largest_apart(others)
         t = (scale * slope)[:, None]
@@ -180,7 +180,7 @@ class SoftmaxLoss(VectorLoss):
 
         .. math:: \|A\|_F^2 = q^2\|A(\pi)\|_F^2 + 2q\kappa\,\pi^\top A(\pi)\pi + \kappa^2(1 + \|\pi\|^2)^2
         """
-        wrong, others = self._others(eta, y)
+        wrong, others = self._others(eta, TrueClass(y, self.classes))
         slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
         top, rest = _largest_apart(others)
         gap, rest_squares = np.sum(rest, axis=1), np.sum(rest**2, axis=1)
@@ -196,10 +196,10 @@ class SoftmaxLoss(VectorLoss):
         norms: FloatArray = slope * np.hypot(np.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
         return norms
 
-    def _others(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _others(self, eta: FloatArray, true: "TrueClass") -> tuple[FloatArray, FloatArray]:
         """How far the prediction is on the wrong side, and the softmax of the other classes."""
-        xp, true = namespace_of(eta), _True(y, self.classes)
-        scores = eta @ true.placed(centring(self.classes)).T
+        xp = namespace_of(eta)
+        scores = eta @ true.basis.T
         scores -= true.entries(scores)
         scores = true.replaced(scores, -np.inf)
         top = xp.max(scores, axis=1)
@@ -208,20 +208,18 @@ class SoftmaxLoss(VectorLoss):
         return top + xp.log(total), powers / total[:, None]
 
 
-class _True:
+class TrueClass:
     """The place of each record's true class: an index in NumPy, a mask in any other library."""
 
     def __init__(self, y: FloatArray, classes: int) -> None:
         self._xp = namespace_of(y)
+        self.basis = centring(classes)
+        """The Helmert matrix, where the labels lie."""
         if self._xp is np:
             self._place: Any = y.astype(np.intp)[:, None]
         else:
-            self._space = Space.of(y)
-            self._place = y[:, None] == self._space.put(np.arange(float(classes)))[None, :]
-
-    def placed(self, matrix: FloatArray) -> FloatArray:
-        """A constant where the labels lie."""
-        return matrix if self._xp is np else self._space.put(matrix)
+            numbers, self.basis = _placed_constants(Space.of(y), classes)
+            self._place = y[:, None] == numbers[None, :]
 
     def entries(self, values: FloatArray) -> FloatArray:
         """The entry of each row at its class, as a column."""
@@ -246,6 +244,12 @@ class _True:
             return values
         changed: FloatArray = self._xp.where(self._place, by, values)
         return changed
+
+
+@cache
+def _placed_constants(space: Space, classes: int) -> tuple[Any, Any]:
+    """The numbers of the classes and the Helmert matrix on a device, copied there once."""
+    return space.put(np.arange(float(classes))), space.put(centring(classes))
 
 
 def _largest_apart(others: FloatArray) -> tuple[FloatArray, FloatArray]:

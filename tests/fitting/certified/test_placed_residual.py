@@ -1,6 +1,8 @@
 """The gradient in slices where the rows lie has the digits and the bounds of the one on the host."""
 
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ from expost.data.encoded import Encoded
 from expost.data.placed import PlacedSource
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.placed_residual import PlacedResidual, exact_in
+from expost.fitting.certified.placed_softmax import PlacedSoftmax
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.residual import ResidualPass
-from expost.losses import SquaredLoss
+from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.losses import SoftmaxLoss, SquaredLoss
 
 RANDOM = np.random.default_rng(8)
 
@@ -29,17 +33,15 @@ def records_of(place, matrix, labels, weights=None, *, intercept=True):
 @pytest.mark.parametrize("slices", [2, 3])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch):
-    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 700)  # several blocks, none a multiple of 128
-    monkeypatch.setattr("expost.fitting.certified.placed_residual.LONGEST_SUM", 250)
+    monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 80_000)  # several blocks, none a multiple of 128
+    monkeypatch.setattr("expost.fitting.certified.placed_residual.GROUP", 250)
     matrix = RANDOM.normal(size=(2000, 5))
     labels, weights = case.labels(RANDOM, 2000), RANDOM.random(2000)
     records = records_of(place, matrix, labels, weights)
     point = Point.near(Dyadic.of(RANDOM.normal(size=6)), slices)
     arguments = case.loss, point, records.design.radius, True
-    (there,) = records.sweep(PlacedResidual(*arguments))
-    here = None
-    for part in records.sweep(ResidualPass(*arguments)):
-        here = part if here is None else here + part
+    there = reduce(add, records.sweep(PlacedResidual(*arguments)))
+    here = reduce(add, records.sweep(ResidualPass(*arguments)))
     gap = (Dyadic.of(there.total[0]) + Dyadic.of(there.total[1])) - (
         Dyadic.of(here.total[0]) + Dyadic.of(here.total[1])
     )
@@ -55,6 +57,32 @@ def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch)
     assert there.absolute == pytest.approx(here.absolute, rel=1e-6)
     np.testing.assert_allclose(there.hessian, here.hessian, rtol=1e-12, atol=1e-11)
     np.testing.assert_array_equal(there.hessian, there.hessian.T)
+
+
+@pytest.mark.parametrize("place", SPACES)
+@pytest.mark.parametrize("slices", [2, 3])
+@pytest.mark.parametrize("loss", [SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), SoftmaxLoss(2)], ids=str)
+def test_softmax_passes_agree_within_their_bounds(place, loss, slices, monkeypatch):
+    monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 150_000)
+    monkeypatch.setattr("expost.fitting.certified.placed_residual.GROUP", 250)
+    matrix = RANDOM.normal(size=(1500, 5))
+    labels, weights = RANDOM.integers(0, loss.classes, 1500).astype(float), RANDOM.random(1500)
+    records = records_of(place, matrix, labels, weights)
+    at = Dyadic.of(3.0 * RANDOM.normal(size=6 * (loss.classes - 1)))
+    arguments = loss, ClassPoints.near(at, slices, loss.classes), records.design.radius, True
+    there = reduce(add, records.sweep(PlacedSoftmax(*arguments)))
+    here = reduce(add, records.sweep(SoftmaxPass(*arguments)))
+    (high, low), (other_high, other_low) = there.total, here.total
+    assert np.abs((high - other_high) + (low - other_low)).sum() <= 1e-15 * there.steepness
+    off = there.error + here.error
+    slopes = there.per_curvature * there.curvature + there.absolute
+    assert np.linalg.norm((high - other_high) + (low - other_low)) <= off + 2.02 * slopes
+    assert there.rows == here.rows == 1500
+    assert there.error <= 8.0 * here.error
+    assert there.steepness == pytest.approx(here.steepness, rel=1e-12)
+    assert there.curvature == pytest.approx(here.curvature, rel=1e-12)
+    assert there.absolute == pytest.approx(here.absolute, rel=1e-6)
+    np.testing.assert_allclose(there.hessian, here.hessian, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("place", SPACES)

@@ -17,6 +17,7 @@ from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum, on_grid
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.placed_residual import PlacedResidual
+from expost.fitting.certified.placed_softmax import PlacedSoftmax
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import Partial, ResidualPass, slices_are_exact
@@ -140,7 +141,9 @@ class _Search:
         roundings = 0
         if isinstance(problem.loss, SoftmaxLoss):
             point = ClassPoints.near(where, self._slices, problem.loss.classes)
-            several = SoftmaxPass(problem.loss, point, problem.radius, hessian=fresh)
+            several = (PlacedSoftmax if problem.in_place else SoftmaxPass)(
+                problem.loss, point, problem.radius, hessian=fresh
+            )
             sums = several.centred(reduce(add, problem.rows.sweep(several)))
             error, roundings, at = several.predictor_error(), several.roundings(), point.doubles()
         else:

@@ -57,7 +57,9 @@ def decay(high: FloatArray, low: FloatArray) -> Pair:
     :math:`2^{-1022}`, or is off by at most :math:`2^{-1072}`, which is :math:`2^{-149}` of the result.
     """
     xp = namespace_of(high)
-    coarse_high, coarse_low, fine_high, fine_low, fine = _tables() if xp is np else _placed_tables(high)
+    coarse_high, coarse_low, fine_high, fine_low, fine = (
+        _tables() if xp is np else _placed_tables(Space.of(high))
+    )
     inside = high <= LIMIT
     if xp is not np or not inside.all():
         high, low = xp.where(inside, high, LIMIT), xp.where(inside, low, 0.0)
@@ -83,9 +85,10 @@ def _tables() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArra
     return coarse_high, coarse_low, fine_high, fine_low, fine_high + fine_low
 
 
-def _placed_tables(values: FloatArray) -> Any:
-    """The tables where the values lie."""
-    return tuple(map(Space.of(values).put, _tables()))
+@cache
+def _placed_tables(space: Space) -> Any:
+    """The tables on a device, copied there once."""
+    return tuple(map(space.put, _tables()))
 
 
 def _powers(steps: int, length: int) -> Pair:

@@ -10,11 +10,11 @@ import numpy as np
 
 from expost._common.namespaces import Space, on_host
 from expost.data.blocks import Block
-from expost.data.placed_rows import bordered
+from expost.data.placed import short_blocks
+from expost.data.placed_rows import bordered, sum_of_squares
 from expost.fitting.certified.pairs import (
     TINY,
     UNIT,
-    FloatArray,
     Pair,
     add_accurately,
     power_above,
@@ -24,11 +24,15 @@ from expost.fitting.certified.pairs import (
 )
 from expost.fitting.certified.point import NEXT_BITS
 from expost.fitting.certified.residual import BITS, SUB_BLOCK, Partial, ResidualPass, exact_sum
-from expost.fitting.certified.slopes import Slopes, slope_pair
+from expost.fitting.certified.slopes import slope_pair
 from expost.fitting.gram import LONGEST_SUM
 
 Sliced: TypeAlias = tuple[Any, float | None]
 """A slice of the rows, and the same slice of the intercept's one where there is an intercept."""
+# Numbers that are held for each row: so many vectors, and beside the slices so many copies of the row.
+_VECTORS, _COPIES = 48, 2
+# Rows whose squares are added up together, on which a device is fastest.
+GROUP = LONGEST_SUM // 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,109 +41,124 @@ class PlacedResidual(ResidualPass):
 
     What is proved of the slices holds in any order of summation. Chains of additions that are not exact have
     the lengths that :class:`Partial` and the certificate count: sub-blocks are added up in groups, and
-    Hessians in groups of at most ``LONGEST_SUM`` rows.
+    Hessians in groups of ``GROUP`` rows, which is less than ``LONGEST_SUM``.
     """
 
     def in_place(self, blocks: Iterator[Block], space: Space) -> Partial:
-        """Add up over the blocks; few numbers leave the device."""
-        zero = np.zeros(self._dimension)
-        sums = Partial(
-            (zero, zero.copy()), hessian=np.zeros((len(zero), len(zero))) if self.hessian else None
-        )
-        columns = [space.put(matrix) for matrix in self._columns]
-        for placed, labels, weights in blocks:
-            rows = placed.features()
-            # The intercept's ones are cut like all other entries, but not stored.
-            parts = list(zip(self._parts(rows), self._ones(placed.intercept), strict=True))
-            found = slope_pair(self.loss, *_predictors(parts, columns), labels, weights)
-            self._collect(sums, found, parts, space)
-            if sums.hessian is not None:
-                square, groups = _gram(rows, found.curvature, space, intercept=placed.intercept)
-                sums.hessian += square
-                sums.additions += groups
+        """Add up over the blocks; the sums stay on the device until the end."""
+        xp, cut, dimension = space.xp, Slicing([self], space), self._dimension
+        sums = Partial((np.zeros(dimension), np.zeros(dimension)))
+        total: Pair = (space.zeros(1, dimension), space.zeros(1, dimension))
+        hessian = space.zeros(dimension, dimension) if self.hessian else None
+        for placed, labels, weights in short_blocks(blocks, cut.numbers):
+            rows, parts = cut.sliced(placed)
+            ((eta, rest),) = cut.predictors(parts)
+            found = slope_pair(self.loss, eta, rest, labels, weights)
+            high, low = found.high[None, :], found.low[None, :]
+            lost = xp.sum(xp.zeros_like(found.high) + found.absolute)
+            numbers = xp.stack([xp.max(xp.abs(high)), xp.sum(xp.abs(high)), xp.sum(found.curvature), lost])
+            top, steepness, curvature, error = on_host(numbers).tolist()
+            total, rounding = cut.weigh(total, (high, low), parts, (top, steepness))
+            sums.error += rounding
+            sums.steepness += steepness
+            sums.curvature += curvature
+            sums.per_curvature = max(sums.per_curvature, found.per_curvature)
+            sums.absolute += 1.01 * error
+            sums.rows += int(rows.shape[0])
+            sums.additions += self._count**2
+            del parts
+            if hessian is not None:
+                hessian += squares(rows, found.curvature, xp, intercept=placed.intercept)
+                sums.additions += group_count(rows)
+        sums.total = on_host(total[0])[0], on_host(total[1])[0]
+        if hessian is not None:
+            square = on_host(hessian)
+            sums.hessian = 0.5 * (square + square.T)
         return sums
 
-    def _parts(self, rows: Any) -> list[Any]:
-        """The slices of the rows."""
+
+class Slicing:
+    """How rows on a device are cut and multiplied, for the points of one pass or of several.
+
+    The passes differ in their points only.
+    """
+
+    def __init__(self, passes: list[ResidualPass], space: Space) -> None:
+        self._work, self._xp, self._points = passes[0], space.xp, len(passes)
+        self._count, self._grid = passes[0]._count, passes[0]._grid
+        # For each slice of the rows the slices of the coefficients that it meets, one row for each: the first
+        # of every point, then the second.
+        matrices = [np.stack([work._columns[i].T for work in passes], axis=1) for i in range(self._count)]
+        self._columns = [space.put(matrix.reshape(-1, matrix.shape[2])) for matrix in matrices]
+        self.numbers = _VECTORS + (self._count + _COPIES) * passes[0]._dimension
+
+    def sliced(self, placed: Any) -> tuple[Any, list[Sliced]]:
+        """Encoded rows without the intercept, and their slices; the intercept's ones are not stored."""
+        rows = placed.features()
+        ones: list[float | None] = [None] * self._count
+        if placed.intercept:
+            ones = [float(part[0]) for part in self._cut(np.ones(1))]
+        return rows, list(zip(self._cut(rows), ones, strict=True))
+
+    def _cut(self, rows: Any) -> list[Any]:
         parts, left = [], rows
         for i in range(self._count - 1):
             parts.append(round_to(left, math.ldexp(self._grid, -NEXT_BITS * i)))
             left = left - parts[-1]
         return [*parts, left]
 
-    def _ones(self, intercept: bool) -> list[float | None]:
-        """The slices of a one; None for each where there is no intercept."""
-        if not intercept:
-            return [None] * self._count
-        return [float(part[0]) for part in self._parts(np.ones(1))]
+    def predictors(self, parts: list[Sliced]) -> list[Pair]:
+        """The linear predictors, at every point, of rows that are cut; see :meth:`ResidualPass.multiply`."""
+        # Predictors along the second axis, in one piece: half as fast again as the other way round.
+        products = [
+            matrix @ part.T if one is None else matrix[:, :-1] @ part.T + one * matrix[:, -1:]
+            for (part, one), matrix in zip(parts, self._columns, strict=True)
+        ]
+        cut = [self._xp.reshape(one, (-1, self._points, one.shape[1])) for one in products]
+        total, rest = cut[0][0, :, :], cut[0][-1, :, :]
+        for i, product in enumerate(cut):
+            for j in range(self._count - 1 - i):
+                if i or j:
+                    total, lost = two_sum(total, product[j, :, :])
+                    rest = rest + lost
+            if i:
+                rest = rest + product[-1, :, :]
+        high, low = two_sum(total, rest)
+        return [(high[k, :], low[k, :]) for k in range(self._points)]
 
-    def _collect(self, sums: Partial, slopes: Slopes, parts: list[Sliced], space: Space) -> None:
-        xp, count = space.xp, int(slopes.high.shape[0])
-        sizes = xp.abs(slopes.high)
-        absolute = slopes.absolute
-        lost = (
-            xp.sum(absolute)
-            if hasattr(absolute, "shape")
-            else xp.sum(xp.zeros_like(sizes)) + absolute * count
-        )
-        numbers = xp.stack([xp.max(sizes), xp.sum(sizes), xp.sum(slopes.curvature), lost])
-        top, steepness, curvature, error = on_host(numbers).tolist()
-        sums.total, rounding = self._weigh_placed(sums.total, slopes, parts, (top, steepness), space)
-        sums.error += rounding
-        sums.steepness += steepness
-        sums.curvature += curvature
-        sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
-        sums.absolute += 1.01 * error
-        sums.rows += count
-        sums.additions += self._count**2
-
-    def _weigh_placed(
-        self, total: Pair, slopes: Slopes, parts: list[Sliced], sizes: tuple[float, float], space: Space
+    def weigh(
+        self, total: Pair, slopes: Pair, parts: list[Sliced], sizes: tuple[float, float]
     ) -> tuple[Pair, float]:
-        """As :meth:`ResidualPass.weigh`, with sub-blocks that are added up in groups."""
+        """As :meth:`ResidualPass.weigh`, for several vectors of slopes and with sub-blocks in groups.
+
+        ``sizes`` are the largest slope of all vectors and the sum of the sizes of all slopes. The bound is on
+        the sum of the errors of all vectors.
+        """
         if not math.isfinite(sizes[1]):  # beyond the range of doubles, as the caller will see
             return (total[0] + math.nan, total[1]), math.nan
-        xp, rows = space.xp, int(slopes.high.shape[0])
+        xp, (vectors, rows) = self._xp, slopes[0].shape
         top = max(power_above(sizes[0]), 2.0**-600)
         steps = [math.ldexp(top, -BITS - NEXT_BITS * i) for i in range(self._count - 1)]
-        whole, tails, left = [], [slopes.high], slopes.high
+        whole, tails, left = [], [slopes[0]], slopes[0]
         for step in steps:
             whole.append(round_to(left, step))
             left = left - whole[-1]
-            tails.append(left + slopes.low)
-        plain, chain = np.zeros(self._dimension), 0
+            tails.append(left + slopes[1])
+        plain, chain = xp.zeros_like(total[0]), 0
         for i, part in enumerate(parts):
             sliced = self._count - 1 - i
-            products = _by_sub_blocks(xp.stack([*whole[:sliced], tails[sliced]]), part, xp)
+            products = _by_sub_blocks(xp.concat([*whole[:sliced], tails[sliced]]), part, xp)
             for j in range(sliced):
                 unit = math.ldexp(self._grid * steps[0], -NEXT_BITS * (i + j))
-                high, low = exact_sum(products[:, j, :], unit)
-                total = add_accurately(total, (on_host(high), on_host(low)))
-            rest, chain = _in_groups(products[:, -1, :], xp)
-            plain += on_host(rest)
-        total = add_accurately(total, (plain, np.zeros_like(plain)))
-        lost = [sizes[1], *(0.5 * step * rows for step in steps)]
-        plainly = sum(rho * size for rho, size in zip(self._lengths, reversed(lost), strict=True))
-        underflow = 16.0 * self._count**2 * rows * self._dimension * TINY
+                here = products[:, j * vectors : (j + 1) * vectors, :]
+                total = add_accurately(total, exact_sum(here, unit))
+            rest, chain = _in_groups(products[:, sliced * vectors :, :], xp)
+            plain += rest
+        total = add_accurately(total, (plain, xp.zeros_like(plain)))
+        lost = [sizes[1], *(0.5 * step * rows * vectors for step in steps)]
+        plainly = sum(rho * size for rho, size in zip(self._work._lengths, reversed(lost), strict=True))
+        underflow = 16.0 * self._count**2 * rows * vectors * self._work._dimension * TINY
         return total, 1.01 * (SUB_BLOCK + chain + 16) * UNIT * plainly + underflow
-
-
-def _predictors(parts: list[Sliced], columns: list[Any]) -> Pair:
-    """The linear predictors of rows that are cut into ``parts``; see :meth:`ResidualPass.multiply`."""
-    count = len(parts)
-    products = [
-        part @ matrix if one is None else part @ matrix[:-1, :] + one * matrix[-1, :]
-        for (part, one), matrix in zip(parts, columns, strict=True)
-    ]
-    total, rest = products[0][:, 0], products[0][:, -1]
-    for i, product in enumerate(products):
-        for j in range(count - 1 - i):
-            if i or j:
-                total, lost = two_sum(total, product[:, j])
-                rest = rest + lost
-        if i:
-            rest = rest + product[:, -1]
-    return two_sum(total, rest)
 
 
 def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
@@ -148,7 +167,7 @@ def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
     count, columns = rows.shape
     full = count // SUB_BLOCK
     whole = full * SUB_BLOCK
-    cut = xp.permute_dims(xp.reshape(vectors[:, :whole], (-1, full, SUB_BLOCK)), (1, 0, 2))
+    cut = xp.permute_dims(xp.reshape(vectors[:, :whole], (vectors.shape[0], full, SUB_BLOCK)), (1, 0, 2))
     products = cut @ xp.reshape(rows[:whole, :], (full, SUB_BLOCK, columns))
     sums = xp.sum(cut, axis=2)
     if whole < count:
@@ -159,37 +178,35 @@ def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
 
 
 def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
-    """The column sums, in groups of about as many rows as there are groups; and the chain of additions."""
-    count, columns = values.shape
+    """Sums over the first axis, in groups as long as there are groups; and the chain of additions."""
+    count, shape = values.shape[0], values.shape[1:]
     size = max(1, math.isqrt(count))
     whole = count // size * size
-    groups = xp.sum(xp.reshape(values[:whole, :], (-1, size, columns)), axis=1)
-    total = xp.sum(groups, axis=0) + xp.sum(values[whole:, :], axis=0)
+    groups = xp.sum(xp.reshape(values[:whole, ...], (-1, size, *shape)), axis=1)
+    total = xp.sum(groups, axis=0) + xp.sum(values[whole:, ...], axis=0)
     return total, size + count // size + size + 1
 
 
-def _gram(rows: Any, curvature: Any, space: Space, *, intercept: bool) -> tuple[FloatArray, int]:
-    """The sum of the squares of the rows in groups of at most ``LONGEST_SUM``, and how many groups."""
-    xp, (count, columns) = space.xp, rows.shape
+def squares(rows: Any, curvature: Any, xp: Any, *, intercept: bool) -> Any:
+    """The sum of the squares of the rows, each times its curvature, in groups of at most ``GROUP``."""
     root = xp.sqrt(curvature)
     scaled = rows * root[:, None]
-    groups = count // LONGEST_SUM
-    whole = groups * LONGEST_SUM
-    total = _square(scaled[whole:, :][None, :, :], root[whole:][None, :], xp, intercept)
-    if groups:
-        cut = xp.reshape(scaled[:whole, :], (groups, LONGEST_SUM, columns))
-        total = total + _square(cut, xp.reshape(root[:whole], (groups, LONGEST_SUM)), xp, intercept)
-    square = on_host(total)
-    return 0.5 * (square + square.T), groups + 2
-
-
-def _square(groups: Any, roots: Any, xp: Any, intercept: bool) -> Any:
-    """The sum over groups of each one's sum of squares, with a column for the intercept."""
-    square = xp.sum(xp.matrix_transpose(groups) @ groups, axis=0)
+    total = sum_of_squares(scaled, GROUP, xp)
     if not intercept:
-        return square
-    border = xp.sum(roots[:, None, :] @ groups, axis=0)[0, :]
-    return bordered(square, border, xp.sum(xp.sum(roots * roots, axis=1)), xp)
+        return total
+    whole = int(rows.shape[0]) // GROUP * GROUP
+    border, corner = root[whole:] @ scaled[whole:, :], xp.sum(root[whole:] * root[whole:])
+    if whole:
+        groups = xp.reshape(root[:whole], (-1, 1, GROUP))
+        cut = xp.reshape(scaled[:whole, :], (-1, GROUP, rows.shape[1]))
+        border = border + xp.sum(groups @ cut, axis=0)[0, :]
+        corner = corner + xp.sum(xp.sum(groups * groups, axis=2))
+    return bordered(total, border, corner, xp)
+
+
+def group_count(rows: Any) -> int:
+    """How many sums of groups :func:`squares` adds up, the last of them and the total included."""
+    return int(rows.shape[0]) // GROUP + 2
 
 
 @cache
@@ -204,6 +221,9 @@ def exact_in(space: Space) -> bool:
     vectors = random.integers(-(2**23), 2**23 + 1, size=(6, 2, SUB_BLOCK))
     vectors[:, 0], rows[:, :, 0] = 2**23, 2**23  # the largest sum that occurs
     product = on_host(space.put(vectors) @ space.put(rows))
+    across = random.integers(-(2**24), 2**24 + 1, size=(3, 40))
+    across[0], long = 2**24, rows.reshape(-1, 40)
+    predicted = on_host(space.put(across) @ space.put(long).T)
     a, b = (np.exp(3.0 * random.normal(size=4096)) * random.normal(size=4096) for _ in range(2))
     there = space.put(a), space.put(b)
     pairs = [(two_sum(a, b), two_sum(*there)), (two_prod(a, b), two_prod(*there))]
@@ -213,4 +233,6 @@ def exact_in(space: Space) -> bool:
     same.append(
         bool(np.all(np.abs(on_host(space.xp.sqrt(space.xp.abs(there[0]))) - root) <= np.spacing(root)))
     )
-    return bool(np.all(product.astype(np.int64) == vectors @ rows)) and all(same)
+    same += [bool(np.all(product.astype(np.int64) == vectors @ rows))]
+    same += [bool(np.all(predicted.astype(np.int64) == across @ long.T))]
+    return all(same)

@@ -5,10 +5,11 @@ With :math:`e_j = e^{s_j - t}`, :math:`t` the largest score of a class other tha
 -q`, with :math:`q = Se^G/(1 + Se^G)` up to the corner of a cap and :math:`q = F'(G + \log S)` beyond it.
 """
 
+import math
+from itertools import combinations
 from typing import NamedTuple
 
-import numpy as np
-
+from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray
 from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
@@ -25,6 +26,7 @@ from expost.fitting.certified.pairs import (
 )
 from expost.fitting.certified.slopes import OF_PRODUCT
 from expost.losses import SoftmaxLoss
+from expost.losses.softmax import TrueClass
 
 
 class SoftmaxSlopes(NamedTuple):
@@ -66,61 +68,58 @@ def softmax_slopes(
     quotients by :math:`16u^2` each, the corner's slope by :math:`27u^2`: together less than
     :math:`(8K + 256)u^2` of a vector no longer than :math:`\sqrt2`.
     """
-    true = y.astype(np.intp)
-    rows = np.arange(len(y))
-    high, low = np.stack([pair[0] for pair in scores], axis=1), np.stack([pair[1] for pair in scores], axis=1)
-    own = high[rows, true], low[rows, true]
-    high[rows, true] = -np.inf
-    largest = high.max(axis=1)
+    xp, true, zero = namespace_of(y), TrueClass(y, loss.classes), namespace_of(y).zeros_like(y)
+    high, low = (xp.stack([pair[i] for pair in scores], axis=1) for i in (0, 1))
+    own = true.entries(high)[:, 0], true.entries(low)[:, 0]
+    high = true.replaced(high, -math.inf)
+    largest = xp.max(high, axis=1)
     # Pairs are compared by their high parts, then by their low ones.
-    place = np.where(high == largest[:, None], low, -np.inf).argmax(axis=1)
-    top = largest, low[rows, place]
+    top = largest, xp.max(xp.where(high == largest[:, None], low, -math.inf), axis=1)
     powers: list[Pair] = []
-    total: Pair = (np.zeros(len(y)), np.zeros(len(y)))
+    total: Pair = (zero, zero)
     for j, score in enumerate(scores):
-        here = true == j
+        here = y == j
         distance = add_accurately(top, (-score[0], -score[1]))
-        power = decay(np.where(here, 0.0, distance[0]), np.where(here, 0.0, distance[1]))
-        power = np.where(here, 0.0, power[0]), np.where(here, 0.0, power[1])
+        power = decay(xp.where(here, 0.0, distance[0]), xp.where(here, 0.0, distance[1]))
+        power = xp.where(here, 0.0, power[0]), xp.where(here, 0.0, power[1])
         powers.append(power)
         total = add(total, power)
     ahead = add_accurately(top, (-own[0], -own[1]))
     wrong = ahead[0] > 0.0
-    sign = np.where(wrong, 1.0, -1.0)
+    sign = xp.where(wrong, xp.ones_like(y), -xp.ones_like(y))
     less = decay(sign * ahead[0], sign * ahead[1])
     scaled = times(total, less)
-    one: Pair = (np.ones(len(y)), np.zeros(len(y)))
+    one: Pair = (xp.ones_like(y), zero)
     over = _where(wrong, total, scaled)
     under = add(over, _where(wrong, less, one))
     steep = divide(over, under)
-    right = np.where(wrong, less[0], 1.0) / under[0]
+    right = xp.where(wrong, less[0], 1.0) / under[0]
     curvature = steep[0] * right
     mixed = steep[0] * steep[0]
     per_curvature = 6.0 * RELATIVE_ERROR
     if loss.corner is not None:
-        corner = Corner.of(loss.link)
+        corner = Corner.of(loss.link).placed(y)
         outside = steep[0] > loss.link.corner_slope
         beyond = corner.beyond(add_accurately(ahead, _logarithm(total)))
         bent, flat = corner.slopes(decay(*corner.turn(beyond)))
         steep = _where(outside, bent, steep)
-        curvature = np.where(outside, flat, curvature)
-        mixed = np.where(outside, steep[0] - curvature, mixed)
-        right = np.where(outside, steep[0] * curvature / np.where(outside, mixed, 1.0), right)
+        curvature = xp.where(outside, flat, curvature)
+        mixed = xp.where(outside, steep[0] - curvature, mixed)
+        right = xp.where(outside, steep[0] * curvature / xp.where(outside, mixed, 1.0), right)
         per_curvature += 1.1 * RELATIVE_ERROR / float(corner.rate[0][0])
     share = divide(steep, total)
     gradient = []
     smallest = right
-    others = np.empty((len(y), loss.classes))
+    shares = [power[0] / total[0] for power in powers]
     for j, power in enumerate(powers):
-        others[:, j] = power[0] / total[0]
-        smallest = np.where(true == j, smallest, np.minimum(smallest, steep[0] * others[:, j]))
+        smallest = xp.where(y == j, smallest, xp.minimum(smallest, steep[0] * shares[j]))
         slope = times(power, share)
-        gradient.append(_where(true == j, (-steep[0], -steep[1]), slope))
-    first, second = np.triu_indices(loss.classes, 1)
-    bends = mixed[:, None] * others[:, first] * others[:, second]
-    with_true = np.where(true[:, None] == first, others[:, second], 0.0)
-    with_true += np.where(true[:, None] == second, others[:, first], 0.0)
-    bends += curvature[:, None] * with_true
+        gradient.append(_where(y == j, (-steep[0], -steep[1]), slope))
+    pairs = []
+    for a, b in combinations(range(loss.classes), 2):
+        with_true = xp.where(y == a, shares[b], 0.0) + xp.where(y == b, shares[a], 0.0)
+        pairs.append(mixed * shares[a] * shares[b] + curvature * with_true)
+    bends = xp.stack(pairs, axis=1)
     absolute = (8.0 * loss.classes + 256.0) * UNIT**2
     found = SoftmaxSlopes(gradient, bends, smallest, per_curvature, absolute)
     return found if weights is None else _weighted(found, weights)
@@ -133,9 +132,10 @@ def _weighted(found: SoftmaxSlopes, weights: FloatArray) -> SoftmaxSlopes:
     :data:`TINY`, and what a weight of the Hessian may have lost by underflow is paid for here, with room for
     scores that are off by up to :math:`2^{10}`.
     """
-    zero = np.zeros_like(weights)
+    xp = namespace_of(weights)
+    zero = xp.zeros_like(weights)
     gradient = [times(pair, (weights, zero)) for pair in found.gradient]
-    sizes = sum((np.abs(high) for high, _ in gradient), zero)
+    sizes = sum((xp.abs(high) for high, _ in gradient), zero)
     underflow = 2.0**12 * TINY * (len(gradient) + found.weights.shape[1])
     absolute = weights * found.absolute + OF_PRODUCT * sizes + underflow
     bends, smallest = weights[:, None] * found.weights, weights * found.smallest
@@ -151,14 +151,15 @@ def weight_roundings(loss: SoftmaxLoss) -> float:
 
 
 def _where(condition: BoolArray, a: Pair, b: Pair) -> Pair:
-    return np.where(condition, a[0], b[0]), np.where(condition, a[1], b[1])
+    xp = namespace_of(condition)
+    return xp.where(condition, a[0], b[0]), xp.where(condition, a[1], b[1])
 
 
 def _logarithm(a: Pair) -> Pair:
     """The logarithm of pairs of at least one, within ``2**-74`` and what is left of a double's error."""
-    rough = np.maximum(np.log(a[0]), 0.0)
-    left = add_accurately(
-        times(a, decay(rough, np.zeros_like(rough))), (-np.ones_like(rough), np.zeros_like(rough))
-    )
+    xp = namespace_of(a[0])
+    rough = xp.clip(xp.log(a[0]), 0.0, None)
+    zero = xp.zeros_like(rough)
+    left = add_accurately(times(a, decay(rough, zero)), (-xp.ones_like(rough), zero))
     step = left[0] + left[1]
     return two_sum(rough, step - 0.5 * step * step)
