@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
@@ -189,3 +191,28 @@ def test_a_large_fit_takes_few_passes(monkeypatch):
     assert len([one for one in passes if one is np.float32]) <= 2
     assert len(passes) <= 4
     assert len(visits) == 1
+
+
+def test_a_hessian_of_fewer_rows_serves_for_all_of_them(monkeypatch):
+    """The minimum is the same, and no Hessian of all rows was taken."""
+    random = np.random.default_rng(3)
+    X = rows_in_ball(random, 40_000, 4)
+    y = (X[:, 0] + random.normal(size=len(X)) > 0.0).astype(float)
+    design = design_of(X, fit_intercept=True)
+    tilt = random.normal(size=5)
+    objective = Objective(design.labelled(y), LogisticLoss(), l2=0.5, tilt=tilt)
+    wanted = minimize(objective, tolerance=1e-9)
+    taken = []
+    evaluate = Objective.evaluate
+
+    def counted(self, theta, *, hessian=None):
+        found = evaluate(self, theta, hessian=hessian)
+        taken.append((found.of_fewer_rows, hessian is not None))
+        return found
+
+    monkeypatch.setattr(Objective, "evaluate", counted)
+    monkeypatch.setattr(sys.modules["expost.fitting.solvers.minimize"], "_ENOUGH_PER_COLUMN", 500)
+    found = minimize(objective, tolerance=1e-9, unseen=1e-7)
+    assert (False, True) not in taken
+    assert (True, True) in taken
+    assert np.linalg.norm(found.theta - wanted.theta) <= 1e-7

@@ -37,6 +37,8 @@ class Evaluation:
     """The part of it that the rows have."""
     precise: bool
     """Whether there is a Hessian and it is in double precision throughout."""
+    of_fewer_rows: bool = False
+    """Whether some rows stand for all of them."""
 
 
 class Objective:
@@ -120,6 +122,7 @@ class Objective:
             hessian=square,
             rows_hessian=sums.hessian,
             precise=hessian == np.float64,
+            of_fewer_rows=self._stand_for is not None,
         )
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -16,6 +16,8 @@ class Solution:
     theta: FloatArray
     evaluation: Evaluation
     """What the last pass found: at ``theta``, or one step before it."""
+    model: Evaluation | None = None
+    """The last one with a Hessian, where there was one."""
 
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""

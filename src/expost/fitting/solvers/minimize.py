@@ -12,6 +12,9 @@ LARGEST_DENSE_DIMENSION = 1_200
 # A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
 _THINNINGS = (64, 8)
 _ROWS_PER_COLUMN = 40
+# The Hessian of so many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
+# on all rows use it, and no Hessian of all rows is taken.
+_THIN, _ENOUGH_PER_COLUMN = 16, 20_000
 # How many Hessians Newton's method takes; and how many columns of a Hessian cost as much as a product of the
 # rows with a vector, and how many entries of its factor per row.
 _HESSIANS, _COLUMNS_PER_PRODUCT, _ENTRIES_PER_PRODUCT = 5, 250, 200
@@ -33,10 +36,17 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
         if solution.meets(tolerance):
             return solution
         return newton(objective, solution.theta, tolerance=tolerance)
-    for every in _THINNINGS:
+    coarse, fine = _THINNINGS
+    if borrowed := objective.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
+        fine = _THIN
+    model = None
+    for every in (coarse, fine):
         if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
-            theta = newton(objective.thinned(every), theta, tolerance=tolerance, relative=0.01).theta
-    return newton(objective, theta, tolerance=tolerance, unseen=unseen)
+            last = borrowed and every == fine
+            thin = objective.thinned(every)
+            found = newton(thin, theta, tolerance=tolerance, relative=1e-4 if last else 0.01)
+            theta, model = found.theta, found.model if last else None
+    return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model)
 
 
 def products_of_a_dense_solver(objective: Objective) -> int:
