@@ -33,8 +33,7 @@ LOSSES += [
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks of a small table, cut again where a kernel needs memory."""
-    monkeypatch.setattr("expost.data.placed._LEAST_ROWS", 90)
-    monkeypatch.setattr("expost.data.placed._NUMBERS", 400)
+    monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 1440)
 
 
 def objectives(place, loss, y, *, intercept, weights):
@@ -85,5 +84,5 @@ def test_predictors_stay_where_the_rows_are(place):
     coefficients = RANDOM.normal(size=(COLUMNS + 1, 2))
     work = Predictors(coefficients)
     assert isinstance(work, Kernel)
-    (found,) = records.sweep(work)
-    np.testing.assert_allclose(host(found), X @ coefficients[:-1] + coefficients[-1], rtol=1e-13, atol=1e-13)
+    found = np.concatenate([host(part) for part in records.sweep(work)])
+    np.testing.assert_allclose(found, X @ coefficients[:-1] + coefficients[-1], rtol=1e-13, atol=1e-13)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,14 +59,10 @@ def streamed_terms(fit: PrivateFit, records: Encoded, loss: AnyLoss, *, member: 
     if isinstance(loss, VectorLoss):
         parts = vector_terms(fit, records, loss, member=member)
         return (terms.placed(records.space) for terms in parts)
-    # x ↦ L⁻¹x as one matrix product per block; with H = LLᵀ, μ = ‖L⁻¹x‖².
-    whiten = inverse_root(fit.hessian)
-    # Some of the triangle's zeros are not multiplied, in steps in which BLAS is fast.
-    first = len(whiten) // 32 * 8
     work = ScalarTerms(
         loss=loss,
-        upper=np.ascontiguousarray(whiten[:first, :first]),
-        lower=np.vstack([whiten[first:], fit.coefficients, fit.gradient]),
+        whiten=inverse_root(fit.hessian, records.kernels_in),
+        directions=np.stack([fit.coefficients, fit.gradient]),
         sigma=fit.sigma,
         member=bool(member),
     )
@@ -77,26 +74,30 @@ class ScalarTerms:
     """The pass that finds the terms of every record under a loss of one linear predictor."""
 
     loss: Loss
-    upper: FloatArray
-    """The first rows of the whitening matrix, up to their zeros."""
-    lower: FloatArray
-    """Its other rows; then the coefficients, and the gradient at them."""
+    whiten: Any
+    """The matrix of x ↦ L⁻¹x, lower triangular: with H = LLᵀ, μ = ‖L⁻¹x‖². Here or on a device."""
+    directions: FloatArray
+    """The coefficients, and the gradient at them."""
     sigma: float
     member: bool
 
     def __call__(self, blocks: Iterator[Block]) -> LossTerms:
         """The terms of the part's records, in their order."""
         found = [LossTerms(*(np.empty(0) for _ in range(3)))]
-        sign, variance, first = -1.0 if self.member else 1.0, self.sigma**2, len(self.upper)
+        sign, variance = -1.0 if self.member else 1.0, self.sigma**2
+        # Some of the triangle's zeros are not multiplied, in steps in which BLAS is fast.
+        first = len(self.whiten) // 32 * 8
+        corner = np.ascontiguousarray(self.whiten[:first, :first])
+        others = np.vstack([self.whiten[first:], self.directions])
         # Buffers for all blocks: fresh arrays of this size would come from the system each time.
-        uppers, lowers = np.empty((first, 0)), np.empty((len(self.lower), 0))
+        uppers, lowers = np.empty((first, 0)), np.empty((len(others), 0))
         for rows, y, weights in blocks:
             count = len(rows)
             if uppers.shape[1] < count:
                 uppers, lowers = (np.empty((len(buffer), count)) for buffer in (uppers, lowers))
             # Records along the second axis, over which sums of squares are fast.
-            upper = np.matmul(self.upper, rows[:, :first].T, out=uppers[:, :count])
-            lower = np.matmul(self.lower, rows.T, out=lowers[:, :count])
+            upper = np.matmul(corner, rows[:, :first].T, out=uppers[:, :count])
+            lower = np.matmul(others, rows.T, out=lowers[:, :count])
             whitened, predictor, along = lower[:-2], lower[-2], lower[-1]
             slope, curvature = weighted_derivatives(self.loss, predictor, y, weights)
             leverage = np.einsum("ij,ij->j", upper, upper)
@@ -110,18 +111,15 @@ class ScalarTerms:
 
     def in_place(self, blocks: Iterator[Block], space: Space) -> LossTerms:
         """The same where the rows lie, and left there."""
-        xp, found, first = space.xp, [], len(self.upper)
-        whiten = np.zeros((len(self.lower) + first - 2, self.lower.shape[1]))
-        whiten[:first, :first], whiten[first:] = self.upper, self.lower[:-2]
+        xp, found, whiten = space.xp, [], space.put(self.whiten)
         # The matrix is lower triangular: the intercept meets its last row alone.
-        most, last = None, space.put(self.lower[-3:].T)
+        last = xp.concat([whiten[-1:, :], space.put(self.directions)]).T
         sign, variance = -1.0 if self.member else 1.0, self.sigma**2
         for rows, y, weights in blocks:
-            if most is None:
-                most = space.put(whiten[:-1, : rows.wide.shape[1]])
+            most = whiten[:-1, : rows.stored.shape[1]]
             products = rows @ last
             slope, curvature = weighted_derivatives(self.loss, products[:, 1], y, weights)
-            leverage = curvature * (rows.lengths_under(most) ** 2 + products[:, 0] ** 2)
+            leverage = curvature * (rows.squares_under(most) + products[:, 0] ** 2)
             if self.member:
                 leverage = -xp.clip(leverage, None, 1.0)
             quadratic = slope**2 * rows.squares / (2.0 * variance)

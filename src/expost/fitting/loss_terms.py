@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -12,6 +12,9 @@ from expost._common.namespaces import Space, namespace_of
 from expost._common.parallel import limit_blas_threads
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
+
+# From so many rows on a matrix is worth sending to a device.
+_LARGE = 1000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,8 +59,15 @@ class LossTerms:
         return "LossTerms(withheld)"
 
 
-def inverse_root(hessian: FloatArray) -> FloatArray:
-    r""":math:`L^{-1}`, lower triangular, for the Hessian :math:`LL^\top` at the released coefficients."""
+def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
+    r""":math:`L^{-1}`, lower triangular, for the Hessian :math:`LL^\top` at the released coefficients.
+
+    A large one is factored on a device where there is one, and left there.
+    """
+    if space is not None and len(hessian) >= _LARGE:
+        placed = _inverse_root_in(space, hessian)
+        if placed is not None:
+            return placed
     inverse: FloatArray | None = None
     with suppress(LinAlgError), limit_blas_threads(len(hessian)):
         factor = cholesky(hessian, lower=True)
@@ -68,6 +78,15 @@ def inverse_root(hessian: FloatArray) -> FloatArray:
             "raise `l2`."
         )
     return inverse
+
+
+def _inverse_root_in(space: Space, hessian: FloatArray) -> Any:
+    """The same on a device; None where it cannot be factored there."""
+    xp, found = space.xp, None
+    with suppress(Exception):  # each library has an error of its own
+        # In one expression: each of these is as large as the matrix, and given back at once.
+        found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
+    return found if found is not None and bool(xp.all(xp.isfinite(found))) else None
 
 
 def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:

@@ -187,7 +187,7 @@ def _certified(
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
         max_weight=plan.max_weight,
-        in_place=records.space is not None and exact_in(records.space),
+        in_place=records.kernels_in is not None and exact_in(records.kernels_in),
     )
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(problem.dimension):

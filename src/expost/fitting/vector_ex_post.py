@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from expost._common.namespaces import Space, namespace_of
+from expost._common.namespaces import Space
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
 from expost.data.placed import short_blocks
+from expost.data.placed_rows import PlacedRows
 from expost.fitting.loss_terms import LossTerms, inverse_root, log_determinants
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import VectorLoss, weighted_factors
+
+# Matrices of the size of a record's Hessian that a kernel holds for each row.
+_FACTORS = 12
 
 
 def vector_terms(fit: PrivateFit, records: Encoded, loss: VectorLoss, *, member: bool) -> Iterator[LossTerms]:
@@ -45,11 +50,7 @@ def vector_terms(fit: PrivateFit, records: Encoded, loss: VectorLoss, *, member:
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
     outputs, columns = loss.outputs, records.design.dimension
-    inverse = inverse_root(fit.hessian)
-    whiten = tuple(
-        np.ascontiguousarray(inverse[a * columns :, a * columns : (a + 1) * columns].T)
-        for a in range(outputs)
-    )
+    whiten = inverse_root(fit.hessian, records.kernels_in)
     directions = np.concatenate([fit.coefficients, fit.gradient]).reshape(2 * outputs, columns).T
     work = VectorTerms(loss, directions, whiten, fit.sigma, bool(member))
     return records.sweep(work, width=outputs * columns)
@@ -62,8 +63,8 @@ class VectorTerms:
     loss: VectorLoss
     directions: FloatArray
     """The coefficients and the gradient at them, a column for each predictor of both."""
-    whiten: tuple[FloatArray, ...]
-    """For each predictor, the rows of the whitening matrix that are not zero."""
+    whiten: Any
+    """The inverse root of the Hessian, lower triangular; here or on a device."""
     sigma: float
     member: bool
 
@@ -72,16 +73,21 @@ class VectorTerms:
         found = [LossTerms(*(np.empty(0) for _ in range(3)))]
         sign, variance = -1.0 if self.member else 1.0, self.sigma**2
         outputs, columns = self.loss.outputs, len(self.directions)
+        # For each predictor, the rows of the whitening matrix that are not zero.
+        whiten = [
+            np.ascontiguousarray(self.whiten[a * columns :, a * columns : (a + 1) * columns].T)
+            for a in range(outputs)
+        ]
         # Buffers for all blocks: fresh arrays of this size would come from the system each time.
-        buffers = [np.empty((0, matrix.shape[1])) for matrix in self.whiten]
+        buffers = [np.empty((0, matrix.shape[1])) for matrix in whiten]
         for rows, y, weights in blocks:
             if len(buffers[0]) < len(rows):
-                buffers = [np.empty((len(rows), matrix.shape[1])) for matrix in self.whiten]
+                buffers = [np.empty((len(rows), matrix.shape[1])) for matrix in whiten]
             products = rows @ self.directions
             gradient, factor = weighted_factors(self.loss, products[:, :outputs], y, weights)
             parts = [
                 np.matmul(rows, matrix, out=buffer[: len(rows)])
-                for matrix, buffer in zip(self.whiten, buffers, strict=True)
+                for matrix, buffer in zip(whiten, buffers, strict=True)
             ]
             leverage = np.swapaxes(factor, 1, 2) @ _grams(parts, columns) @ factor
             found.append(
@@ -97,11 +103,12 @@ class VectorTerms:
         """The same where the rows lie, and left there."""
         xp, found, outputs, columns = space.xp, [], self.loss.outputs, len(self.directions)
         sign, variance = -1.0 if self.member else 1.0, self.sigma**2
-        directions, whiten = space.put(self.directions), [space.put(matrix) for matrix in self.whiten]
-        for placed, y, weights in short_blocks(blocks, sum(matrix.shape[1] for matrix in self.whiten)):
+        directions, strips = space.put(self.directions), self._strips(space)
+        for placed, y, weights in short_blocks(blocks, _FACTORS * outputs**2):
             products = placed @ directions
             gradient, factor = weighted_factors(self.loss, products[:, :outputs], y, weights)
-            grams = _grams([placed @ matrix for matrix in whiten], columns)
+            cut = placed.cut(max(1, placed.room // (5 * outputs * columns)))
+            grams = xp.concat([_placed_grams(rows, strips, columns) for _, rows in cut])
             leverage = xp.matrix_transpose(factor) @ grams @ factor
             steep = xp.sum(gradient * gradient, axis=1)
             along = xp.sum(gradient * products[:, outputs:], axis=1)
@@ -110,21 +117,32 @@ class VectorTerms:
             found.append(LossTerms(determinant, quadratic, sign * along / variance))
         return LossTerms.joined(found)
 
+    def _strips(self, space: Space) -> list[Any]:
+        """For each block c of rows of the whitening matrix, its blocks for all predictors up to c."""
+        xp, columns, whiten = space.xp, len(self.directions), space.put(self.whiten)
+        strips = []
+        for c in range(self.loss.outputs):
+            rows = whiten[c * columns : (c + 1) * columns, : (c + 1) * columns]
+            blocks = xp.permute_dims(xp.reshape(rows, (columns, c + 1, columns)), (2, 1, 0))
+            strips.append(xp.reshape(blocks, (columns, (c + 1) * columns)))
+        return strips
+
 
 def _grams(parts: list[FloatArray], columns: int) -> FloatArray:
     """The matrices ``G`` of a block of rows, from the whitened parts of each predictor."""
-    xp, outputs = namespace_of(parts[0]), len(parts)
-    if xp is not np:
-        upper = {
-            (a, b): xp.sum(parts[a][:, (b - a) * columns :] * parts[b], axis=1)
-            for a in range(outputs)
-            for b in range(a, outputs)
-        }
-        every = [upper[min(a, b), max(a, b)] for a in range(outputs) for b in range(outputs)]
-        matrices: FloatArray = xp.reshape(xp.stack(every, axis=1), (-1, outputs, outputs))
-        return matrices
+    outputs = len(parts)
     grams = np.empty((len(parts[0]), outputs, outputs))
     for a in range(outputs):
         for b in range(a, outputs):
             grams[:, a, b] = grams[:, b, a] = np.vecdot(parts[a][:, (b - a) * columns :], parts[b])
+    return grams
+
+
+def _placed_grams(rows: PlacedRows, strips: list[Any], columns: int) -> Any:
+    """The same on a device, strip by strip: each adds its part to the predictors that it has."""
+    xp, outputs = rows.space.xp, len(strips)
+    grams = rows.space.zeros(rows.stored.shape[0], outputs, outputs)
+    for c, strip in enumerate(strips):
+        whitened = xp.reshape(rows @ strip, (-1, c + 1, columns))
+        grams[:, : c + 1, : c + 1] += whitened @ xp.matrix_transpose(whitened)
     return grams

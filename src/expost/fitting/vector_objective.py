@@ -20,6 +20,9 @@ from expost.fitting.objective import Objective
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss, predictors, weighted_factors
 from expost.losses.regularizers import Regularizer
 
+# Matrices of the size of a record's Hessian that a kernel holds for each row.
+_FACTORS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class VectorDerivatives:
@@ -60,17 +63,18 @@ class VectorDerivatives:
         # The blocks on and to the right of the diagonal, one row of them after the other.
         upper = [space.zeros(columns, (outputs - a) * columns) for a in range(outputs)]
         precision = None if self.precision is None else getattr(xp, np.dtype(self.precision).name)
-        for placed, y, weights in short_blocks(blocks, 2 * self.coefficients.size):
+        # With a Hessian, a row times all weights of a row of blocks, twice; without, a few of its factors.
+        width = _FACTORS * outputs**2 + (0 if precision is None else 2 * (outputs + 1) * columns)
+        for placed, y, weights in short_blocks(blocks, width):
             gradient, factor = weighted_factors(self.loss, placed @ theta, y, weights)
-            rows = placed.encoded()
-            total += gradient.T @ rows
+            total += placed.summed(gradient)
             lengths = xp.linalg.vector_norm(gradient, axis=1)
             sizes += xp.stack([xp.sum(lengths), xp.sum(factor * factor)])
             count += int(gradient.shape[0])
             if precision is None:
                 continue
             bend = xp.astype(factor @ xp.matrix_transpose(factor), precision, copy=False)
-            narrow = xp.astype(rows, precision, copy=False)
+            narrow = xp.astype(placed.encoded(), precision, copy=False)
             for a in range(outputs):
                 part = bend[:, a, a:][:, :, None] * narrow[:, None, :]
                 square = narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns))
@@ -120,10 +124,10 @@ class VectorCurvatureProduct:
         """The same where the rows lie."""
         theta, along = space.put(self.coefficients.T), space.put(self.direction.T)
         total, transposed = space.zeros(*self.coefficients.shape), space.xp.matrix_transpose
-        for placed, y, weights in short_blocks(blocks, self.coefficients.size):
+        for placed, y, weights in short_blocks(blocks, _FACTORS * self.loss.outputs**2):
             _, factor = weighted_factors(self.loss, placed @ theta, y, weights)
             bent = factor @ (transposed(factor) @ (placed @ along)[:, :, None])
-            total += bent[:, :, 0].T @ placed.encoded()
+            total += placed.summed(bent[:, :, 0])
         return on_host(total)
 
 
