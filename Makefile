@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
-ARRAY_TESTS := tests/data/test_placed.py tests/estimators/test_array_api.py \
+ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estimators/test_array_api.py \
   tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
 .PHONY: demo test check-slow check-oldest check-gpu paper bench figures screenshots browser format clean
@@ -84,7 +84,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev,gpu]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
