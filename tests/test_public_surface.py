@@ -17,8 +17,8 @@ NAMES = [
     "LogisticLoss", "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber",
     "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
-    "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "exceptions",
-    "gaussian", "goe", "scan",
+    "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
+    "exceptions", "gaussian", "goe", "scan",
 ]
 # fmt: on
 ESTIMATORS = (

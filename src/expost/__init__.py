@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         check_loss as check_loss,
     )
     from expost.privacy.calibration import calibrate as calibrate
+    from expost.privacy.composition import compose as compose
     from expost.privacy.convex_plan import calibrate_convex as calibrate_convex
     from expost.privacy.plan import Plan as Plan
     from expost.publication import Publication as Publication
@@ -97,6 +98,7 @@ _HOMES = {
     "calibrate_convex": "privacy.convex_plan",
     "check_convex_loss": "losses",
     "check_loss": "losses",
+    "compose": "privacy.composition",
     "scan": "data.open_lazy",
 }
 

@@ -86,6 +86,12 @@ class EngineError(ExpostError, RuntimeError):
     slug = "engine"
 
 
+class MissingExtraError(ExpostError, ImportError):
+    """Something needs a package that is an extra of this library's and is not installed."""
+
+    slug = "missing-extra"
+
+
 class ExpostWarning(UserWarning):
     """Base of every warning that this library gives."""
 

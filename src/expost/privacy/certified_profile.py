@@ -2,6 +2,7 @@ r"""What every certified privacy profile can do, whatever the loss: the question
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from scipy.optimize import brentq
 
@@ -15,8 +16,8 @@ _FINEST = 1e-6
 class CertifiedProfile(ABC):
     r"""A certified upper bound on :math:`\delta(\epsilon)` of a whole publication.
 
-    A subclass brackets its bound for continuous noise. The price of discrete noise, the decision and the
-    inversion are the same for all.
+    A subclass brackets its bound for continuous noise, for both directions together and for each. The price
+    of discrete noise, the decision and the inversion are the same for all.
     """
 
     rounding: Rounding
@@ -30,6 +31,14 @@ class CertifiedProfile(ABC):
     @abstractmethod
     def continuous(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise."""
+
+    @abstractmethod
+    def adding(self, at: float, width: float) -> Bracket:
+        """The same for a record that is added, only."""
+
+    @abstractmethod
+    def removing(self, at: float, width: float) -> Bracket:
+        """The same for a record that is removed, only."""
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.
@@ -51,11 +60,40 @@ class CertifiedProfile(ABC):
         width = self.width if rtol is None else check_positive("rtol", rtol, below=1.0)
         if width < _FINEST:
             raise parameter_error("rtol", f"at least {_FINEST:g}", rtol)
-        # Discrete noise: P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
+        return self._printed(at, lambda before: self.continuous(before, width))
+
+    def directed(self, epsilon: float, *, rtol: float) -> tuple[float, float]:
+        r"""Certified bounds on :math:`\delta(\epsilon)` when a record is added, and when one is removed.
+
+        .. math:: H_{e^\epsilon}(M(D + z)\,\|\,M(D)), \qquad H_{e^\epsilon}(M(D)\,\|\,M(D + z))
+
+        The larger is what :meth:`delta` states. A composition needs them apart: the determinant counts in
+        one direction only, so the two together say more about the privacy loss than the larger alone.
+
+        Parameters
+        ----------
+        epsilon
+            A finite number, at least 0.
+        rtol
+            The width of each bracket, as for :meth:`delta`.
+
+        Privacy
+        -------
+        A function of public parameters only.
+        """
+        adding = self._printed(epsilon, lambda at: self.adding(at, rtol))
+        removing = self._printed(epsilon, lambda at: self.removing(at, rtol))
+        return adding.upper, removing.upper
+
+    def _printed(self, at: float, continuous: Callable[[float], Bracket]) -> Bracket:
+        """The bracket at ``at`` for discrete noise, from that for continuous noise, in each direction.
+
+        P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
+        """
         law = self.rounding.law(at)
         if law > 1.0:
             return Bracket(0.0, 1.0)  # beyond any use: an epsilon of 1e14
-        lower, upper = self.continuous(max(at - 2.0 * law, 0.0), width)
+        lower, upper = continuous(max(at - 2.0 * law, 0.0))
         if at < 2.0 * law:
             upper += 2.0 * law  # δ(−e) ≤ δ(0) + 1 − exp(−e)
         return Bracket(lower, min(math.exp(law) * upper + self.rounding.tail, 1.0))

@@ -109,22 +109,40 @@ class PrivacyProfile(CertifiedProfile):
 
     def continuous(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise."""
-        curve = self.curve
-        adding, removing = (
-            Slopes(curve, self.norm, l2, self.scales, self.rounding, at) for l2 in (self.l2, math.inf)
-        )
-        if not curve.outputs == curve.rank == 1:
-            return expectation(adding, Noise(curve.outputs, signed=False), width)
-        statistics = self.scales.releases_statistics
-        if statistics and not curve.ratio_falls:
-            first = expectation(adding, Noise(1, signed=True), width)
-            if curve.sign_fixed:
-                return first  # the record's removal is contained in it
-        else:
-            first = adding.worst_fixed(_FIXED * width)
-        if statistics:
-            # Only the maximum is returned, so the smaller of the two need not be resolved further.
-            second = expectation(removing, Noise(1, signed=curve.sign_fixed), width, scale=first.lower)
-        else:
-            second = removing.steepest()
+        first = self.adding(at, width)
+        if self._contains_removing:
+            return first
+        # Only the maximum is returned, so the smaller of the two need not be resolved further.
+        second = self.removing(at, width, scale=first.lower)
         return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
+
+    def adding(self, at: float, width: float) -> Bracket:
+        """The same for a record that is added, only."""
+        slopes = Slopes(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
+        if not self._along_its_row:
+            return expectation(slopes, Noise(self.curve.outputs, signed=False), width)
+        if self.scales.releases_statistics and not self.curve.ratio_falls:
+            return expectation(slopes, Noise(1, signed=True), width)
+        return slopes.worst_fixed(_FIXED * width)
+
+    def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
+        """The same for a record that is removed, only, resolved as far as it matters beside ``scale``."""
+        slopes = Slopes(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
+        if not self._along_its_row:
+            return expectation(slopes, Noise(self.curve.outputs, signed=False), width, scale=scale)
+        if self.scales.releases_statistics:
+            return expectation(slopes, Noise(1, signed=self.curve.sign_fixed), width, scale=scale)
+        return slopes.steepest()
+
+    @property
+    def _along_its_row(self) -> bool:
+        """Whether a record's gradients all lie along its row."""
+        return self.curve.outputs == self.curve.rank == 1
+
+    @property
+    def _contains_removing(self) -> bool:
+        """Whether the bound for an added record is by its form at least that for a removed one."""
+        if not self._along_its_row:
+            return True
+        inside = self.scales.releases_statistics and not self.curve.ratio_falls
+        return inside and self.curve.sign_fixed

@@ -152,6 +152,18 @@ class SoftmaxProfile(CertifiedProfile):
         inside = np.vdot(grid.weights(*self._values.rates), self._values.at(at, grid.edges, grid.gaps))
         return certified(lower, float(inside) + float(values[first]) * law.below(low) + law.above(high))
 
+    def adding(self, at: float, width: float) -> Bracket:
+        """The same for a record that is added, only."""
+        return self._two.adding(at, width) if self.curve.classes == 2 else self.continuous(at, width)
+
+    def removing(self, at: float, width: float) -> Bracket:
+        """The same for a record that is removed, only: its determinant costs nothing."""
+        return self._two.removing(at, width) if self.curve.classes == 2 else self._flat.continuous(at, width)
+
+    @cached_property
+    def _flat(self) -> "SoftmaxProfile":
+        return replace(self, l2=math.inf)
+
     def certifies(self, epsilon: float, delta: float) -> bool:
         """Whether ``self.delta(epsilon).upper <= delta``.
 

@@ -1,0 +1,147 @@
+r"""Composition: what several publications of one table cost together, as a certified bound.
+
+Each plan's curve is the profile of a pair of distributions that dominates all neighbours, and such pairs
+compose, also where a later publication was chosen after seeing earlier ones (Zhu, Dong and Wang, AISTATS
+2022, theorem 10). :mod:`expost.privacy.joint_loss` has the law of the joint privacy loss.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from expost._common.summary import Summary
+from expost._common.validation import check_positive, parameter_error
+from expost.privacy.convex_plan import ConvexPlan
+from expost.privacy.joint_loss import JointLoss, accountant
+from expost.privacy.plan import Plan
+from expost.privacy.profile_curve import ProfileCurve, curve_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# The grid's step, in standard deviations of the average plan's privacy loss.
+_STEP = 0.05
+
+
+@dataclass(frozen=True)
+class Composition:
+    r"""The certified privacy profile of several publications on one table.
+
+    Made by :func:`expost.compose`. Frozen, comparable, printable. Neighbours differ by adding or removing one
+    record of the table, in all publications at once.
+
+    Attributes
+    ----------
+    curves
+        The certified profile of each publication.
+
+    Privacy
+    -------
+    A function of public parameters only.
+    """
+
+    curves: tuple[ProfileCurve, ...]
+
+    def __len__(self) -> int:
+        return len(self.curves)
+
+    def delta_at(self, epsilon: float) -> float:
+        r"""A certified upper bound on :math:`\delta(\epsilon)` of all publications together. Public.
+
+        Where it is 1, there is no guarantee.
+        """
+        at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
+        if len(self) <= 1 or not self._bounded:
+            return max((float(curve.delta(at)) for curve in self.curves), default=0.0)
+        return min(max(loss.delta(at) for loss in self._losses), 1.0)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε that is certified at ``delta``, to about 1e-9; infinite where none is. Public.
+
+        Several publications are resolved down to a delta of about 1e-11.
+        """
+        target = check_positive("delta", delta, below=1.0)
+        if len(self) <= 1 or not self._bounded:
+            return max((curve.epsilon(target) for curve in self.curves), default=0.0)
+        found = max(loss.epsilon(target) for loss in self._losses)
+        step = 1e-12
+        while math.isfinite(found) and self.delta_at(found) > target:
+            found += step * max(found, 1.0)  # only by rounding
+            step *= 2.0
+        return found
+
+    @property
+    def _bounded(self) -> bool:
+        """Whether every publication has a guarantee."""
+        return all(curve.last > 0.0 for curve in self.curves)
+
+    @cached_property
+    def _losses(self) -> tuple[JointLoss, JointLoss]:
+        """The privacy loss when a record is added, and when it is removed."""
+        counted = Counter(self.curves)
+        spread = math.sqrt(sum(count * curve.variance for curve, count in counted.items()) / len(self))
+        step = _STEP * spread
+        backwards = Counter({curve.reversed(): count for curve, count in counted.items()})
+        return JointLoss.of(counted, step), JointLoss.of(backwards, step)
+
+    def _summary(self) -> Summary:
+        rows = [(f"{delta:g}", f"{self.epsilon_at(delta):.4g}") for delta in (1e-5, 1e-6, 1e-7, 1e-8)]
+        title = f"Composition of {len(self)} publication{'s' * (len(self) != 1)} (public)"
+        return Summary(title, rows, ("δ", "ε of all together"), figures=True)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def __repr__(self) -> str:
+        return f"<Composition of {len(self)}>"
+
+
+def compose(plans: Iterable[Plan | ConvexPlan]) -> Composition:
+    r"""The certified joint profile of several publications on one table.
+
+    With :math:`P_i, Q_i` the pair that dominates the neighbours of publication :math:`i`,
+
+    .. math:: \delta(\epsilon) = \max_{\pm}\, \mathbb{E}\Bigl(1 - e^{\epsilon - \sum_i L_i}\Bigr)_+, \qquad
+              L_i = \log\frac{dP_i}{dQ_i} \text{ under } P_i
+
+    for records that are added, and the same with :math:`P_i` and :math:`Q_i` exchanged for records that are
+    removed (Zhu, Dong and Wang, AISTATS 2022). Every value is on the private side: the certificate of each
+    plan is read at finitely many epsilons, chords between them lie above the profile, what is cut off the
+    tails counts as an unbounded loss, and the rounding of the convolution is added to delta.
+
+    Assumes that all publications are of one table, or of tables in which a person has one and the same
+    record. The plans may not depend on what was published before: their budgets, noise scales and number
+    are fixed in advance, or at least not chosen from published values. What else is chosen from them, such
+    as the features of the next model, may depend on them. Needs the extra ``ledger``.
+
+    Parameters
+    ----------
+    plans
+        Plans from :func:`expost.calibrate` or :func:`expost.calibrate_convex`, of any losses and budgets; a
+        fitted model's is ``plan_``, a publication's ``release.plan``.
+
+    Privacy
+    -------
+    Public in, public out.
+
+    Examples
+    --------
+    >>> import expost
+    >>> plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7)
+    >>> ten = expost.compose([plan] * 10)
+    >>> round(ten.epsilon_at(1e-6), 2)  # adding up: 5
+    1.56
+    """
+    given = [plans] if isinstance(plans, Plan | ConvexPlan) else list(plans)
+    for plan in given:
+        if not isinstance(plan, Plan | ConvexPlan):
+            raise parameter_error("plans", "plans of `expost.calibrate` or `plan_`", type(plan).__name__)
+    if len(given) > 1:
+        accountant()
+    return Composition(tuple(curve_of(plan) for plan in given))

@@ -1,0 +1,200 @@
+r"""A certified profile as a curve: its values at finitely many epsilons, and chords between them.
+
+A privacy profile is convex in :math:`\alpha = e^\epsilon`, so a chord between two certified values is
+certified too. A curve is what a composition reads of a plan and what a ledger keeps of it: numbers only,
+without the loss that they were computed from.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
+from expost.privacy import gaussian
+from expost.privacy.certified_profile import CertifiedProfile
+
+# The distance of neighbouring knots, in standard deviations of the privacy loss.
+_STEP = 0.125
+# From here on what is left of delta is not resolved: it counts as the probability of an unbounded loss.
+_LAST_DELTA = 1e-17
+# exp(epsilon) is a double up to here, and a curve with more knots than this is cut.
+_LAST_EPSILON, _MOST_KNOTS = 700.0, 1000
+# How exactly a value is asked for, as a share of it.
+_RTOL = 1e-3
+# What the rounding of a chord may take away, as a share of its value.
+_ROUNDING = 1e-12
+
+Knots: TypeAlias = tuple[tuple[float, float], ...]
+"""Pairs of an epsilon and a bound on delta there."""
+
+
+class Planned(Protocol):
+    """What a composition reads of a plan."""
+
+    @property
+    def epsilon(self) -> float:
+        """The guarantee's epsilon; infinite where there is none."""
+
+    @property
+    def delta(self) -> float:
+        """The guarantee's delta."""
+
+    @property
+    def profile(self) -> CertifiedProfile | None:
+        """The certified profile, where one exists."""
+
+
+@dataclass(frozen=True)
+class ProfileCurve:
+    r"""Upper bounds on the two profiles of a publication, for a record that is added and one that is removed.
+
+    With :math:`h(\alpha) = H_\alpha(M(D + z)\|M(D))` for all :math:`\alpha > 0`, the first bounds
+    :math:`h(\alpha)` and the second :math:`1 - \alpha + \alpha h(1/\alpha)`, both for :math:`\alpha \ge 1`.
+    As :math:`h` is convex with :math:`h(0) = 1` and falls, a curve is a profile of some pair of
+    distributions, which dominates all neighbours (Zhu, Dong and Wang, AISTATS 2022, propositions 8 and 10).
+
+    Parameters
+    ----------
+    adding, removing
+        The bounds at rising epsilons from 0, convex in :math:`e^\epsilon`; at 0 they agree, because that is
+        the total variation distance. Beyond the last epsilon the last delta holds.
+
+    Privacy
+    -------
+    A function of public parameters only.
+    """
+
+    adding: Knots
+    removing: Knots
+
+    def __post_init__(self) -> None:
+        for name in ("adding", "removing"):
+            epsilons, deltas = np.array(getattr(self, name), dtype=np.float64).reshape(-1, 2).T
+            rising = len(epsilons) and epsilons[0] == 0.0 and np.all(np.diff(epsilons) > 0.0)
+            falling = np.all((deltas >= 0.0) & (deltas <= 1.0)) and np.all(np.diff(deltas) < 0.0)
+            if not (rising and falling and epsilons[-1] <= _LAST_EPSILON):
+                raise parameter_error(name, "pairs of rising epsilons from 0 and falling deltas", "others")
+        if self.adding[0] != self.removing[0]:
+            raise parameter_error("removing", "a curve that begins where `adding` does", self.removing[0])
+
+    @classmethod
+    def of(cls, plan: Planned) -> Self:
+        """The curve of a plan, from its certificate; one without a certificate may lose everything."""
+        profile = plan.profile
+        if profile is None or math.isinf(plan.epsilon):
+            return cls(((0.0, 1.0),), ((0.0, 1.0),))
+        step = _STEP / gaussian.sigma(plan.epsilon, plan.delta)
+        epsilons, deltas = [0.0], [profile.directed(0.0, rtol=_RTOL)]
+        while max(deltas[-1]) > _LAST_DELTA and epsilons[-1] < _LAST_EPSILON and len(deltas) < _MOST_KNOTS:
+            at = min(epsilons[-1] + step, _LAST_EPSILON)
+            # The promise is a knot of its own, so that a plan alone costs what it says.
+            if epsilons[-1] < plan.epsilon < at + 0.5 * step:
+                at = min(plan.epsilon, _LAST_EPSILON)
+            found = profile.directed(at, rtol=_RTOL)
+            epsilons.append(at)
+            deltas.append(
+                (min(found[0], plan.delta), min(found[1], plan.delta)) if at == plan.epsilon else found
+            )
+        return cls._convex(np.array(epsilons), *np.array(deltas).T)
+
+    @classmethod
+    def _convex(cls, epsilons: FloatArray, adding: FloatArray, removing: FloatArray) -> Self:
+        r"""The largest convex function below all values; the profile is convex, so it lies below that too.
+
+        The chord from :math:`(1 - b, b + (1 - b)v)` to :math:`(1 + a, u)`, with :math:`u` for a record that
+        is added and :math:`v` for one that is removed, is :math:`(bu + a(b + (1 - b)v))/(a + b)` at 1.
+        """
+        above, below = np.expm1(epsilons)[1:, None], -np.expm1(-epsilons)[1:]
+        chords = below * adding[1:, None] + above * (below + (1.0 - below) * removing[1:])
+        first = min(adding[0], removing[0], np.min(chords / (above + below), initial=1.0))
+        return cls(_hull(epsilons, adding, float(first)), _hull(epsilons, removing, float(first)))
+
+    @property
+    def last(self) -> float:
+        """The largest epsilon at which there is a knot."""
+        return max(self.adding[-1][0], self.removing[-1][0])
+
+    @property
+    def variance(self) -> float:
+        """About the variance of the privacy loss: a Gaussian one's bound ends near 8.5 deviations."""
+        return (math.sqrt(8.5**2 + 2.0 * self.last) - 8.5) ** 2
+
+    def reversed(self) -> "ProfileCurve":
+        """The curve of the same neighbours in the other order."""
+        return ProfileCurve(self.removing, self.adding)
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """The bound for both directions at each epsilon, at least 0."""
+        return np.maximum(chord(self.adding, epsilon), chord(self.removing, epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at which the bound is at most ``delta``; infinite where it is nowhere."""
+        return max(_inverse(self.adding, delta), _inverse(self.removing, delta))
+
+
+def chord(knots: Knots, epsilon: ArrayLike) -> FloatArray:
+    r"""A bound at each epsilon, at least 0: the chord in :math:`e^\epsilon` between the knots beside it."""
+    at = np.asarray(epsilon, dtype=np.float64)
+    epsilons, deltas = np.array(knots).T
+    right = np.searchsorted(epsilons, at, side="left")
+    at_knot = epsilons[np.minimum(right, len(knots) - 1)] == at
+    left, right = np.maximum(right - 1, 0), np.minimum(right, len(knots) - 1)
+    with np.errstate(invalid="ignore"):
+        share = np.expm1(np.minimum(at, epsilons[-1]) - epsilons[left]) / np.expm1(
+            epsilons[right] - epsilons[left]
+        )
+    between = (deltas[left] * (1.0 - share) + deltas[right] * share) * (1.0 + _ROUNDING)
+    found = np.where(
+        at_knot, deltas[right], np.where(left == right, deltas[-1], np.minimum(between, deltas[left]))
+    )
+    return np.asarray(found)[()]
+
+
+def _inverse(knots: Knots, delta: float) -> float:
+    after = next((place for place, knot in enumerate(knots) if knot[1] <= delta), None)
+    if after is None:
+        return math.inf
+    if after == 0:
+        return 0.0
+    (low, above), (high, below) = knots[after - 1 : after + 1]
+    # A little further than the chord itself, which is rounded up.
+    share = (above - delta / (1.0 + 2.0 * _ROUNDING)) / (above - below)
+    return min(low + math.log1p(share * math.expm1(high - low)), high)
+
+
+def _hull(epsilons: FloatArray, deltas: FloatArray, first: float) -> Knots:
+    kept = [(0.0, 0.0, first)]  # epsilon, exp(epsilon) - 1, delta
+    for knot in zip(epsilons[1:].tolist(), np.expm1(epsilons[1:]).tolist(), deltas[1:].tolist(), strict=True):
+        if knot[2] >= kept[-1][2]:
+            continue  # a profile falls: the bound before holds here too
+        while len(kept) > 1 and _slope(kept[-2], knot) <= _slope(kept[-2], kept[-1]):
+            kept.pop()
+        kept.append(knot)
+    return tuple((epsilon, delta) for epsilon, _, delta in kept)
+
+
+def _slope(one: Sequence[float], other: Sequence[float]) -> float:
+    return (other[2] - one[2]) / (other[1] - one[1])
+
+
+_known = lru_cache(maxsize=256)(ProfileCurve.of)
+
+
+def curve_of(plan: Planned) -> ProfileCurve:
+    """The curve of a plan; the last ones are kept, because plans of one kind are often made again."""
+    # A loss of one's own may not be hashable.
+    return _known(plan) if isinstance(plan, Hashable) and _has_hash(plan) else ProfileCurve.of(plan)
+
+
+def _has_hash(plan: Hashable) -> bool:
+    try:
+        hash(plan)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,215 @@
+"""Compositions of plans: on the private side of the truth, and close to it."""
+
+import math
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+import expost
+from expost import gaussian
+from expost.exceptions import MissingExtraError, ParameterError
+from expost.privacy.composition import Composition
+from expost.privacy.joint_loss import grid_masses
+from expost.privacy.profile_curve import ProfileCurve, chord, curve_of
+from expost.privacy.shapes import classification_loss
+
+SMALL = {"epsilon": 0.5, "delta": 1e-7}
+PLANS = {
+    "logistic": lambda: expost.calibrate(loss="logistic", **SMALL),
+    "capped": lambda: expost.calibrate(
+        loss=classification_loss(2, 0.5, 1e-7, cap=None, l2=None, radius=math.sqrt(2.0)), **SMALL
+    ),
+    "leverage": lambda: expost.calibrate(loss="logistic", report="leverage", **SMALL),
+    "smoothed hinge": lambda: expost.calibrate(loss="smoothed_hinge", **SMALL),
+    "pseudo-Huber": lambda: expost.calibrate(loss="pseudo_huber", **SMALL),
+    "softmax": lambda: expost.calibrate(loss=expost.SoftmaxLoss(3), **SMALL),
+    "convex": lambda: expost.calibrate_convex(expost.SmoothedNorm(2), l2=50.0, **SMALL),
+    "large": lambda: expost.calibrate(loss="logistic", epsilon=8.0, delta=1e-6),
+    "tiny": lambda: expost.calibrate(loss="logistic", epsilon=1e-3, delta=1e-6),
+}
+
+
+def flat(plan):
+    """The plan without a determinant and without printing: a Gaussian mechanism."""
+    return replace(plan, l2=math.inf, precision=None)
+
+
+def shift_of(plan):
+    return plan.curve.max_slope * plan.radius / plan.sigma
+
+
+def test_ten_and_fifty_plans_cost_little_more_than_gaussian_mechanisms():
+    plan = PLANS["logistic"]()
+    ProfileCurve.of(plan)  # with all imports done
+    start = time.process_time()
+    ten, fifty = (Composition((ProfileCurve.of(plan),) * count).epsilon_at(1e-6) for count in (10, 50))
+    assert time.process_time() - start < 2.0
+    assert gaussian.epsilon(1e-6, sensitivity=math.sqrt(10) * shift_of(flat(plan)), sigma=1.0) < ten < 1.58
+    assert 3.7232 < fifty < 1.05 * 3.7232
+
+
+@pytest.mark.parametrize(
+    "budgets", [[(0.5, 1e-7)] * 10, [(0.1, 1e-8), (1.0, 1e-6), (4.0, 1e-5)], [(1e-3, 1e-6)] * 3]
+)
+def test_never_below_the_exact_composition_of_gaussian_mechanisms(budgets):
+    plans = [flat(expost.calibrate(loss="logistic", epsilon=e, delta=d)) for e, d in budgets]
+    together = math.hypot(*map(shift_of, plans))
+    composed = expost.compose(plans)
+    for epsilon in np.linspace(0.0, 1.3 * composed.epsilon_at(1e-9), 60):
+        exact = float(gaussian.delta(epsilon, sensitivity=together, sigma=1.0))
+        assert composed.delta_at(epsilon) >= exact
+    for delta in (1e-3, 1e-6, 1e-8):
+        exact = float(gaussian.epsilon(delta, sensitivity=together, sigma=1.0))
+        assert exact <= composed.epsilon_at(delta) <= 1.01 * exact
+
+
+def laws(plan, rows, labels):
+    """The law of a one-dimensional model on cells of coefficients, without the first record and with it.
+
+    The noise is a monotone function of the released coefficient, so the masses of cells are exact. Looking at
+    the cell only is post-processing: divergences between these laws are lower bounds.
+    """
+    edges = np.linspace(-1.0, 1.0, 1201) * (9.0 * plan.sigma + 35.0) / plan.l2
+    found = []
+    for first in (1, 0):
+        signed = (np.array(rows) * np.array(labels))[first:, None]
+        noise = (signed * expit(-signed * edges)).sum(axis=0) - plan.l2 * edges  # falls
+        found.append(-np.diff(ndtr(noise / plan.sigma)))
+    return found
+
+
+@pytest.mark.parametrize(("l2", "scale"), [(0.2, 2.0), (1.0, 1.0), (10.0, 1.0)])
+def test_never_below_two_real_mechanisms(l2, scale):
+    """Two models of tiny tables that differ by one record; lower bounds on their joint divergence."""
+    budgets = ((0.5 * scale, 1e-4), (1.0 * scale, 1e-5))
+    plans = [expost.calibrate(epsilon=e, delta=d, l2=l2, fit_intercept=False) for e, d in budgets]
+    composed = expost.compose(plans)
+    tables = [([1.0], [1]), ([1.0, 1.0, -1.0], [1, -1, 1]), ([1.0] + [-0.05] * 2000, [1] * 2001)]
+    pairs = []
+    for rows, labels in tables:
+        joint = [np.outer(*both) for both in zip(*(laws(p, rows, labels) for p in plans), strict=True)]
+        pairs += [joint, joint[::-1]]
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        divergences = [float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) for p, q in pairs]
+        assert max(divergences) <= composed.delta_at(epsilon) * (1.0 + 1e-6)
+        if l2 == 10.0 and epsilon <= 1.0:
+            assert max(divergences) > 0.9 * composed.delta_at(epsilon)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_one_plan_costs_what_it_promises(name):
+    plan = PLANS[name]()
+    alone = expost.compose([plan])
+    assert alone.delta_at(plan.epsilon) <= plan.delta
+    assert alone.epsilon_at(plan.delta) <= plan.epsilon
+    assert alone.epsilon_at(plan.delta) >= 0.999 * plan.epsilon
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_curve_is_below_the_certificate_at_knots_and_convex(name):
+    plan = PLANS[name]()
+    curve = curve_of(plan)
+    for direction, knots in enumerate((curve.adding, curve.removing)):
+        epsilons, deltas = np.array(knots).T
+        for epsilon, delta in knots[:: len(knots) // 5]:
+            assert delta <= plan.profile.directed(epsilon, rtol=1e-3)[direction]
+        slopes = np.diff(deltas) / np.diff(np.expm1(epsilons))
+        assert np.all(np.diff(slopes) > 0.0)
+        assert np.all(slopes < 0.0)
+    # Convex where the two meet: the slopes on both sides of e^0 = 1 (h(1/a) = 1 - 1/a + h(a)/a).
+    right, left = (
+        (knots[1][1] - knots[0][1]) / math.expm1(knots[1][0]) for knots in (curve.adding, curve.removing)
+    )
+    assert -1.0 + curve.adding[0][1] - left <= right + 1e-9
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_directions_are_below_what_is_certified_for_both(name):
+    profile = PLANS[name]().profile
+    for epsilon in (0.0, 0.01, 0.3):
+        both = profile.delta(epsilon, rtol=1e-3).upper
+        adding, removing = profile.directed(epsilon, rtol=1e-3)
+        assert max(adding, removing) <= 1.002 * both
+        assert adding == pytest.approx(both, rel=2e-3) or removing == pytest.approx(both, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_inverse_is_on_the_private_side(name):
+    composed = expost.compose([PLANS[name]()] * 3)
+    for delta in (1e-3, 1e-6, 1e-9):
+        epsilon = composed.epsilon_at(delta)
+        assert composed.delta_at(epsilon) <= delta
+        assert epsilon == 0.0 or composed.delta_at(0.999 * epsilon) > delta
+
+
+@pytest.mark.parametrize("name", ["logistic", "pseudo-Huber", "softmax", "large"])
+def test_composing_costs_no_more_than_adding_up_and_more_than_one(name):
+    plan = PLANS[name]()
+    for count in (2, 5):
+        composed = expost.compose([plan] * count)
+        assert composed.epsilon_at(count * plan.delta) <= count * plan.epsilon
+        assert composed.delta_at(plan.epsilon) >= plan.delta
+
+
+def test_plans_of_all_kinds_compose_in_any_order():
+    plans = [make() for make in PLANS.values()]
+    one, other = expost.compose(plans), expost.compose(plans[::-1])
+    assert one.epsilon_at(1e-6) == pytest.approx(other.epsilon_at(1e-6), rel=1e-6)
+    assert one.epsilon_at(1e-6) > expost.compose(plans[1:]).epsilon_at(1e-6)
+    assert one.epsilon_at(1e-6) > 8.0
+    assert one.epsilon_at(sum(plan.delta for plan in plans)) < sum(plan.epsilon for plan in plans)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_dots_are_connected_as_google_does(name):
+    from dp_accounting.pld import pld_pmf
+
+    curve = curve_of(PLANS[name]())
+    step = curve.last / 40
+    places = np.arange(1, len(grid_masses(curve, step)[0]) // 2 + 1)
+    below = 1.0 - np.exp(-step * places) + np.exp(-step * places) * chord(curve.removing, step * places)
+    values = np.concatenate([below[::-1], [curve.adding[0][1]], chord(curve.adding, step * places)])
+    theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -places[-1], places[-1], values)
+    np.testing.assert_allclose(
+        grid_masses(curve, step)[0], theirs.to_dense_pmf()._probs, rtol=1e-9, atol=1e-12 / step
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_loss_without_a_worst_case_has_no_composition_either(count):
+    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)
+    composed = expost.compose([plan] * count)
+    assert composed.delta_at(100.0) == 1.0
+    assert composed.epsilon_at(0.5) == math.inf
+
+
+def test_nothing_costs_nothing():
+    assert expost.compose([]).delta_at(0.0) == 0.0
+    assert expost.compose([]).epsilon_at(1e-9) == 0.0
+
+
+def test_what_is_no_plan_is_refused():
+    with pytest.raises(
+        ParameterError, match=r"`plans` must be plans of `expost.calibrate` or `plan_`; got plans='int'"
+    ):
+        expost.compose([1])
+    with pytest.raises(ParameterError, match="`epsilon`"):
+        expost.compose([PLANS["logistic"]()]).delta_at(-1.0)
+
+
+def test_without_the_extra_one_sentence_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    plan = PLANS["logistic"]()
+    assert expost.compose([plan]).epsilon_at(1e-7) <= 0.5  # one needs nothing
+    with pytest.raises(MissingExtraError, match=r"pip install 'expost\[ledger\]'"):
+        expost.compose([plan, plan])
+
+
+def test_a_composition_is_shown_as_a_table():
+    composed = expost.compose([PLANS["logistic"]()] * 10)
+    assert repr(composed) == "<Composition of 10>"
+    assert "1.562" in composed._repr_html_()
