@@ -13,8 +13,9 @@ import expost
 # fmt: off
 NAMES = [
     "Category", "ClassLabel", "ConvexLoss", "ConvexModel", "DerivativeCurve", "Domain",
-    "GeneralizedLinearModel", "LabelSet", "LinearRegression", "LipschitzPoisson", "LocationScale",
-    "LogisticLoss", "LogisticRegression", "Loss", "Number", "NumberLabel", "Plan", "PseudoHuber",
+    "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression", "LipschitzPoisson",
+    "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
+    "Number", "NumberLabel", "Plan", "PseudoHuber",
     "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         LogisticRegression as LogisticRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
     )
+    from expost.ledger import Ledger as Ledger
     from expost.losses import (
         ConvexLoss as ConvexLoss,
         DerivativeCurve as DerivativeCurve,
@@ -72,6 +73,7 @@ _HOMES = {
     "Domain": "data.domain",
     "GeneralizedLinearModel": "estimators",
     "LabelSet": "losses",
+    "Ledger": "ledger",
     "LinearRegression": "estimators",
     "LipschitzPoisson": "losses",
     "LocationScale": "losses",

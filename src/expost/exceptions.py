@@ -86,6 +86,18 @@ class EngineError(ExpostError, RuntimeError):
     slug = "engine"
 
 
+class LedgerError(ExpostError, ValueError):
+    """A ledger cannot be read or written, or has no such account."""
+
+    slug = "ledger"
+
+
+class BudgetError(ExpostError, RuntimeError):
+    """A fit would spend more than its account may; nothing was spent."""
+
+    slug = "budget"
+
+
 class MissingExtraError(ExpostError, ImportError):
     """Something needs a package that is an extra of this library's and is not installed."""
 
@@ -108,3 +120,15 @@ class UndeclaredWarning(ExpostWarning):
     """Something that only the curator knows was not declared, and the default suits few tables."""
 
     slug = "undeclared"
+
+
+class UncountedWarning(ExpostWarning):
+    """Several fits of one kind were made without an account that adds up what they spend."""
+
+    slug = "uncounted"
+
+
+class LedgerWarning(ExpostWarning):
+    """A fit was counted and published, but its entry could not be marked as finished."""
+
+    slug = "ledger-warning"

@@ -73,9 +73,9 @@ def atomic_write_bytes(
             elif nameless is not None:
                 _appear(partial(_give_name, handle), partial(_give_name, handle), path, target)
         if overwrite:
-            _appear(partial(os.replace, name), partial(_move, name), path, target)
+            _appear(partial(os.replace, name), partial(rename_new, name), path, target)
         elif nameless is None:
-            _appear(partial(_move, name), partial(_move, name), path, target)
+            _appear(partial(rename_new, name), partial(rename_new, name), path, target)
     except BaseException:
         name.unlink(missing_ok=True)
         _remove(made)
@@ -200,7 +200,7 @@ def _appear(
     raise FileError(f"{path} {reason}. What was made is complete, in {beside}.")
 
 
-def _move(name: Path, target: Path) -> None:
+def rename_new(name: Path, target: Path) -> None:
     """Rename a file; raise FileExistsError if the new name is taken."""
     if os.name == "nt":
         os.rename(name, target)

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -193,27 +193,3 @@ def make_plan(
         max_weight=max_weight,
         reduced=default_reduced(as_loss(chosen), report.value, len(domain.column_names) + INTERCEPT),
     )
-
-
-def plan_fields(plan: "Plan") -> dict[str, Any]:
-    """The fields of a plan, for JSON, with the names that a publication uses."""
-    from dataclasses import asdict
-
-    from expost.losses import describe
-
-    described = describe(plan.loss)
-    return {
-        "epsilon": plan.epsilon,
-        "delta": plan.delta,
-        "loss": described.pop("name"),
-        "loss_parameters": described,
-        "norm": plan.norm,
-        "fit_intercept": plan.fit_intercept,
-        "report": plan.report,
-        "reduced": plan.reduced,
-        "calibration": plan.calibration,
-        "l2": plan.l2,
-        "max_weight": plan.max_weight,
-        **asdict(plan.scales),
-        "precision": None if plan.precision is None else asdict(plan.precision),
-    }

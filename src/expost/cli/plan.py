@@ -17,7 +17,6 @@ from expost.cli.options import (
     Split,
     Threshold,
     make_plan,
-    plan_fields,
 )
 
 
@@ -56,6 +55,6 @@ def plan(
         max_weight=max_weight,
     )
     if as_json:
-        print_json(plan_fields(planned))
+        print_json(planned.fields())
     else:
         console.print(planned)

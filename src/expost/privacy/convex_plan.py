@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from expost._common.summary import Summary
 from expost._common.validation import check_positive, parameter_error
@@ -63,6 +63,16 @@ class ConvexPlan:
         """The smallest ε that is certified at ``delta``, to about 1e-6. Public."""
         found = self.profile.epsilon(delta)
         return min(found, self.epsilon) if delta >= self.delta else found
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields as JSON's types, the loss by the name of its type. Public."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "loss": type(self.loss).__name__,
+            "l2": self.l2,
+            "sigma": self.sigma,
+        }
 
     def _summary(self) -> Summary:
         labels = self.loss.labels

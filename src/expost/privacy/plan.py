@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from expost._common.summary import Summary
-from expost.losses import AnyLoss, DerivativeCurve
+from expost.exceptions import PublicationError
+from expost.losses import AnyLoss, DerivativeCurve, describe
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -160,6 +161,31 @@ class Plan:
             rounding=self.rounding,
             reduced=self.reduced,
         )
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields with the names that a publication uses, as JSON's types. Public.
+
+        A loss that cannot be published has the name of its type.
+        """
+        try:
+            described = describe(self.loss)
+        except PublicationError:
+            described = {"name": type(self.loss).__name__}
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "loss": described.pop("name"),
+            "loss_parameters": described,
+            "norm": self.norm,
+            "fit_intercept": self.fit_intercept,
+            "report": self.report,
+            "reduced": self.reduced,
+            "calibration": self.calibration,
+            "l2": self.l2,
+            "max_weight": self.max_weight,
+            **asdict(self.scales),
+            "precision": None if self.precision is None else asdict(self.precision),
+        }
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """What is released: its name, its noise scale, and the ε that it alone would cost at ``delta``.

@@ -1,0 +1,174 @@
+"""An account: what one table may spend in all, and every publication that spent of it."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from expost._common.summary import Summary
+from expost._common.validation import parameter_error
+from expost.exceptions import BudgetError, LedgerError
+from expost.ledger.entries import Entry, caps, entries_of, entry_body, readable, spent_by
+from expost.ledger.storage import Event, read, transaction
+from expost.privacy.composition import Composition
+from expost.privacy.convex_plan import ConvexPlan
+from expost.privacy.plan import Plan
+from expost.privacy.profile_curve import curve_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_LONGEST_NOTE = 1000
+
+
+@dataclass(frozen=True)
+class Account:
+    r"""What one table may spend in all, as a cap :math:`(\epsilon, \delta)` on everything published from it.
+
+    Opened by :meth:`expost.Ledger.account` and given to a fit as ``account=``. The fit is entered before its
+    noise is drawn, if all entries together then still have :math:`\delta(\epsilon)` of at most the cap's
+    :math:`\delta` by :func:`expost.compose`. Otherwise it is refused, and nothing is drawn.
+
+    It is a reference: small, frozen, and safe to pickle, to copy and to use in several processes at once. The
+    entries are in the ledger's file.
+
+    Attributes
+    ----------
+    path
+        The ledger's file.
+    name
+        The account's name.
+    epsilon, delta
+        The cap.
+    note
+        What is written beside the next entries.
+
+    Privacy
+    -------
+    Public. The cap holds for whoever has one record in the table, under adding or removing it, if every
+    publication of the table is counted here and no plan is chosen from what was published
+    (:func:`expost.compose`).
+    """
+
+    path: Path
+    name: str
+    epsilon: float
+    delta: float
+    note: str = ""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every publication that was entered, in order. Public."""
+        return self._entries(read(self.path)[0])
+
+    @property
+    def spent(self) -> Composition:
+        """What all entries cost together, whether they were finished or not. Public."""
+        return spent_by(self.entries)
+
+    @property
+    def left(self) -> float:
+        """The cap's ε less what all entries cost together, at the cap's δ. Public.
+
+        Publications cost less together than one by one, so the next fit adds less than its own ε as a rule.
+        """
+        return max(self.epsilon - self.spent.epsilon_at(self.delta), 0.0)
+
+    def noted(self, note: str) -> "Account":
+        """The same account with a note for the next entries. Notes are public."""
+        if not isinstance(note, str) or len(note) > _LONGEST_NOTE:
+            raise parameter_error(
+                "note", f"a text of at most {_LONGEST_NOTE} characters", type(note).__name__
+            )
+        return replace(self, note=note)
+
+    def check(self, plan: Plan | ConvexPlan) -> None:
+        """Raise an error if a plan would overdraw the account now; nothing is entered. Public.
+
+        Raises
+        ------
+        BudgetError
+            If it would. The message says what is left.
+        """
+        self._check(self.entries, plan)
+
+    def enter(self, plan: Plan | ConvexPlan, *, note: str = "", insecure: bool = False) -> int:
+        """Enter a plan as spent, in one transaction; return the entry's number.
+
+        For mechanisms of one's own. The estimators and ``expost fit`` call it just before they draw noise,
+        and :meth:`finish` after everything was published. What is entered is never taken back.
+
+        Raises
+        ------
+        BudgetError
+            If the account would be overdrawn; nothing was entered.
+        LedgerError
+            If the entry cannot be written; nothing was entered.
+
+        Privacy
+        -------
+        Public.
+        """
+        curve_of(plan)  # before other processes have to wait
+        with transaction(self.path) as ledger:
+            self._check(self._entries(ledger.events), plan)
+            note = self.note or note
+            body = entry_body(plan, account=self.name, time=now(), note=note, insecure=insecure)
+            return ledger.append(body).number
+
+    def finish(self, number: int, *, sha256: str | None = None) -> None:
+        """Mark an entry as finished, with the hash of its publication. Public."""
+        with transaction(self.path) as ledger:
+            entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
+            if entry is None or entry.state == "finished":
+                raise parameter_error("number", "that of an unfinished entry of this account", number)
+            ledger.append({"kind": "finished", "entry": number, "sha256": sha256, "time": now()})
+
+    def _entries(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
+        with readable(self.path):
+            if caps(events).get(self.name) != (self.epsilon, self.delta):
+                raise LedgerError(
+                    f"{self.path} has no account {self.name!r} with a cap of epsilon {self.epsilon:g} at "
+                    f"delta {self.delta:g}. It is another file than the one in which it was opened."
+                )
+            return tuple(entries_of(events, self.name))
+
+    def _check(self, entries: tuple[Entry, ...], plan: Plan | ConvexPlan) -> None:
+        if not isinstance(plan, Plan | ConvexPlan):
+            raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
+        before = spent_by(entries)
+        after = Composition((*before.curves, curve_of(plan)))
+        if after.delta_at(self.epsilon) <= self.delta:
+            return
+        spent, together = before.epsilon_at(self.delta), after.epsilon_at(self.delta)
+        raise BudgetError(
+            f"the account {self.name!r} has epsilon {max(self.epsilon - spent, 0.0):.4g} left of "
+            f"{self.epsilon:g} at delta {self.delta:g}, and with this fit, of epsilon {plan.epsilon:g} at "
+            f"delta {plan.delta:g}, it would have spent {together:.4g}. Nothing was spent. Ask for a smaller "
+            "epsilon or delta, or publish no more from this table."
+        )
+
+    def _summary(self) -> Summary:
+        entries = self.entries
+        rows = [
+            (entry.time, entry.note, f"{entry.epsilon:.4g}", f"{entry.delta:g}", entry.state)
+            for entry in entries
+        ]
+        spent = spent_by(entries).epsilon_at(self.delta)
+        notes = (
+            f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, "
+            f"left {max(self.epsilon - spent, 0.0):.4g}",
+        )
+        columns = ("entered", "note", "ε alone", "δ alone", "state")
+        return Summary(f"Account {self.name} (public)", rows, columns, notes)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+
+def now() -> str:
+    """The time as an event has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,161 @@
+"""The ledger's file: a chain of events in SQLite, which only ever grows.
+
+Each event is a JSON text with the SHA-256 of itself and of the event before. A row of its own holds the
+number and the hash of the last event, so that a missing end is noticed too.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from expost._common.files import rename_new
+from expost.exceptions import LedgerError
+
+# Marks in SQLite's own header: "expo", and the version of what follows.
+_APPLICATION, VERSION = 0x6578706F, 1
+# How long to wait for other processes that write, in seconds.
+_PATIENCE = 300.0
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {VERSION};
+CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, sha256 TEXT NOT NULL);
+CREATE TABLE head (number INTEGER NOT NULL, sha256 TEXT NOT NULL);
+INSERT INTO head VALUES (0, '');
+"""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a ledger: its place in the chain and what it says."""
+
+    number: int
+    body: dict[str, Any]
+
+
+class Transaction:
+    """A ledger that no other process can write to while this one reads and appends."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self.events, self.sha256 = _read(connection, path)
+
+    def append(self, body: dict[str, Any]) -> Event:
+        """Add an event at the end."""
+        number, text = len(self.events) + 1, json.dumps(body, allow_nan=False, sort_keys=True)
+        self.sha256 = _link(self.sha256, text)
+        self._connection.execute("INSERT INTO events VALUES (?, ?, ?)", (number, text, self.sha256))
+        self._connection.execute("UPDATE head SET number = ?, sha256 = ?", (number, self.sha256))
+        event = Event(number, json.loads(text))
+        self.events += (event,)
+        return event
+
+
+def create(path: Path) -> None:
+    """Make an empty ledger, whole or not at all; an existing file stays as it is."""
+    with sqlite3.connect(":memory:") as memory:
+        memory.executescript(_SCHEMA)
+        content = memory.serialize()
+    memory.close()
+    new = path.parent / f".expost-{secrets.token_hex(8)}"
+    try:
+        with open(new, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        rename_new(new, path)
+    except FileExistsError:
+        pass  # another process made it meanwhile
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from None
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def read(path: Path) -> tuple[tuple[Event, ...], str]:
+    """All events and the hash of the last one, verified."""
+    with _opened(path) as connection:
+        connection.execute("BEGIN")
+        return _read(connection, path)
+
+
+@contextmanager
+def transaction(path: Path) -> Iterator[Transaction]:
+    """One change of the ledger: on the disk when the block ends, and not at all if it raises."""
+    with _opened(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield Transaction(connection, path)
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection for one transaction; SQLite's errors become one sentence."""
+    if not path.is_file():
+        raise LedgerError(
+            f"there is no ledger {path}. Check the name, or open a first account with an epsilon and a delta."
+        )
+    try:
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+        try:
+            # A commit is on the disk when it returns, and its journal is gone from there.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            yield connection
+        finally:
+            connection.close()  # rolls back what was not committed
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise LedgerError(
+                f"{path} is in use by other processes. Nothing was entered; try again."
+            ) from None
+        raise _unwritable(path, str(error)) from None
+    except sqlite3.DatabaseError as error:
+        raise _damaged(path, str(error)) from None
+
+
+def _read(connection: sqlite3.Connection, path: Path) -> tuple[tuple[Event, ...], str]:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != _APPLICATION:
+        raise LedgerError(f"{path} is not a ledger of expost. Name another file.")
+    if version > VERSION:
+        raise LedgerError(f"{path} was written by a newer expost; upgrade with pip install --upgrade expost.")
+    try:
+        rows = connection.execute("SELECT number, body, sha256 FROM events ORDER BY number").fetchall()
+        (head,) = connection.execute("SELECT number, sha256 FROM head").fetchall()
+        events, last = [], ""
+        for place, (number, body, sha256) in enumerate(rows, start=1):
+            last = _link(last, body)
+            content = json.loads(body)
+            if number != place or sha256 != last or not isinstance(content, dict):
+                raise _damaged(path, f"event {place} is not what was written")
+            events.append(Event(number, content))
+    except (sqlite3.OperationalError, ValueError, TypeError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
+            raise
+        raise _damaged(path, "its tables are not those of a ledger") from None
+    if head != (len(events), last):
+        raise _damaged(path, "its last events are missing")
+    return tuple(events), last
+
+
+def _link(before: str, body: str) -> str:
+    return hashlib.sha256(f"{before}\n{body}".encode()).hexdigest()
+
+
+def _unwritable(path: Path, reason: str) -> LedgerError:
+    return LedgerError(
+        f"cannot write {path}: {reason}. Nothing was entered; free some space there, or ask for the right to "
+        "write."
+    )
+
+
+def _damaged(path: Path, reason: str) -> LedgerError:
+    return LedgerError(f"{path} was changed by something else than expost: {reason}. Restore a copy of it.")

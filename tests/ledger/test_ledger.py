@@ -1,0 +1,312 @@
+"""A ledger cannot be overdrawn, forgets nothing, and refuses a file that is not what it wrote."""
+
+import math
+import pickle
+import shutil
+import sqlite3
+
+import pytest
+
+import expost
+from expost.exceptions import BudgetError, LedgerError, ParameterError
+from expost.ledger import storage
+from expost.ledger.account import Account
+
+CAP = {"epsilon": 3.0, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return expost.calibrate(loss="logistic", epsilon=1.0, delta=1e-7)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return expost.Ledger(tmp_path / "ledger.db")
+
+
+@pytest.fixture
+def account(ledger):
+    return ledger.account("patients", **CAP)
+
+
+def fill(account, plan):
+    """Enter a plan until it is refused; return how often it was entered."""
+    for count in range(1000):
+        try:
+            account.enter(plan)
+        except BudgetError:
+            return count
+    raise AssertionError("an account without a bottom")
+
+
+def test_an_account_takes_what_the_composition_allows_and_no_more(account, plan):
+    entered = fill(account, plan)
+    assert entered > 3  # adding up would allow three
+    assert (
+        expost.compose([plan] * entered).delta_at(3.0)
+        <= 1e-6
+        < expost.compose([plan] * (entered + 1)).delta_at(3.0)
+    )
+    assert account.spent == expost.compose([plan] * entered)
+    assert account.left == pytest.approx(3.0 - account.spent.epsilon_at(1e-6))
+
+
+def test_the_first_fit_may_take_the_whole_cap(ledger):
+    account = ledger.account("all at once", epsilon=1.0, delta=1e-6)
+    whole = expost.calibrate(loss="logistic", epsilon=1.0, delta=1e-6)
+    account.enter(whole)
+    with pytest.raises(BudgetError, match=r"has epsilon .* left of 1 at delta 1e-06.*Nothing was spent"):
+        account.enter(whole)
+    assert len(account.entries) == 1
+
+
+def test_a_refusal_says_what_is_left_and_changes_nothing(account, ledger):
+    before = ledger.sha256
+    large = expost.calibrate(loss="logistic", epsilon=4.0, delta=1e-7)
+    with pytest.raises(
+        BudgetError, match=r"'patients' has epsilon 3 left of 3 .* epsilon 4 at delta 1e-07, it would"
+    ):
+        account.enter(large)
+    with pytest.raises(BudgetError):
+        account.check(large)
+    assert ledger.sha256 == before
+    assert account.left == 3.0
+
+
+def test_a_loss_without_a_worst_case_fits_in_no_account(account):
+    with pytest.raises(BudgetError, match="would have spent inf"):
+        account.enter(expost.calibrate(loss="squared", sigma=1.0, l2=1.0))
+
+
+def test_plans_of_all_kinds_are_entered_and_read_back(account):
+    plans = [
+        expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8, report="leverage"),
+        expost.calibrate(loss="pseudo_huber", epsilon=0.2, delta=1e-8),
+        expost.calibrate_convex(expost.SmoothedNorm(2), epsilon=0.2, delta=1e-8),
+    ]
+    for plan in plans:
+        account.enter(plan)
+    assert account.spent == expost.compose(plans)
+    assert [entry.plan["loss"] for entry in account.entries] == ["logistic", "pseudo_huber", "SmoothedNorm"]
+    assert [entry.epsilon for entry in account.entries] == [0.3, 0.2, 0.2]
+
+
+def test_entries_have_states_hashes_times_and_notes(account, plan):
+    first = account.noted("model of 2024").enter(plan, note="LogisticRegression")
+    second = account.enter(plan, note="LogisticRegression", insecure=True)
+    account.finish(second, sha256="ab" * 32)
+    one, two = account.entries
+    assert (one.number, one.state, one.sha256, one.note) == (first, "unfinished", None, "model of 2024")
+    assert (two.state, two.sha256, two.note, two.insecure) == (
+        "finished",
+        "ab" * 32,
+        "LogisticRegression",
+        True,
+    )
+    assert one.time.endswith("+00:00")
+    with pytest.raises(ParameterError, match="`number`"):
+        account.finish(second)
+
+
+def test_an_account_keeps_its_cap(ledger, account):
+    assert ledger.account("patients") == account == ledger.account("patients", **CAP)
+    with pytest.raises(
+        LedgerError, match="has a cap of epsilon 3 at delta 1e-06 and keeps it; got epsilon 4"
+    ):
+        ledger.account("patients", epsilon=4.0, delta=1e-6)
+    ledger.account("pupils", epsilon=1.0, delta=1e-5)
+    assert [found.name for found in ledger.accounts] == ["patients", "pupils"]
+
+
+def test_accounts_do_not_spend_of_each_other(ledger, account, plan):
+    other = ledger.account("pupils", epsilon=1.0, delta=1e-5)
+    account.enter(plan)
+    assert len(other.entries) == 0
+    assert other.left == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"name": ""}, "`name`"),
+        ({"name": "a\nb"}, "`name`"),
+        ({"name": 3}, "`name`"),
+        ({"name": "a", "epsilon": 0.0, "delta": 1e-6}, "`epsilon`"),
+        ({"name": "a", "epsilon": 1.0}, "`delta`"),
+        ({"name": "a", "epsilon": 1.0, "delta": 1e-12}, "`delta` must be at least 1e-10"),
+    ],
+)
+def test_bad_arguments_are_refused(ledger, arguments, match):
+    with pytest.raises(ParameterError, match=match):
+        ledger.account(**arguments)
+    assert not ledger.path.exists()
+
+
+def test_what_does_not_exist_is_refused(ledger, account):
+    with pytest.raises(LedgerError, match=r"has no account 'pupils'; it has 'patients'"):
+        ledger.account("pupils")
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        expost.Ledger(ledger.path.with_name("other.db")).account("patients")
+
+
+def test_an_account_survives_pickling(account, plan):
+    copy = pickle.loads(pickle.dumps(account))
+    copy.enter(plan)
+    assert copy == account
+    assert len(account.entries) == 1
+
+
+def change(path, sql):
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.executescript(sql)
+    connection.close()
+
+
+TAMPERED = {
+    "a cheaper entry": "UPDATE events SET body = replace(body, '\"epsilon\": 1.0', '\"epsilon\": 0.1')",
+    "a new note": "UPDATE events SET body = replace(body, 'secret', 'public') WHERE number = 2",
+    "an entry less": "DELETE FROM events WHERE number = 2",
+    "the end cut off": "DELETE FROM events WHERE number = 3",
+    "two exchanged": "UPDATE events SET number = 10 WHERE number = 2;"
+    "UPDATE events SET number = 2 WHERE number = 3; UPDATE events SET number = 3 WHERE number = 10",
+    "no head": "DELETE FROM head",
+    "no table": "DROP TABLE events",
+    "another head": "UPDATE head SET sha256 = 'x'",
+    "a number for a text": "UPDATE events SET body = 7 WHERE number = 3",
+}
+
+
+@pytest.mark.parametrize("sql", TAMPERED.values(), ids=TAMPERED)
+def test_a_changed_file_is_refused_with_one_sentence(ledger, account, plan, sql):
+    account.enter(plan, note="secret")
+    account.enter(plan)
+    change(ledger.path, sql)
+    for attempt in (lambda: account.enter(plan), lambda: account.entries, lambda: ledger.accounts):
+        with pytest.raises(
+            LedgerError, match=r"was changed by something else than expost: [^\n]*Restore a copy"
+        ):
+            attempt()
+
+
+def test_a_chain_made_again_is_still_refused_where_it_makes_no_sense(ledger, account, plan):
+    """Whoever computes all hashes again is not noticed, but an entry must still be one."""
+    number = account.enter(plan)
+    (event,) = [event for event in storage.read(ledger.path)[0] if event.number == number]
+    for body in (
+        event.body | {"adding": [[0.0, -0.5]]},
+        event.body | {"removing": [["a", 0.5]]},
+        event.body | {"epsilon": "one"},
+        {"kind": "entry", "account": "patients"},
+        {"kind": "account", "name": "pupils", "epsilon": -1.0, "delta": 0.1},
+        {},
+    ):
+        forged = ledger.path.with_name("forged.db")
+        shutil.copy(ledger.path, forged)
+        with storage.transaction(forged) as chain:
+            chain.append(body)
+        with pytest.raises(LedgerError, match="has an event that cannot be read"):
+            _ = Account(forged, "patients", 3.0, 1e-6).entries
+
+
+def test_a_newer_file_is_refused(ledger, account, plan):
+    change(ledger.path, f"PRAGMA user_version = {storage.VERSION + 1}")
+    with pytest.raises(LedgerError, match=r"newer expost; upgrade with pip install --upgrade expost\.$"):
+        account.enter(plan)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\x00" + b"\x00" * 5000])
+def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "ledger.db"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError):
+        expost.Ledger(path).account("patients", **CAP)
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_refused(tmp_path):
+    change(tmp_path / "ledger.db", "CREATE TABLE events (number INTEGER)")
+    with pytest.raises(LedgerError, match="is not a ledger of expost"):
+        expost.Ledger(tmp_path / "ledger.db").account("patients", **CAP)
+
+
+def outcome(account):
+    try:
+        return account.entries
+    except LedgerError as error:
+        return str(error)
+
+
+def test_a_flipped_bit_is_noticed_or_harmless(ledger, account, plan):
+    account.enter(plan)
+    intact, whole = account.entries, ledger.path.read_bytes()
+    noticed = 0
+    for place in range(0, len(whole), 997):
+        ledger.path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        found = outcome(account)
+        noticed += found != intact
+        assert found == intact or (isinstance(found, str) and "\n" not in found)
+    assert noticed > 5
+    ledger.path.write_bytes(whole)
+    assert account.entries == intact
+
+
+def test_another_ledger_in_the_same_place_is_noticed(ledger, account, plan):
+    ledger.path.unlink()
+    expost.Ledger(ledger.path).account("patients", epsilon=9.0, delta=1e-6)
+    with pytest.raises(LedgerError, match="with a cap of epsilon 3 at delta 1e-06"):
+        account.enter(plan)
+
+
+def test_two_that_make_the_ledger_at_once_share_it(ledger, monkeypatch):
+    """The file appears whole, and the one who comes second uses it."""
+    storage.create(ledger.path)
+    before = ledger.path.read_bytes()
+    storage.create(ledger.path)
+    assert ledger.path.read_bytes() == before
+    assert [file.name for file in ledger.path.parent.iterdir()] == ["ledger.db"]
+
+
+def test_a_full_disk_is_refused_and_nothing_is_entered(ledger, account, plan, monkeypatch):
+    account.enter(plan)
+    real = sqlite3.connect
+
+    def full(*arguments, **options):
+        connection = real(*arguments, **options)
+        connection.execute("PRAGMA max_page_count = 1")  # no page more than there are
+        return connection
+
+    before = ledger.sha256
+    monkeypatch.setattr(storage.sqlite3, "connect", full)
+    with pytest.raises(LedgerError, match=r"cannot write .*full\. Nothing was entered; free some space"):
+        account.enter(plan)
+    monkeypatch.undo()
+    assert ledger.sha256 == before
+
+
+def test_a_ledger_that_may_not_be_written_is_refused(tmp_path):
+    with pytest.raises(LedgerError, match=r"cannot write .*Nothing was entered"):
+        expost.Ledger(tmp_path / "no" / "folder.db").account("patients", **CAP)
+
+
+def test_a_ledger_in_use_is_waited_for_and_then_refused(ledger, account, plan, monkeypatch):
+    monkeypatch.setattr(storage, "_PATIENCE", 0.05)
+    with storage.transaction(ledger.path):
+        with pytest.raises(LedgerError, match="is in use by other processes"):
+            account.enter(plan)
+        assert account.entries == ()  # reading goes on
+
+
+def test_an_account_and_a_ledger_are_shown_as_tables(ledger, account, plan):
+    account.noted("<b>2024</b>").enter(plan)
+    assert "&lt;b&gt;2024" in account._repr_html_()
+    assert "patients" in ledger._repr_html_()
+    assert repr(ledger) == f"Ledger({str(ledger.path)!r})"
+
+
+def test_what_is_left_never_falls_below_zero(ledger, plan):
+    account = ledger.account("exact", epsilon=1.0, delta=1e-7)
+    account.enter(plan)
+    assert 0.0 <= account.left < 1e-3
+    assert not math.isnan(account.left)
