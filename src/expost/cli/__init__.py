@@ -5,10 +5,11 @@ from expost.cli.bounds import bounds as _bounds
 from expost.cli.demo import demo as _demo
 from expost.cli.fit import fit as _fit
 from expost.cli.init import init as _init
+from expost.cli.ledger import ledger as _ledger
 from expost.cli.losses import losses as _losses
 from expost.cli.page import page as _page
 from expost.cli.plan import plan as _plan
 
 # In the order in which a user needs them.
-for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page):
+for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page, _ledger):
     app.command()(_command)

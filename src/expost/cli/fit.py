@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from expost.cli.base import error_console, legible, output_console, print_json, report_errors, say
+from expost.cli.base import error_console, legible, output_console, print_json, report_errors, say, warn
 from expost.cli.cluster import connected
 from expost.cli.options import (
     L2,
@@ -27,7 +27,6 @@ from expost.cli.options import (
     Threshold,
     Weight,
     make_plan,
-    plan_fields,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from expost.data.encoded import Encoded
     from expost.data.lazy import LazyTable
     from expost.data.weights import Weighting
+    from expost.ledger import Account
     from expost.privacy.plan import Plan
 
 
@@ -70,6 +70,15 @@ def fit(
     weight: Weight = None,
     max_weight: MaxWeight = 1.0,
     dask: Cluster = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The ledger that counts what is spent; needs `--account`.")
+    ] = None,
+    account: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The table's account there, opened by `expost ledger`.")
+    ] = None,
+    note: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the ledger says about this fit; public.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, spend nothing.")] = False,
     confirm: Annotated[bool, typer.Option("--confirm", help="Ask before spending.")] = False,
     force: Force = False,
@@ -106,6 +115,9 @@ def fit(
         rows_at_most=rows_at_most,
         max_weight=max_weight,
     )
+    book = _open_account(ledger, account, note or output.name)
+    if book is not None:
+        book.check(plan)  # before the table is read
     names = declared.column_names
     weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
     public: dict[str, Any] = {
@@ -118,9 +130,10 @@ def fit(
     publication = None
     with connected(dask) as client:
         found = scan(table, client=client)
-        _check_places(output, losses, inputs=(domain, table, *found.paths), overwrite=force)
+        inputs = (domain, table, *found.paths, *(() if ledger is None else (ledger,)))
+        _check_places(output, losses, inputs=inputs, overwrite=force)
         size = rehearse(plan, len(names), **public)
-        _announce(out, plan, output, losses)
+        _announce(out, plan, output, losses, book)
         with error_console.status("Reading the table and checking it against the domain"):
             records = _read(found, declared, plan, weighting, weight)
         if dry_run:
@@ -132,11 +145,19 @@ def fit(
             # The file is open before the noise is drawn: nothing is spent where it cannot be written.
             with atomic_write(output, overwrite=force, room=size) as file:
                 with error_console.status("Drawing the noise and fitting") as status:
-                    release, private = fit_model(plan, records, step=status.update)
+                    entered: list[int] = []
+                    release, private = fit_model(
+                        plan,
+                        records,
+                        step=status.update,
+                        before_noise=None if book is None else lambda: entered.append(book.enter(plan)),
+                    )
                 with error_console.status("Verifying and writing the publication"):
                     publication = Publication.from_release(release, **public)
                     file.write(publication.to_json())
             say(f"\nPublished: {legible(output)}", to=out)
+            if book is not None:
+                _finish(book, entered[0], publication.sha256)
             if losses is not None:
                 with error_console.status("Computing everyone's exact loss"):
                     terms = streamed_terms(private, records, plan.loss, member=True)
@@ -145,11 +166,12 @@ def fit(
     if as_json:
         print_json(
             {
-                "plan": plan_fields(plan),
+                "plan": plan.fields(),
                 "spent": publication is not None,
                 "publication": None if publication is None else output,
                 "sha256": None if publication is None else publication.sha256,
                 "private_losses": None if publication is None else losses,
+                **({} if book is None else {"account": book.name, "left": book.left}),
             }
         )
 
@@ -167,12 +189,40 @@ def _check_places(output: Path, losses: Path | None, *, inputs: tuple[Path, ...]
         check_private(losses, inputs=inputs, overwrite=overwrite)
 
 
-def _announce(out: Console, plan: "Plan", output: Path, losses: Path | None) -> None:
+def _open_account(ledger: Path | None, account: str | None, note: str) -> "Account | None":
+    """The account to count in, where one is named."""
+    from expost._common.validation import parameter_error
+    from expost.ledger import Ledger
+
+    if ledger is None and account is None:
+        return None
+    if ledger is None or account is None:
+        missing = "ledger" if ledger is None else "account"
+        raise parameter_error(missing, "given where the other of `ledger` and `account` is", None)
+    return Ledger(ledger).account(account).noted(note)
+
+
+def _finish(account: "Account", number: int, sha256: str) -> None:
+    """Mark the fit as finished; it is published and counted, whether or not this succeeds."""
+    from expost.exceptions import LedgerError
+
+    try:
+        account.finish(number, sha256=sha256)
+    except LedgerError as error:
+        warn(f"the fit is counted, but its entry stays unfinished: {error}")
+
+
+def _announce(
+    out: Console, plan: "Plan", output: Path, losses: Path | None, account: "Account | None"
+) -> None:
     out.print(plan)
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
     written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:
         written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
+    if account is not None:
+        left = f"{account.left:.4g} left of {account.epsilon:g}"
+        written += f"\nWill count   in the account {legible(account.name)}, which has epsilon {left}"
     say(written, to=out)
 
 

@@ -19,12 +19,14 @@ from expost.data.encoding import open_source
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.streamed import space_of, table_of
 from expost.data.weights import Weighting
+from expost.estimators.spending import Spending
 from expost.estimators.table_estimator import TableEstimator
 from expost.exceptions import PublicationError, UndeclaredWarning
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.prediction import class_coefficients, linear_predictor
+from expost.ledger import Account
 from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
@@ -75,7 +77,9 @@ class PrivateGLM(TableEstimator):
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         """Store the released coefficients, one row or one row per class, in scikit-learn's shapes."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, account: Account | None = None
+    ) -> Self:
         """Release a model of ``y`` given ``X``.
 
         Parameters
@@ -94,6 +98,10 @@ class PrivateGLM(TableEstimator):
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
             record, as private as the rest of it. By default 1. With files, the name of its column.
+        account
+            Where to count what this spends: an account of :class:`expost.Ledger`. The fit is entered before
+            its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would
+            overdraw.
 
         Privacy
         -------
@@ -103,6 +111,7 @@ class PrivateGLM(TableEstimator):
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
+            spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
             weighting = self._declared_weighting(sample_weight)
             self._labels = None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
@@ -121,6 +130,7 @@ class PrivateGLM(TableEstimator):
                 self._set_columns(lazy, y, sample_weight)
                 plan = self._make_plan(weighting.largest, self.n_features_in_)
                 records = self._from_lazy(lazy, y, plan, sample_weight)
+            spending.check(plan)
             if self.domain is not None:
                 self.n_features_in_ = len(self.domain.column_names)
             declared: dict[str, Any] = {
@@ -132,7 +142,12 @@ class PrivateGLM(TableEstimator):
             if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
                 rehearse(plan, self.n_features_in_, regularizer=self.regularizer, **declared)
             release, private = fit(
-                plan, records, regularizer=self.regularizer, random_state=self.random_state, step=step
+                plan,
+                records,
+                regularizer=self.regularizer,
+                random_state=self.random_state,
+                step=step,
+                before_noise=lambda: spending.enter(plan),
             )
             table = class_coefficients(release.coefficients, plan.loss)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
@@ -146,6 +161,7 @@ class PrivateGLM(TableEstimator):
             except PublicationError as error:
                 # The budget is spent, so keep the model. Store only the message: errors refer to the rows.
                 self._publication = str(error)
+            spending.finish(None if isinstance(self._publication, str) else self._publication.sha256)
         return self
 
     @property

@@ -11,10 +11,12 @@ from expost._common.typing import FloatArray
 from expost.data.convex_records import RecordRows, open_records
 from expost.data.frames import FrameKind
 from expost.estimators.private_state import PrivateEstimator
+from expost.estimators.spending import Spending
 from expost.fitting.convex_ex_post import convex_terms
 from expost.fitting.convex_fit import ConvexRelease, fit_convex
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.noise import noise_source
+from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
 from expost.privacy.convex_plan import calibrate_convex
 from expost.reports.base import CONFIDENCE
@@ -94,7 +96,7 @@ class ConvexModel(PrivateEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, account: Account | None = None) -> Self:
         """Release the parameters that fit a table.
 
         Parameters
@@ -104,6 +106,10 @@ class ConvexModel(PrivateEstimator):
             pandas, polars or pyarrow frame. Rows outside the declared set are brought into it.
         y
             One label per row, where the loss has labels.
+        account
+            Where to count what this spends: an account of :class:`expost.Ledger`. The fit is entered before
+            its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would
+            overdraw.
 
         Privacy
         -------
@@ -113,17 +119,22 @@ class ConvexModel(PrivateEstimator):
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
+            spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
             plan = calibrate_convex(
                 self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, sigma=self.sigma
             )
+            spending.check(plan)
             noise = noise_source(self.random_state)
             records = open_records(X, y, self.loss)
             validate_data(self, X, reset=True, skip_check_array=True)
-            release, private = fit_convex(plan, records, noise=noise, step=step)
+            release, private = fit_convex(
+                plan, records, noise=noise, step=step, before_noise=lambda: spending.enter(plan)
+            )
             self.plan_ = plan
             self.coef_ = np.array(release.parameters)
             self.insecure_ = release.insecure
             self._private = private
+            spending.finish(None)
         return self
 
     @overload

@@ -98,8 +98,8 @@ class LogisticRegression(LinearClassifier):
 
     Notes
     -----
-    **Privacy.** Every ``fit`` spends the budget again; k fits on one table, as in cross-validation or a grid
-    search, spend at most ``k * epsilon`` at ``k * delta``.
+    **Privacy.** Every ``fit`` spends the budget again, also in cross-validation or a grid search:
+    :func:`expost.compose` says what several cost together, and ``account=`` counts them.
 
     Examples
     --------

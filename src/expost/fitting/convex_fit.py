@@ -1,6 +1,7 @@
 """Objective perturbation for any convex loss: draw, solve, release."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,12 @@ class ConvexRelease:
 
 
 def fit_convex(
-    plan: ConvexPlan, records: RecordRows, *, noise: NoiseSource, step: Step = silent
+    plan: ConvexPlan,
+    records: RecordRows,
+    *,
+    noise: NoiseSource,
+    step: Step = silent,
+    before_noise: Callable[[], None] | None = None,
 ) -> tuple[ConvexRelease, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
 
@@ -37,6 +43,7 @@ def fit_convex(
     Solved by Newton's method to a gradient of the size of rounding. The released parameters are the solver's
     doubles: the guarantee is for real arithmetic, because a loss of one's own states no error for its
     derivatives. Assumes a loss that is what it declares; the records are in its set by construction.
+    ``before_noise`` is called when everything was checked.
 
     Privacy
     -------
@@ -51,6 +58,8 @@ def fit_convex(
     """
     step("Checking the table")
     records.scan()  # refuses NaN and infinity before anything is drawn
+    if before_noise is not None:
+        before_noise()
     step("Drawing the noise and fitting")
     dimension = plan.loss.n_parameters
     tilt = noise.tilt(plan.sigma, dimension).rounded

@@ -1,5 +1,6 @@
 """One fit, from a plan and encoded records to a release and its private part."""
 
+from collections.abc import Callable
 from typing import Any
 
 from expost._common.progress import Step, silent
@@ -20,6 +21,7 @@ def fit(
     regularizer: Regularizer | None = None,
     random_state: Any = None,
     step: Step = silent,
+    before_noise: Callable[[], None] | None = None,
 ) -> tuple[Release, PrivateFit]:
     """Fit a model to records as the plan says, and release it.
 
@@ -37,6 +39,8 @@ def fit(
         None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
     step
         Is told what is being done, for a display of progress.
+    before_noise
+        Is called once everything was checked, just before noise is drawn; what it raises stops the fit.
 
     Privacy
     -------
@@ -46,4 +50,4 @@ def fit(
     if regularizer is not None and not isinstance(regularizer, Regularizer):
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     noise = noise_source(random_state)
-    return perturb(plan, records, noise=noise, regularizer=regularizer, step=step)
+    return perturb(plan, records, noise=noise, regularizer=regularizer, step=step, before_noise=before_noise)

@@ -1,6 +1,7 @@
 """Objective perturbation: draw, solve, certify, print."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import overload
@@ -41,6 +42,7 @@ def perturb(
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
     step: Step = silent,
+    before_noise: Callable[[], None] | None = None,
 ) -> tuple[Release, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
 
@@ -61,7 +63,7 @@ def perturb(
 
     Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to
     the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is told
-    what is being done.
+    what is being done, and ``before_noise`` is called when nothing but the draw and the solution is left.
 
     Privacy
     -------
@@ -81,6 +83,8 @@ def perturb(
     step("Checking the table")
     records = records.scanned(plan.loss, plan.max_weight)  # before anything is drawn
     check_rows(plan, records.n_rows)
+    if before_noise is not None:
+        before_noise()
     step("Drawing the noise and fitting")
     dimension = coefficient_count(records.design, plan.loss)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))

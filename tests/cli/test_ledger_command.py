@@ -1,0 +1,181 @@
+"""Fits that are counted on the command line, and what `expost ledger` shows of them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ward import refused, run, ward
+
+import expost
+from expost.exceptions import LedgerError
+from expost.ledger import Account
+
+
+def opened(folder, epsilon=3):
+    book = folder / "ledger.db"
+    result = run("ledger", book, "--open", "patients", "--epsilon", epsilon, "--delta", 1e-6)
+    assert result.exit_code == 0, result.output
+    return book
+
+
+def fit(folder, *arguments, name="p.json"):
+    counted = ["--ledger", folder / "ledger.db", "--account", "patients"]
+    return run("fit", folder / "domain.toml", folder / "table.csv", "-o", folder / name, *counted, *arguments)
+
+
+def test_fits_are_counted_and_refused_when_the_budget_is_used_up(tmp_path):
+    ward(tmp_path)
+    book = opened(tmp_path, epsilon=1.6)
+    result = fit(tmp_path, "--note", "of 2024")
+    assert result.exit_code == 0, result.output
+    assert "in the account patients, which has epsilon 1.6 left" in result.stdout
+    assert fit(tmp_path, name="q.json").exit_code == 0
+    assert refused(fit(tmp_path, name="r.json"), "Nothing was spent.")
+    assert not (tmp_path / "r.json").exists()
+    first, second = expost.Ledger(book).account("patients").entries
+    assert (first.note, second.note) == ("of 2024", "q.json")
+    assert first.sha256 == expost.Publication.load(tmp_path / "p.json").sha256
+    assert {first.state, second.state} == {"finished"}
+
+
+def test_a_dry_run_enters_nothing(tmp_path):
+    ward(tmp_path)
+    book = opened(tmp_path)
+    assert fit(tmp_path, "--dry-run").exit_code == 0
+    assert expost.Ledger(book).account("patients").entries == ()
+
+
+def test_json_says_what_is_left(tmp_path):
+    ward(tmp_path)
+    opened(tmp_path)
+    printed = json.loads(fit(tmp_path, "--json").stdout)
+    shown = json.loads(run("ledger", tmp_path / "ledger.db", "--json").stdout)
+    (account,) = shown["accounts"]
+    assert printed["left"] == account["left"] == pytest.approx(2.0, abs=0.01)
+    assert printed["sha256"] == account["entries"][0]["sha256"]
+    assert account["entries"][0]["plan"]["loss"] == "logistic"
+    assert len(shown["sha256"]) == 64
+
+
+def test_accounts_entries_and_a_chart_are_shown(tmp_path):
+    ward(tmp_path)
+    opened(tmp_path)
+    fit(tmp_path, "--note", "[red]2024[/red]")
+    shown = run("ledger", tmp_path / "ledger.db", env={"COLUMNS": "200"}).stdout
+    assert "patients: ε = 3 at δ = 1e-06 in all" in shown
+    assert "[red]2024[/red]" in shown
+    assert "finished" in shown
+    assert "█" in shown
+    assert "1 publication; left: ε = 2" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ledger", "no.db"], "there is no ledger"),
+        (["ledger", "ledger.db", "--open", "a"], "`epsilon` must be given where an account is opened"),
+        (["ledger", "ledger.db", "--epsilon", "1"], "`open` must be given with a cap"),
+        (["fit", "domain.toml", "table.csv", "--ledger", "ledger.db"], "`account` must be given"),
+        (["fit", "domain.toml", "table.csv", "--account", "patients"], "`ledger` must be given"),
+        (
+            ["fit", "domain.toml", "table.csv", "--ledger", "ledger.db", "--account", "pupils"],
+            "has no account 'pupils'; it has 'patients'",
+        ),
+        (
+            [
+                "fit",
+                "domain.toml",
+                "table.csv",
+                "-o",
+                "ledger.db",
+                "--ledger",
+                "ledger.db",
+                "--account",
+                "patients",
+            ],
+            "is an input of this command",
+        ),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(tmp_path, monkeypatch, arguments, words):
+    ward(tmp_path)
+    opened(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert refused(run(*arguments), words)
+    assert not (tmp_path / "publication.json").exists()
+
+
+def test_a_ledger_that_cannot_be_finished_is_warned_of(tmp_path, monkeypatch):
+    ward(tmp_path)
+    book = opened(tmp_path)
+
+    def full(*_, **__):
+        raise LedgerError("cannot write it.")
+
+    monkeypatch.setattr(Account, "finish", full)
+    result = fit(tmp_path)
+    assert result.exit_code == 0
+    assert "the fit is counted, but its entry stays unfinished: cannot write it." in result.stderr
+    assert [entry.state for entry in expost.Ledger(book).account("patients").entries] == ["unfinished"]
+
+
+def kill_many(tmp_path, count):
+    """Kill counted fits at random moments; return the entries and the number of publications."""
+    rng = np.random.default_rng(5)
+    ward(tmp_path)
+    book = opened(tmp_path, epsilon=100)
+    account = expost.Ledger(book).account("patients")
+    source = str(Path(expost.__file__).parent.parent)
+
+    def start(name):
+        arguments = [tmp_path / "domain.toml", tmp_path / "table.csv", "-o", tmp_path / name]
+        return subprocess.Popen(
+            [sys.executable, "-m", "expost", "fit", *arguments, "--ledger", book, "--account", "patients"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": source},
+        )
+
+    def await_plan(fit):
+        while line := fit.stdout.readline():
+            if b"Will count" in line:
+                return
+        raise AssertionError("the fit ended before it said where it would be counted")
+
+    with start("whole.json") as fit:
+        await_plan(fit)
+        told = time.monotonic()
+        fit.stdout.read()
+    working = time.monotonic() - told
+    known = set()
+    for attempt in range(count):
+        with start(f"{attempt}.json") as fit:
+            await_plan(fit)  # before that no noise is drawn
+            time.sleep(rng.uniform(0.0, 1.2 * working))
+            fit.send_signal(signal.SIGKILL)
+        entries = account.entries  # the file is whole
+        assert known <= {entry.number for entry in entries}  # and nothing was lost
+        known = {entry.number for entry in entries}
+        # Every publication has its entry, also one that still has its temporary name.
+        files = [
+            path for path in tmp_path.iterdir() if path.suffix == ".json" or path.name.startswith(".expost-")
+        ]
+        assert len(files) <= len(entries)
+        notes = [entry.note for entry in entries]
+        assert all(path.name in notes for path in files if path.suffix == ".json")
+        hashes = {expost.Publication.load(path).sha256 for path in files}
+        assert {entry.sha256 for entry in entries if entry.state == "finished"} <= hashes
+    return account.entries
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_thirty_killed_fits_lose_no_entry(tmp_path):
+    states = {entry.state for entry in kill_many(tmp_path, 30)}
+    assert states == {"finished", "unfinished"}
