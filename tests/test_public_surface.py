@@ -19,7 +19,7 @@ NAMES = [
     "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
-    "exceptions", "gaussian", "goe", "scan",
+    "exceptions", "gaussian", "goe", "scan", "total",
 ]
 # fmt: on
 ESTIMATORS = (

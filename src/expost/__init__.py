@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from expost.privacy.composition import compose as compose
     from expost.privacy.convex_plan import calibrate_convex as calibrate_convex
     from expost.privacy.plan import Plan as Plan
-    from expost.publication import Publication as Publication
+    from expost.publication import Publication as Publication, total as total
 
     __version__: str
 
@@ -102,6 +102,7 @@ _HOMES = {
     "check_loss": "losses",
     "compose": "privacy.composition",
     "scan": "data.open_lazy",
+    "total": "publication",
 }
 
 

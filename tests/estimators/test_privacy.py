@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 
 import joblib
 import numpy as np
@@ -13,12 +14,15 @@ import expost
 from expost import exceptions
 from expost.engines.cluster import DaskEngine
 from expost.exceptions import (
+    BudgetError,
     CalibrationError,
     DomainError,
     EngineError,
     ExpostError,
     FileError,
+    LedgerError,
     LossError,
+    MissingExtraError,
     ParameterError,
     PrivateStateError,
     PublicationError,
@@ -307,18 +311,28 @@ class Lost:
         pass
 
 
-def test_every_error_is_one_of_ours(monkeypatch):
+def without_dp_accounting(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "dp_accounting.pld", None)
+        expost.Ledger("ledger.db")
+
+
+def test_every_error_is_one_of_ours(monkeypatch, tmp_path):
     """Every declared class, and every error that these calls raise."""
     classes = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]
     errors = [kind for kind in classes if issubclass(kind, Exception) and not issubclass(kind, Warning)]
     assert all(issubclass(error, ExpostError) for error in errors)
     table, labels, _ = BAD_DATA["NaN in a row"]
+    ledger = expost.Ledger(tmp_path / "ledger.db")
     calls = {
+        BudgetError: lambda: fitted().fit(X, Y, account=ledger.account("a", epsilon=0.1, delta=1e-6)),
         CalibrationError: lambda: fitted(l2=1e-3),
         DomainError: lambda: fitted().fit(table, labels),
         EngineError: lambda: DaskEngine(Lost()).map(sum, [None], 1).__next__(),
         FileError: lambda: expost.scan(__file__),  # no table
+        LedgerError: lambda: ledger.account("nobody"),
         LossError: lambda: expost.check_loss(Steep()),
+        MissingExtraError: lambda: without_dp_accounting(monkeypatch),
         ParameterError: lambda: fitted(epsilon=0.0),
         PrivateStateError: lambda: travelled(fitted()).ex_post_losses(X, Y),
         PublicationError: lambda: expost.Publication.from_json("{}"),

@@ -71,8 +71,8 @@ def bounds(
 
     Nothing is sent anywhere, except to the cluster of `--dask`, and nothing about anyone else is revealed.
     The interval for the model, the cost of what was published beside it and the total each hold with the
-    chosen confidence on their own, not jointly. With several publications, the totals are added up, and the
-    confidence is shared among them so that it holds for the sum.
+    chosen confidence on their own, not jointly. With several publications, each has its share of the
+    confidence, and the total of all together is a bound of its own, below their sum.
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
@@ -80,13 +80,13 @@ def bounds(
     from expost._common.validation import check_positive
     from expost.cli.display import MOST_RECORDS, show_bounds
     from expost.cli.private_files import check_table_name, write_columns
-    from expost.cli.record_figures import FirstRecords, columns_of, figures_of, total_of
+    from expost.cli.record_figures import FirstRecords, columns_of, figures_of
     from expost.data.open_lazy import scan
     from expost.exceptions import FileError
     from expost.publication import Publication
     from expost.reports.base import Scope
 
-    failure = 1.0 - check_positive("confidence", confidence, below=1.0)
+    check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)
     read = [Publication.load(path) for path in publications]
     if len({publication.sha256 for publication in read}) < len(read):
@@ -96,12 +96,10 @@ def bounds(
         if output is not None:
             check_table_name(output, "bounds")
             check_output(output, inputs=(*publications, records, *table.paths), overwrite=force)
-        # Each gets an equal share of the failure probability, so that the sum has the chosen confidence.
-        level = 1.0 - failure / len(read)
         first = FirstRecords(None if as_json and output is None else MOST_RECORDS)
         with error_console.status("Reading the publications for each record"):
             found = figures_of(
-                read, table, weight, confidence=level, member=_MEMBER[member], simultaneous=scope
+                read, table, weight, confidence=confidence, member=_MEMBER[member], simultaneous=scope
             )
             columns = (columns_of(run) for run in first.passing(found))
             if output is None:
@@ -114,7 +112,7 @@ def bounds(
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
     promised = float(sum(_promise(publication) for publication in read))
-    every = first.run
+    every, total = first.run
     if as_json:
         print_json(
             {
@@ -126,13 +124,13 @@ def bounds(
                     _fields(path, publication, None if output is not None else figures)
                     for path, publication, figures in zip(publications, read, every, strict=True)
                 ],
-                "total": None if output is not None else total_of(every).tolist(),
+                "total": None if output is not None else total.tolist(),
                 "output": output,
             }
         )
         return
     where = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
-    console.print(show_bounds(publications, every, first.records, promised, where))
+    console.print(show_bounds(publications, first.run, first.records, promised, where))
     say(Scope.of(scope).sentence(confidence))
     if output is not None:
         say(f"Written: {legible(output)}")

@@ -10,10 +10,9 @@ from rich.console import Group
 from rich.table import Table
 
 from expost.cli.base import legible
-from expost.cli.record_figures import total_of
+from expost.cli.record_figures import Run
 from expost.cli.tally import Tally
 from expost.reports import Bounds
-from expost.reports.bounds import Figures
 
 # The most exposed people, as shares of everyone in the table.
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
@@ -63,14 +62,12 @@ def _quantiles(losses: Tally) -> dict[float, float]:
     return {share: losses.quantile(share) for share in QUANTILES}
 
 
-def show_bounds(
-    paths: Sequence[Path], every: Sequence[Figures], records: int, promise: float, where: str
-) -> Table:
+def show_bounds(paths: Sequence[Path], run: Run, records: int, promise: float, where: str) -> Table:
     """Each record's interval, report cost and total, and the sum where there are several publications.
 
-    ``every`` has the figures of the first records at least; ``where`` says where the others are.
+    ``run`` has the figures of the first records at least; ``where`` says where the others are.
     """
-    total = total_of(every)
+    total = run.total
     several = len(paths) > 1
     table = Table(title="What was released about each record", title_justify="left")
     table.add_column("record", justify="right")
@@ -79,7 +76,7 @@ def show_bounds(
     for heading in Bounds.HEADINGS:
         table.add_column(heading, justify="right")
     for record in range(min(len(total), MOST_RECORDS)):
-        for path, figures in zip(paths, every, strict=True):
+        for path, figures in zip(paths, run.figures, strict=True):
             which = [legible(path)] if several else []
             table.add_row(str(record + 1), *which, *(f"{figure[record]:.4f}" for figure in figures))
         if several:

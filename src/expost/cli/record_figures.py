@@ -1,18 +1,26 @@
 """The figures of each record, from one or several publications, as they come."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.data.lazy import LazyTable
 from expost.publication import Publication
-from expost.publication.readings import encoded_records
+from expost.publication.together import encoded_for
 from expost.reports.bounds import Figures
 from expost.reports.evaluate import streamed_figures
+from expost.reports.several import streamed_totals
 
-Run = Sequence[Figures]
-"""The figures of a run of records, from each publication."""
+
+class Run(NamedTuple):
+    """What is known about a run of records."""
+
+    figures: Sequence[Figures]
+    """From each publication, at its share of the confidence."""
+    total: FloatArray
+    """What all publications together cost at most."""
 
 
 def figures_of(
@@ -24,41 +32,34 @@ def figures_of(
     member: bool | None,
     simultaneous: int | str | None,
 ) -> Iterator[Run]:
-    """Read each publication for each record of a table, in runs of records.
+    """Read each publication for each record of a table, and all of them together, in runs of records.
 
     The column of weights is used by publications that have weights.
     """
-    streams = []
-    for publication in publications:
-        column = weight if publication.weighting.max_weight is not None else None
-        streams.append(
-            streamed_figures(
-                publication.release,
-                encoded_records(publication, table, None, column),
-                confidence=confidence,
-                member=member,
-                simultaneous=simultaneous,
-            )
-        )
-    return zip(*streams, strict=True)
-
-
-def total_of(run: Run) -> FloatArray:
-    """What all publications together cost each record at most."""
-    total: FloatArray = np.sum([figures.total for figures in run], axis=0)
-    return total
+    records = [encoded_for(one, table, None, weight) for one in publications]
+    releases = [one.release for one in publications]
+    totals = streamed_totals(
+        releases, records, confidence=confidence, member=member, simultaneous=simultaneous
+    )
+    # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
+    share = 1.0 - (1.0 - confidence) / len(publications)
+    streams = [
+        streamed_figures(release, rows, confidence=share, member=member, simultaneous=simultaneous)
+        for release, rows in zip(releases, records, strict=True)
+    ]
+    return map(Run, zip(*streams, strict=True), totals)
 
 
 def columns_of(run: Run) -> dict[str, FloatArray]:
     """The figures by name; those of several publications are numbered, and the total is that of all."""
-    if len(run) == 1:
-        return run[0]._asdict()
+    if len(run.figures) == 1:
+        return run.figures[0]._asdict()
     numbered = {
         f"{name}_{number}": figure
-        for number, figures in enumerate(run, start=1)
+        for number, figures in enumerate(run.figures, start=1)
         for name, figure in figures._asdict().items()
     }
-    return {**numbered, "total": total_of(run)}
+    return {**numbered, "total": run.total}
 
 
 class FirstRecords:
@@ -74,10 +75,12 @@ class FirstRecords:
         for run in runs:
             if self._most is None or self.records < self._most:
                 self._kept.append(run)
-            self.records += len(run[0].total)
+            self.records += len(run.total)
             yield run
 
     @property
-    def run(self) -> list[Figures]:
-        """What was kept, from each publication."""
-        return [Figures.joined(parts) for parts in zip(*self._kept, strict=True)]
+    def run(self) -> Run:
+        """What was kept."""
+        figures = zip(*(run.figures for run in self._kept), strict=True)
+        total = np.concatenate([run.total for run in self._kept])
+        return Run([Figures.joined(parts) for parts in figures], total)

@@ -103,12 +103,7 @@ def streamed_figures(
         failure=failure,
         sides=(True, False) if member is None else (bool(member),),
     )
-    # A record of several predictors has matrices of its own.
-    width = records.design.dimension
-    if isinstance(release.plan.loss, VectorLoss):
-        size = width if release.plan.reduced else len(release.coefficients)
-        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    return _counted(records.sweep(work, width=width), scope)
+    return _counted(records.sweep(work, width=row_width(release, records)), scope)
 
 
 def _counted(parts: Iterator[Figures], scope: Scope) -> Iterator[Figures]:
@@ -157,3 +152,12 @@ def evaluate(
         release, records, confidence=confidence, member=member, simultaneous=simultaneous, method=method
     )
     return Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
+
+
+def row_width(release: Release, records: Encoded) -> int:
+    """How many numbers a report needs for each record: one of several predictors has matrices of its own."""
+    width = records.design.dimension
+    if isinstance(release.plan.loss, VectorLoss):
+        size = width if release.plan.reduced else len(release.coefficients)
+        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
+    return width

@@ -63,11 +63,18 @@ class TightReader:
         interval = self._interval(records, determinant, member=member)
         if not self._release.plan.scales.releases_statistics:
             return Reading(interval.low, interval.high, interval.high)
-        xp = namespace_of(determinant.low)
-        size = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
-        size *= 1.0 + 2.0 * self.drift.curvature
+        size = self._size(determinant)
         whole = whole_cost(self._release, records, size, self._scope, self.shares.whole, self.drift)
         return Reading(interval.low, interval.high, whole)
+
+    def determinant_size(self, records: Records, *, member: bool) -> FloatArray:
+        """How large the determinant term is at most, as a total counts it."""
+        return self._size(self.determinant.bound(records, member=member))
+
+    def _size(self, determinant: Interval) -> FloatArray:
+        xp = namespace_of(determinant.low)
+        size: FloatArray = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
+        return size * (1.0 + 2.0 * self.drift.curvature)
 
     def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
         product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)

@@ -20,9 +20,10 @@ from expost.reports.drift import Drift
 from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
 from expost.reports.records import Records
 
-# A probability that no share of a failure notices, and what a normal variable exceeds less often.
+# A probability that no share of a failure notices.
 _NEGLIGIBLE = 1e-15
-_BEYOND = 8.1
+BEYOND = 8.1
+"""What a normal variable exceeds less often than that."""
 
 
 def statistics_shift(release: Release, records: Records, drift: Drift, *, solver: bool = False) -> FloatArray:
@@ -80,7 +81,29 @@ def whole_cost(
     :math:`q_1A + q_2C`: with probability :math:`1 - \rho/2` each, a ball of radius :math:`q_1` holds the
     first noise in all its directions, and one of radius :math:`q_2` the second.
     """
-    plan, xp = release.plan, namespace_of(determinant)
+    parts = whole_parts(release, records, drift)
+    noise = whole_noise(release, scope, failure)
+    steep_part, curved_part = noise.model * parts.reaching, noise.statistics * parts.curved
+    hypot = namespace_of(determinant).hypot
+    reached = steep_part + curved_part if noise.apart else hypot(steep_part, curved_part)
+    total: FloatArray = determinant + 0.5 * (parts.moved**2 + parts.curved**2) + (reached + noise.rest)
+    return total
+
+
+class WholeParts(NamedTuple):
+    """How far each record moves what a publication releases, in units of the noise."""
+
+    moved: FloatArray
+    """:math:`A`: the model and the gradient."""
+    curved: FloatArray
+    """:math:`C`: the other statistics, and what the solver may add."""
+    reaching: FloatArray
+    """:math:`A` with the steepness that goes with the law of the noise (:mod:`expost.reports.laws`)."""
+
+
+def whole_parts(release: Release, records: Records, drift: Drift) -> WholeParts:
+    """What :func:`whole_cost` reads of each record, with slopes and curvatures at the exact minimiser."""
+    plan, xp = release.plan, namespace_of(records.norm)
 
     def steep(length: FloatArray) -> FloatArray:
         gradient = length + drift.slope * plan.sigma
@@ -90,16 +113,10 @@ def whole_cost(
             moved = xp.hypot(moved, gradient / plan.sigma_gradient + 2.0 * error)
         return moved
 
-    moved = steep(records.gradient_norm)
     others = replace(plan.scales, sigma_gradient=None)
     curvature = records.released_norm * (1.0 + drift.curvature)
     curved = others.shift(records.gradient_norm, curvature, rounding=plan.rounding)
-    noise = whole_noise(release, scope, failure)
-    reaching = steep(records.steepness * records.norm)
-    steep_part, curved_part = noise.model * reaching, noise.statistics * curved
-    reached = steep_part + curved_part if noise.apart else xp.hypot(steep_part, curved_part)
-    total: FloatArray = determinant + 0.5 * (moved**2 + curved**2) + (reached + noise.rest)
-    return total
+    return WholeParts(steep(records.gradient_norm), curved, steep(records.steepness * records.norm))
 
 
 class WholeNoise(NamedTuple):
@@ -119,9 +136,7 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     """The same for every record; public."""
     plan = release.plan
     dimension = len(release.coefficients)
-    error = 0.0
-    if plan.sigma_gradient is not None:
-        error = 2.0 * plan.rounding.error("gradient", plan.sigma_gradient)
+    error = gradient_error(plan)
     if scope.every:
         model = every_quantile(dimension, predictors(plan.loss), 0.5 * failure)
         freedom = _statistics_dimension(release) - (dimension if release.gradient is not None else 0)
@@ -131,7 +146,14 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
         return WholeNoise(model, others, True, rest)
     stretch = ellipse_stretch(plan)
     quantile = ellipse_quantile(stretch, scope.each(failure), noise_law(plan.loss))
-    return WholeNoise(quantile, stretch * quantile, False, error * _BEYOND)
+    return WholeNoise(quantile, stretch * quantile, False, error * BEYOND)
+
+
+def gradient_error(plan: Plan) -> float:
+    """The largest difference that errors of two computed gradients can make, in units of their noise."""
+    if plan.sigma_gradient is None:
+        return 0.0
+    return 2.0 * plan.rounding.error("gradient", plan.sigma_gradient)
 
 
 def ellipse_stretch(plan: Plan) -> float:

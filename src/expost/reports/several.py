@@ -1,0 +1,162 @@
+"""What several publications cost one record together: less than their bounds added up."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
+from expost.exceptions import ParameterError
+from expost.fitting.release import Release
+from expost.losses import predictors
+from expost.reports.base import Scope, check_confidence
+from expost.reports.evaluate import row_width, streamed_figures
+from expost.reports.laws import chi_quantile
+from expost.reports.tight import SLACK, TightReader
+from expost.reports.total import BEYOND, gradient_error, whole_parts
+from expost.reports.vector_records import records_of
+
+Part = TypeVar("Part")
+
+
+class Shifts(NamedTuple):
+    """What a publication cost some records, before its noise is bounded; as private as they are."""
+
+    known: FloatArray
+    """The size of the determinant term, and half the square of the shift."""
+    squared: FloatArray
+    """The square of the shift."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShiftReading:
+    """The pass that reads the shifts of every record."""
+
+    release: Release
+    reader: TightReader
+    scope: Scope
+    sides: tuple[bool, ...]
+
+    def __call__(self, blocks: Iterator[Block]) -> Shifts:
+        """The shifts of the part's records, in their order."""
+        found = [Shifts(np.empty(0), np.empty(0))]
+        for rows, y, weights in blocks:
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = records_of(self.release, rows, y, self.scope, weights)
+                drift = self.reader.drift
+                sizes = [self.reader.determinant_size(records, member=side) for side in self.sides]
+                parts = whole_parts(self.release, records, drift)
+                squared = parts.moved**2 + parts.curved**2
+                found.append(Shifts(np.max(sizes, axis=0) + 0.5 * squared, squared))
+        return Shifts(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def streamed_totals(
+    releases: Sequence[Release],
+    records: Sequence[Encoded],
+    *,
+    confidence: float,
+    member: bool | None,
+    simultaneous: int | str | None,
+) -> Iterator[FloatArray]:
+    """The bounds of :func:`evaluate_several`, one part of the records after the other."""
+    failure, scope = check_confidence(confidence), Scope.of(simultaneous)
+    share = failure / len(releases)
+    if len(releases) == 1 or scope.every:
+        figures = [
+            streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
+            for release, rows in zip(releases, records, strict=True)
+        ]
+        return (_added([one.total for one in run]) for run in _together(figures))
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        raise parameter_error("member", "True, False or None", member)
+    sides = (True, False) if member is None else (bool(member),)
+    left, normals, rest, shifts = 0.0, 0, 0.0, []
+    for release, rows in zip(releases, records, strict=True):
+        reader = TightReader(release, share, scope)
+        work = ShiftReading(release, reader, scope, sides)
+        shifts.append(rows.sweep(work, width=row_width(release, rows)))
+        statistics = release.plan.scales.releases_statistics
+        # What the determinant's bound does not need of the share is the noise's.
+        left += reader.shares.whole
+        normals += predictors(release.plan.loss) + statistics
+        # Errors of what was computed need not lie along the row; the solver's is counted with statistics.
+        error = gradient_error(release.plan) if statistics else release.plan.rounding.solver
+        rest += BEYOND * error
+    quantile = chi_quantile(normals, scope.each(left))
+    return _bounded(_together(shifts), quantile, rest, scope)
+
+
+def _bounded(
+    runs: Iterator[tuple[Shifts, ...]], quantile: float, rest: float, scope: Scope
+) -> Iterator[FloatArray]:
+    count = 0
+    for run in runs:
+        known = _added([one.known for one in run])
+        reach = np.sqrt(_added([one.squared for one in run])) * quantile
+        count += len(known)
+        scope.check_records(count)
+        yield (known + reach + rest) * (1.0 + SLACK)
+
+
+def _together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
+    """The parts of several streams side by side; all read the same records."""
+    for run in zip_longest(*streams):
+        if None in run:
+            raise _uneven()
+        yield run
+
+
+def evaluate_several(
+    releases: Sequence[Release],
+    records: Sequence[Encoded],
+    *,
+    confidence: float,
+    member: bool | None,
+    simultaneous: int | str | None,
+) -> FloatArray:
+    r"""A bound on the sum of each record's losses from several releases of one table.
+
+    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac12\sum_i S_i^2
+              + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
+
+    with :math:`S_i^2 = A_i^2 + C_i^2` of :func:`~expost.reports.total.whole_cost` and :math:`n` the number
+    of normal variables: for each release one for each linear predictor, and one more where it has
+    statistics. Adding up bounds would cost :math:`\sum_i S_i` in the place of the root.
+    docs/mathematics.md, section 13, has the proof. For every record at once (``simultaneous="all"``) the
+    bounds of the releases are added up, each with its share of the failure probability, and so is that of a
+    single release.
+
+    Parameters
+    ----------
+    releases
+        What was published.
+    records
+        The records as each of the mechanisms would see them.
+    confidence, member, simultaneous
+        As in :func:`~expost.reports.evaluate.evaluate`, for all releases together.
+
+    Privacy
+    -------
+    Public values and the record itself in; the result concerns only that record.
+    """
+    parts = streamed_totals(
+        releases, records, confidence=confidence, member=member, simultaneous=simultaneous
+    )
+    return np.concatenate(list(parts))
+
+
+def _added(parts: Sequence[FloatArray]) -> FloatArray:
+    if len({len(part) for part in parts}) > 1:
+        raise _uneven()
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def _uneven() -> ParameterError:
+    """The error for publications that read different records; the caller raises it."""
+    return parameter_error("publications", "ones that read the same records", "different numbers of them")

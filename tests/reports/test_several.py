@@ -1,0 +1,129 @@
+"""What several publications cost one record together: covered, and less than adding up."""
+
+import numpy as np
+import pytest
+from oracle import Problem
+from problems import rows_in_ball
+from publications import X as TABLE, Y as LABELS, published
+from scipy import stats
+
+import expost
+from expost.exceptions import ParameterError, PublicationError
+from expost.reports.evaluate import evaluate
+from expost.reports.several import evaluate_several
+
+MEMBERS = 25
+FAILURES = (0.2, 0.05)
+
+
+def scalar_problems():
+    rng = np.random.default_rng(12)
+    X = rows_in_ball(rng, 40, 4)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(0, 2, 40).astype(float)
+    budget = {"epsilon": 2.0, "delta": 1e-3, "l2": 2.0}
+    kinds = (("independent", 1.0), ("leverage", 0.7), ("adaptive", 1.0))
+    return [
+        Problem(X, y, MEMBERS, expost.LogisticLoss(cap=cap), report=kind, **budget) for kind, cap in kinds
+    ]
+
+
+def mixed_problems():
+    """Three classes, with and without statistics."""
+    rng = np.random.default_rng(13)
+    X, y = rows_in_ball(rng, 40, 2), rng.integers(0, 3, 40).astype(float)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    budget = {"epsilon": 2.0, "delta": 1e-3, "l2": 8.0}
+    return [
+        Problem(X, y, MEMBERS, expost.SoftmaxLoss(3), report=kind, **budget)
+        for kind in ("independent", "leverage")
+    ]
+
+
+def bounds_of(problems, fits, side, failure, scope):
+    return evaluate_several(
+        [release for release, _ in fits],
+        [problem.design[side].labelled(problem.y[side]) for problem in problems],
+        confidence=1.0 - failure,
+        member=side,
+        simultaneous=scope,
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        (scalar_problems, 80),
+        (mixed_problems, 30),
+        pytest.param(scalar_problems, 1000, marks=pytest.mark.slow),
+        pytest.param(mixed_problems, 1000, marks=pytest.mark.slow),
+    ],
+)
+def test_the_bound_of_a_sum_fails_no_more_often_than_it_says(make, count):
+    """One-sided binomial tests with a false-alarm rate of 1e-6 over all of them (Bonferroni)."""
+    problems = make()
+    missed = {}
+    for seed in range(count):
+        fits = [problem.fit(1000 * place + seed) for place, problem in enumerate(problems)]
+        for side in (True, False):
+            pairs = zip(problems, fits, strict=True)
+            truth = np.abs(sum(problem.total_loss(*fit, member=side) for problem, fit in pairs))
+            for failure in FAILURES:
+                for scope in (None, len(truth), "all"):
+                    bound = bounds_of(problems, fits, side, failure, scope)
+                    missed.setdefault((side, failure, scope), []).append(truth > bound)
+    comparisons = sum(np.shape(found)[1] if key[2] is None else 1 for key, found in missed.items())
+    for (_, failure, scope), found in missed.items():
+        counts = np.sum(found, axis=0) if scope is None else np.sum(np.any(found, axis=1))
+        assert np.max(counts) <= stats.binom.isf(1e-6 / comparisons, count, failure)
+
+
+@pytest.mark.parametrize("member", [True, False, None])
+def test_a_sum_costs_less_than_its_parts_added_up(member):
+    several = [published(kind) for kind in ("independent", "leverage", "dependent", "adaptive")]
+    together = expost.total(several, TABLE, LABELS, member=member)
+    added = sum(one.bounds(TABLE, LABELS, confidence=1 - 0.05 / 4, member=member).total for one in several)
+    assert np.all(together < added)
+    assert np.median(together / added) < 0.85
+
+
+def test_one_publication_is_its_own_total():
+    one = published("leverage")
+    np.testing.assert_array_equal(expost.total([one], TABLE, LABELS), one.bounds(TABLE, LABELS).total)
+
+
+def test_every_record_at_once_is_added_up():
+    several = [published("independent"), published("leverage")]
+    added = sum(one.bounds(TABLE, LABELS, confidence=0.975, simultaneous="all").total for one in several)
+    np.testing.assert_allclose(expost.total(several, TABLE, LABELS, simultaneous="all"), added, rtol=1e-12)
+
+
+def test_more_records_more_confidence_and_ignorance_cost_more():
+    several = [published("independent"), published("leverage")]
+    once = expost.total(several, TABLE, LABELS, member=True)
+    assert np.all(expost.total(several, TABLE, LABELS, member=True, confidence=0.99) > once)
+    assert np.all(expost.total(several, TABLE, LABELS, member=True, simultaneous=60) > once)
+    assert np.all(expost.total(several, TABLE, LABELS) >= once)
+    # The sum is at least what one of them is bounded by at a much lower confidence.
+    single = evaluate(several[0].release, problem_rows(several[0]), confidence=0.5, member=True).total
+    assert np.all(once > single)
+
+
+def problem_rows(publication):
+    from expost.data.encoding import encode_records
+
+    return encode_records(TABLE, LABELS, publication.release.plan, classes=publication.classes)
+
+
+def test_bad_arguments_are_refused():
+    one = published("independent")
+    with pytest.raises(ParameterError, match="`publications` must be one or more publications"):
+        expost.total([], TABLE, LABELS)
+    with pytest.raises(ParameterError, match="`publications`"):
+        expost.total([one, "p.json"], TABLE, LABELS)
+    with pytest.raises(PublicationError, match="given twice"):
+        expost.total([one, one], TABLE, LABELS)
+    with pytest.raises(ParameterError, match="`member`"):
+        expost.total([one, published("leverage")], TABLE, LABELS, member="yes")
+    with pytest.raises(ParameterError, match="`simultaneous`"):
+        expost.total([one, published("leverage")], TABLE, LABELS, simultaneous=3)
