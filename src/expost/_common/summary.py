@@ -60,7 +60,9 @@ class Summary:
         table = Table(title=Text(self.title), title_justify="left", show_header=bool(self.columns))
         for place, heading in enumerate(self.columns):
             table.add_column(Text(heading), justify="right" if place and self.figures else "left")
-        if self.alarm is not None:
+        if self.alarm is not None and self.figures:  # a sentence does not fit a column of figures
+            table.title = Text.assemble((printable(self.alarm), "bold red"), f"\n{self.title}")
+        elif self.alarm is not None:
             word, _, sentence = self.alarm.partition(": ")
             table.add_row(Text(word, style="bold red"), Text(sentence, style="bold red"))
         for row in self.rows:

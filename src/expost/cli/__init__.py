@@ -9,7 +9,8 @@ from expost.cli.ledger import ledger as _ledger
 from expost.cli.losses import losses as _losses
 from expost.cli.page import page as _page
 from expost.cli.plan import plan as _plan
+from expost.cli.summary import summary as _summary
 
 # In the order in which a user needs them.
-for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page, _ledger):
+for _command in (_demo, _init, _plan, _fit, _bounds, _losses, _page, _summary, _ledger):
     app.command()(_command)

@@ -61,7 +61,7 @@ def promise(plan: PublishedPlan) -> str:
     return f"epsilon={plan.epsilon:g}, delta={plan.delta:g}"
 
 
-def summary(publication: Shown) -> Summary:
+def overview(publication: Shown) -> Summary:
     """The publication as a table, for a terminal and for a notebook."""
     stated = promise(publication.plan)
     rows = [

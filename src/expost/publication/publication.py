@@ -38,7 +38,7 @@ from expost.publication.checks import (
     check_statistics,
     check_weights,
 )
-from expost.publication.display import one_line, summary
+from expost.publication.display import one_line, overview
 from expost.publication.readings import Readings
 from expost.publication.schema import (
     FIRST_FORMAT,
@@ -302,7 +302,7 @@ class Publication(Readings, FrozenModel):
     __str__ = __repr__
 
     def __rich__(self) -> "Table":
-        return summary(self).terminal()
+        return overview(self).terminal()
 
     def _repr_html_(self) -> str:
-        return summary(self).html()
+        return overview(self).html()

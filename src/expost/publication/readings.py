@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from expost.data.weights import Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, probabilities
 from expost.fitting.release import Release
+from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
 from expost.reports import Bounds, evaluate
 from expost.reports.base import CONFIDENCE
@@ -52,6 +53,10 @@ class Readable(Protocol):
     def weighting(self) -> Weighting:
         """What was declared about weights."""
 
+    @property
+    def insecure(self) -> str | None:
+        """The sentence that voids the guarantee, where one does."""
+
     def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor of each record, or all scores."""
 
@@ -72,6 +77,28 @@ def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight:
     )
 
 
+def encoded_rows(publication: Readable, X: Any) -> Encoded:
+    """The same without labels."""
+    return encode_rows(
+        X,
+        publication.release.plan,
+        domain=publication.domain,
+        n_features=publication.n_features,
+        feature_names=publication.feature_names,
+    )
+
+
+def inference_of(publication: Readable) -> Inference:
+    """What a publication says about the population, or PublicationError."""
+    return Inference(
+        publication.release,
+        publication.domain,
+        publication.feature_names,
+        publication.classes,
+        publication.weighting,
+    )
+
+
 class Readings:
     """The part of a publication that answers for records; it is not changed and remembers nothing."""
 
@@ -85,33 +112,86 @@ class Readings:
         -------
         As private as ``X``; the publication is not changed and remembers nothing.
         """
-        rows = encode_rows(
-            X,
-            self.release.plan,
-            domain=self.domain,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-        )
         table = class_coefficients(self.release.coefficients, self.loss)
-        return linear_predictor(rows, table.T if len(table) > 1 else table[0])
+        return linear_predictor(encoded_rows(self, X), table.T if len(table) > 1 else table[0])
 
     def predict(self: Readable, X: Any) -> NDArray[Any]:
         """The most likely class of each record, or the predicted label where there are no classes."""
         predictor = self.decision_function(X)
         return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
 
-    def predict_proba(self: Readable, X: Any) -> FloatArray:
+    @overload
+    def predict_proba(self: Readable, X: Any, *, interval: None = None) -> FloatArray: ...
+
+    @overload
+    def predict_proba(self: Readable, X: Any, *, interval: float) -> ProbabilityIntervals: ...
+
+    def predict_proba(
+        self: Readable, X: Any, *, interval: float | None = None
+    ) -> FloatArray | ProbabilityIntervals:
         """The probability of each class: the sigmoid of the decision function, or the softmax of the scores.
 
         Only for the logistic loss and the softmax loss, which are likelihoods.
         :meth:`expost.LogisticRegression.predict_proba` says what it means under a cap.
+
+        Parameters
+        ----------
+        X
+            Records in the units of the fit.
+        interval
+            How sure an interval of each probability should be, such as 0.95. Then ``estimate``, ``lower`` and
+            ``upper`` are returned, all by the coefficients without shrinkage of :meth:`summary`; it needs
+            what that needs. Each interval holds on its own.
+
+        Raises
+        ------
+        PublicationError
+            If the loss is no likelihood, or if no interval can be read from the publication.
+
+        Privacy
+        -------
+        As private as ``X``; the publication is not changed and remembers nothing.
         """
+        if interval is not None:
+            return inference_of(self).probabilities(encoded_rows(self, X), interval)
         if not isinstance(self.loss, LogisticLoss | SoftmaxLoss):
             raise PublicationError(
                 "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
                 f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
             )
         return probabilities(self.decision_function(X))
+
+    def summary(self: Readable, confidence: float = CONFIDENCE) -> CoefficientTable:
+        """The coefficients without the penalty's shrinkage, with intervals that count the privacy noise.
+
+        In the features' own units where there is a domain, each category compared with the first one of its
+        feature. docs/inference.md derives the figures and says what they assume.
+
+        Parameters
+        ----------
+        confidence
+            How sure each interval should be, on its own.
+
+        Raises
+        ------
+        PublicationError
+            In one sentence, if the publication does not support inference: it needs the logistic or the
+            softmax loss, a released Hessian with little enough noise, and no weights.
+
+        Privacy
+        -------
+        Public: computed from the file alone, and costs nothing.
+
+        Examples
+        --------
+        >>> import numpy as np, expost
+        >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0, 1, 0, 1, 1, 0, 0] * 125)
+        >>> options = {"norm": 1.0, "classes": [0, 1], "cap": 1.0, "report": "leverage", "split": 0.98}
+        >>> summary = expost.LogisticRegression(epsilon=8.0, **options).fit(X, y).publication_.summary()
+        >>> summary.terms
+        ('x0', 'x1', 'intercept')
+        """
+        return replace(inference_of(self).table(confidence), alarm=self.insecure)
 
     def bounds(
         self: Readable,

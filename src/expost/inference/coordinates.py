@@ -1,0 +1,140 @@
+"""Which contrasts of the encoded columns a table can determine, and the same in the features' own units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag, null_space
+
+from expost._common.typing import FloatArray
+from expost.data.domain import Domain
+from expost.data.features import Category, Number
+
+INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    r"""Contrasts :math:`\varphi` of coefficients :math:`\theta`, and their meaning in original units; public.
+
+    Columns of a category add up to the intercept's, so that a table determines only how its categories
+    differ: the first is the reference, and its column is left out.
+    """
+
+    names: tuple[str, ...]
+    """Of the terms in original units."""
+    basis: FloatArray
+    r""":math:`B`: coefficients from contrasts, :math:`\theta = B\varphi`."""
+    contrasts: FloatArray
+    r""":math:`C`: the contrasts of coefficients, :math:`\varphi = C\theta`; :math:`CB = I`."""
+    units: FloatArray
+    """Terms in original units, from contrasts."""
+    unseen: FloatArray
+    """Orthonormal directions that every row is orthogonal to, as columns; there may be none."""
+    constants: NDArray[np.bool_]
+    """Which contrast is the intercept."""
+    references: tuple[str, ...] = ()
+    """The categories that others are compared with, such as ``ward=north``."""
+
+    def seen(self, vectors: FloatArray) -> FloatArray:
+        """The part of vectors, or of columns, that rows are not known to be orthogonal to."""
+        part: FloatArray = vectors - self.unseen @ (self.unseen.T @ vectors)
+        return part
+
+    def contrast(self, theta: FloatArray) -> FloatArray:
+        """The contrasts of coefficients."""
+        values: FloatArray = self.contrasts @ theta
+        return values
+
+    def repeated(self, outputs: int) -> "Coordinates":
+        """The same for several linear predictors, one after the other; names are those of one of them."""
+
+        def copies(matrix: FloatArray) -> FloatArray:
+            blocks: FloatArray = block_diag(*[matrix] * outputs)
+            return blocks
+
+        return Coordinates(
+            self.names,
+            copies(self.basis),
+            copies(self.contrasts),
+            copies(self.units),
+            copies(self.unseen),
+            np.tile(self.constants, outputs),
+            self.references,
+        )
+
+
+def plain_coordinates(names: Sequence[str] | None, n_features: int, *, intercept: bool) -> Coordinates:
+    """The coefficients themselves, where nothing is known of the features but their names."""
+    columns = list(names) if names is not None else [f"x{place}" for place in range(n_features)]
+    size = n_features + intercept
+    constants = np.arange(size) >= n_features
+    named = (*columns, *[INTERCEPT] * intercept)
+    return Coordinates(named, np.eye(size), np.eye(size), np.eye(size), np.zeros((size, 0)), constants)
+
+
+def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coordinates:
+    r"""The contrasts of a domain's columns, in the units of its features.
+
+    A number :math:`x` in :math:`[l, h]` is encoded as :math:`2(x - l)/(h - l) - 1`, or without the last two
+    numbers on the unit scale. So its coefficient is divided by the width of the range, and the intercept
+    takes the constant part. Without an intercept the first category keeps all its columns.
+
+    Rows are orthogonal to the differences between a category's columns and the intercept if none is scaled
+    into the ball, which is known where ``norm`` is at least :attr:`expost.Domain.longest_row`.
+    """
+    size = len(domain.column_names) + intercept
+    kept: list[int] = []
+    sums: list[FloatArray] = []
+    references: list[str] = []
+    # What a row in original units is, in columns: the slope of each, and a constant part.
+    slopes, constant = np.ones(size), np.zeros(size)
+    place, anchored = 0, intercept
+    for feature in domain.features:
+        columns = range(place, place + feature.columns)
+        place += feature.columns
+        if isinstance(feature, Category):
+            sums.append(np.isin(np.arange(size), columns).astype(np.float64))
+            if anchored:
+                references.append(feature.column_names[0])
+                columns = columns[1:]
+            anchored = True
+        elif isinstance(feature, Number):
+            width = feature.high - feature.low
+            slopes[columns[0]] = (2.0 if feature.scale == "symmetric" else 1.0) / width
+            constant[columns[0]] = -feature.low * slopes[columns[0]] - (feature.scale == "symmetric")
+        kept += columns
+    if intercept:
+        kept.append(size - 1)
+        sums.append((np.arange(size) == size - 1).astype(np.float64))
+    basis = np.eye(size)[:, kept]
+    # Every sum is one and the same constant column: the anchor's, which stands last with an intercept.
+    differences = np.array(sums).T @ null_space(np.ones((1, len(sums)))) if sums else np.zeros((size, 0))
+    unseen = np.linalg.qr(differences)[0]
+    dropped = np.setdiff1d(np.arange(size), kept)
+    contrasts = np.eye(size)[kept]
+    for column in dropped:
+        owner = next(total for total in sums if total[column])
+        anchor = sums[-1] if intercept else sums[0]
+        contrasts[:, column] = (anchor - owner)[kept]
+    units = np.diag(slopes)[np.ix_(kept, kept)]
+    names = [*domain.column_names, *[INTERCEPT] * intercept]
+    named = [names[column] for column in kept]
+    constants = np.array(kept) == size - 1 if intercept else np.zeros(len(kept), dtype=bool)
+    if np.any(constant):
+        shift = constant[kept]
+        if intercept:
+            units[-1] += shift
+        else:
+            units, named = np.vstack([units, shift]), [*named, INTERCEPT]
+    exact = norm >= domain.longest_row
+    return Coordinates(
+        tuple(named),
+        basis,
+        contrasts,
+        units,
+        unseen if exact else np.zeros((size, 0)),
+        constants,
+        tuple(references),
+    )

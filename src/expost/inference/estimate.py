@@ -1,0 +1,134 @@
+"""Coefficients without the penalty's shrinkage, and their covariance, from a release alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+from expost._common.typing import FloatArray
+from expost.exceptions import PublicationError
+from expost.fitting.release import Release
+from expost.goe import LargestEigenvalue
+from expost.inference.coordinates import Coordinates
+from expost.inference.working_model import score_ratio
+
+# The Hessian's noise must stay below this share of the smallest eigenvalue that is relied on ...
+_LARGEST_SHARE = 0.5
+# ... except with this probability.
+_FAILURE = 0.05
+# A coefficient that the Hessian does not determine is taken to be this uncertain, in linear predictors of the
+# longest row: an odds ratio of e^4 = 55 is one standard deviation.
+_UNDETERMINED = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Coefficients in contrasts that a table can determine, with their covariance; public."""
+
+    values: FloatArray
+    covariance: FloatArray
+    determined: NDArray[np.bool_]
+    """Which of them the released Hessian determines; the others are the released ones, very uncertain."""
+
+
+def estimate(release: Release, coordinates: Coordinates) -> Estimate:
+    r"""Undo the penalty by one Newton step, and count every source of error.
+
+    At the released coefficients the rows' gradient is :math:`-(\lambda\hat\theta + \nabla r + b)`. With
+    :math:`\hat A = \hat H - \lambda I - \nabla^2r` and contrasts :math:`\theta = B\varphi`,
+
+    .. math:: \varphi = M^{-1}B^\top(\hat A\hat\theta + \lambda\hat\theta + \nabla r + \hat b),
+              \qquad M = B^\top\hat AB
+
+    .. math:: \mathrm{Cov}\,\varphi \approx M^{-1}(\rho M + \varsigma^2B^\top B)M^{-1}
+              + \sigma_3^2\bigl(\|w\|^2CC^\top + Cww^\top C^\top\bigr),
+              \qquad C = M^{-1}B^\top, \quad w = \hat\theta - B\varphi
+
+    :math:`\hat b = -s\hat g` with :math:`s = \sigma^2/(\sigma^2 + \sigma_2^2)` and
+    :math:`\varsigma^2 = s\sigma_2^2` where a gradient was released; otherwise :math:`\hat b = 0` and
+    :math:`\varsigma = \sigma`. Where rows are known to be orthogonal to some directions (categories that add
+    up to the intercept), everything is first projected onto the rest. docs/inference.md derives it.
+
+    Parameters
+    ----------
+    release
+        What was published, with a Hessian.
+    coordinates
+        The contrasts.
+
+    Raises
+    ------
+    PublicationError
+        If the Hessian determines no coefficient at all.
+
+    Privacy
+    -------
+    Public in, public out: it is computed from the release and costs nothing.
+    """
+    plan, theta = release.plan, release.coefficients
+    assert release.hessian is not None
+    assert plan.sigma_hessian is not None
+    information = release.hessian - plan.l2 * np.eye(len(theta))
+    pull = plan.l2 * theta
+    if release.regularizer is not None:
+        information = information - release.regularizer.hessian(theta)
+        pull = pull + release.regularizer.gradient(theta)
+    noise = plan.sigma**2
+    if release.gradient is not None:
+        assert plan.sigma_gradient is not None
+        share = noise / (noise + plan.sigma_gradient**2)
+        pull, noise = pull - share * release.gradient, share * plan.sigma_gradient**2
+    basis = coordinates.seen(coordinates.basis)
+    pull, start = coordinates.seen(pull), coordinates.contrast(theta)
+    matrix, gram = basis.T @ information @ basis, basis.T @ basis
+    kept = determined(matrix, gram, plan.sigma_hessian, coordinates.constants)
+    if not np.any(kept):
+        raise PublicationError(
+            "the released Hessian has too much noise for this table, so that it determines no coefficient; "
+            "publish with split=0.98, which gives it less, with a larger epsilon or with more rows."
+        )
+    free, held = np.flatnonzero(kept), np.flatnonzero(~kept)
+    factor = cho_factor(matrix[np.ix_(free, free)])
+    target = basis[:, free].T @ (information @ coordinates.seen(theta) + pull)
+    values = start.copy()
+    values[free] = cho_solve(factor, target - matrix[np.ix_(free, held)] @ start[held])
+    inverse = cho_solve(factor, np.eye(len(free)))
+    rows = inverse @ basis[:, free].T
+    rest = coordinates.seen(theta) - basis @ values
+    along = rows @ rest
+    covariance = np.zeros((len(values), len(values)))
+    covariance[np.ix_(free, free)] = (
+        score_ratio(plan.loss) * inverse  # type: ignore[arg-type]
+        + noise * rows @ rows.T
+        + plan.sigma_hessian**2 * (rest @ rest * rows @ rows.T + np.outer(along, along))
+    )
+    spread = np.zeros((len(values), len(held)))
+    spread[free] = -inverse @ matrix[np.ix_(free, held)]
+    spread[held, np.arange(len(held))] = 1.0
+    covariance += (_UNDETERMINED / plan.radius) ** 2 * spread @ spread.T
+    return Estimate(values, covariance, kept)
+
+
+def determined(
+    matrix: FloatArray, gram: FloatArray, noise: float, constants: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    r"""The coefficients whose information stands out from the Hessian's noise.
+
+    Coefficients are held one by one, each time the one that weighs most in the direction of the smallest
+    information, until :math:`\lambda_{\min} \ge 2\tau\sigma_3`, with :math:`\tau` the 95% quantile of the
+    largest eigenvalue of the noise. Constants are held last.
+    """
+    kept = np.ones(len(matrix), dtype=bool)
+    while np.any(kept):
+        place = np.flatnonzero(kept)
+        least, vectors = eigh(
+            matrix[np.ix_(place, place)], gram[np.ix_(place, place)], subset_by_index=[0, 0]
+        )
+        if least[0] * _LARGEST_SHARE >= noise * float(LargestEigenvalue(len(place)).isf(_FAILURE)):
+            break
+        weights = np.abs(vectors[:, 0])
+        if not np.all(constants[place]):
+            weights[constants[place]] = -1.0
+        kept[place[np.argmax(weights)]] = False
+    return kept

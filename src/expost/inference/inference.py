@@ -1,0 +1,187 @@
+"""Inference: what the release of one fit says about the population."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from expost._common.validation import check_positive
+from expost.data.domain import Domain
+from expost.data.encoded import Encoded
+from expost.data.features import Number
+from expost.data.weights import UNWEIGHTED, Weighting
+from expost.exceptions import PublicationError
+from expost.fitting.release import Release
+from expost.inference.coordinates import Coordinates, domain_coordinates, plain_coordinates
+from expost.inference.estimate import Estimate, estimate
+from expost.inference.predictions import Intervals, ProbabilityIntervals, joined
+from expost.inference.table import CoefficientTable
+from expost.inference.working_model import Likelihood, score_ratio
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
+from expost.losses.softmax import centring
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """The coefficients of a release without shrinkage, how sure they are, and what follows for records.
+
+    Parameters
+    ----------
+    release
+        What was published.
+    domain
+        What is publicly known about a record, where it was declared.
+    feature_names
+        The names of the encoded columns, where they have any.
+    classes
+        The labels, in the order of the loss's own.
+    weighting
+        What was declared about weights.
+
+    Raises
+    ------
+    PublicationError
+        In one sentence, if the publication cannot support inference.
+
+    Privacy
+    -------
+    Public: a function of the publication.
+    """
+
+    release: Release
+    domain: Domain | None = None
+    feature_names: Sequence[str] | None = None
+    classes: Sequence[Any] | None = None
+    weighting: Weighting = UNWEIGHTED
+
+    def __post_init__(self) -> None:
+        check_support(self.release, self.weighting)
+
+    @property
+    def loss(self) -> Likelihood:
+        """The loss, which comes with a model of the labels."""
+        loss: AnyLoss = self.release.plan.loss
+        assert isinstance(loss, LogisticLoss | SoftmaxLoss)
+        return loss
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """The contrasts of one linear predictor."""
+        plan = self.release.plan
+        if self.domain is not None:
+            return domain_coordinates(self.domain, plan.norm, intercept=plan.fit_intercept)
+        size = len(self.release.coefficients) // predictors(self.loss) - plan.fit_intercept
+        return plain_coordinates(self.feature_names, size, intercept=plan.fit_intercept)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The contrasts of all linear predictors, one predictor after the other."""
+        return estimate(self.release, self.coordinates.repeated(predictors(self.loss)))
+
+    def table(self, confidence: float) -> CoefficientTable:
+        """Every coefficient in the features' own units, with its interval.
+
+        Parameters
+        ----------
+        confidence
+            How sure each interval should be, on its own.
+        """
+        quantile = two_sided("confidence", confidence)
+        found, coordinates, loss = self.estimate, self.coordinates, self.loss
+        units = coordinates.repeated(predictors(loss)).units
+        if isinstance(loss, SoftmaxLoss):
+            units = np.kron(centring(loss.classes), np.eye(len(coordinates.names))) @ units
+        values = units @ found.values
+        errors = np.sqrt(np.einsum("ij,jk,ik->i", units, found.covariance, units))
+        # A term is determined if everything that it is made of is.
+        gone = np.abs(units) @ ~found.determined > 0.0
+        values[gone], errors[gone] = np.nan, np.nan
+        z = values / errors
+        shape = (-1, len(coordinates.names)) if isinstance(loss, SoftmaxLoss) else (-1,)
+        return CoefficientTable(
+            terms=coordinates.names,
+            classes=tuple(self.classes or range(loss.classes)) if isinstance(loss, SoftmaxLoss) else None,
+            coefficients=values.reshape(shape),
+            standard_errors=errors.reshape(shape),
+            lower=(values - quantile * errors).reshape(shape),
+            upper=(values + quantile * errors).reshape(shape),
+            z=z.reshape(shape),
+            p_values=(2.0 * ndtr(-np.abs(z))).reshape(shape),
+            confidence=confidence,
+            spans=np.array([self._span(term) for term in coordinates.names]),
+            notes=tuple(self._notes(int(np.count_nonzero(gone)))),
+        )
+
+    def probabilities(self, records: Encoded, interval: float) -> ProbabilityIntervals:
+        """The probability of each class for every record, with an interval.
+
+        Parameters
+        ----------
+        records
+            The records as the mechanism would see them.
+        interval
+            How sure each interval should be, on its own.
+
+        Privacy
+        -------
+        As private as the records.
+        """
+        work = Intervals(self.estimate, self.coordinates.basis, self.loss, two_sided("interval", interval))
+        return joined(list(records.sweep(work, products=True)))
+
+    def _span(self, term: str) -> float:
+        features = () if self.domain is None else self.domain.features
+        widths = {part.name: part.high - part.low for part in features if isinstance(part, Number)}
+        return widths.get(term, 1.0)
+
+    def _notes(self, undetermined: int) -> list[str]:
+        plan, domain = self.release.plan, self.domain
+        notes = ["Intervals count sampling and all privacy noise; each holds on its own."]
+        if self.coordinates.references:
+            notes.append("Compared with " + ", ".join(self.coordinates.references) + ".")
+        if undetermined:
+            notes.append(
+                f"{undetermined} coefficient{'s' * (undetermined != 1)} cannot be told from the noise of the "
+                "released Hessian."
+            )
+        if domain is None or plan.norm < domain.longest_row:
+            notes.append(f"About rows as they were fitted: longer ones were scaled down to {plan.norm:.4g}.")
+        if score_ratio(self.loss) > 1.0:
+            notes.append(
+                f"The loss is capped at {self.loss.cap:.3g}: coefficients are those of its own model, not "
+                "log-odds; cap=1.0 gives log-odds."
+            )
+        return notes
+
+
+def two_sided(name: str, confidence: float) -> float:
+    """The normal quantile of a two-sided interval."""
+    return float(ndtri(0.5 + 0.5 * check_positive(name, confidence, below=1.0)))
+
+
+def check_support(release: Release, weighting: Weighting) -> None:
+    """Refuse a release from which no uncertainty can be read, and say why."""
+    plan = release.plan
+    if not isinstance(plan.loss, LogisticLoss | SoftmaxLoss):
+        raise PublicationError(
+            "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
+            f"varies, but this publication has {describe(plan.loss)['name']}; use its coefficients without "
+            "intervals."
+        )
+    if release.hessian is None:
+        raise PublicationError(
+            "inference needs a Hessian, but this publication has none; publish with report='leverage'."
+        )
+    if plan.reduced:
+        raise PublicationError(
+            "inference needs the whole Hessian, but this publication has the reduced one; publish with "
+            "reduced=False."
+        )
+    if weighting.max_weight is not None or weighting.class_weight is not None:
+        raise PublicationError(
+            "inference needs records that count once each, but this publication has weights, which change "
+            "how much the gradient varies; publish without them."
+        )

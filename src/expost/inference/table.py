@@ -1,0 +1,141 @@
+"""CoefficientTable: coefficients with their uncertainty, as arrays, as a frame and as a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from expost._common.summary import Summary
+from expost._common.typing import FloatArray
+from expost.data.frames import FrameKind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+# A smaller p-value is not told from zero: the normal law is an approximation.
+_SMALLEST_P = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientTable:
+    """Coefficients without the penalty's shrinkage, in the features' own units, and how sure they are.
+
+    With more than two classes every array has one row per class, otherwise one entry per term. What the
+    released Hessian does not determine is NaN.
+
+    Privacy
+    -------
+    Public: computed from the publication alone.
+    """
+
+    terms: tuple[str, ...]
+    """The names of the coefficients; the intercept is last."""
+    classes: tuple[Any, ...] | None
+    """The classes, where there are more than two."""
+    coefficients: FloatArray
+    """Change of the log-odds for one unit of the feature."""
+    standard_errors: FloatArray
+    """Sampling, the objective's noise and the Hessian's together."""
+    lower: FloatArray
+    """Lower ends of the intervals."""
+    upper: FloatArray
+    """Upper ends of the intervals."""
+    z: FloatArray
+    """The coefficient in standard errors."""
+    p_values: FloatArray
+    """Two-sided, for a coefficient of zero."""
+    confidence: float
+    """How sure each interval is, on its own."""
+    spans: FloatArray
+    """The declared range of each term's feature; 1 where it has none."""
+    notes: Sequence[str] = ()
+    """What the figures assume."""
+    alarm: str | None = None
+    """The sentence that voids the guarantee, where the noise came from a seed."""
+
+    def __len__(self) -> int:
+        return self.coefficients.size
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The table as a data frame, one row per coefficient.
+
+        The columns are ``class`` where there are more than two, ``term``, ``coefficient``,
+        ``standard_error``, ``lower``, ``upper``, ``z`` and ``p_value``.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``, the default, ``"polars"``, ``"pyarrow"``, ``"modin"`` or ``"cudf"``.
+
+        Privacy
+        -------
+        Public.
+        """
+        columns: dict[str, Any] = {}
+        repeats = 1
+        if self.classes is not None:
+            repeats = len(self.classes)
+            columns["class"] = np.repeat(np.array(self.classes), len(self.terms)).tolist()
+        columns["term"] = list(self.terms) * repeats
+        for name, figures in self._figures().items():
+            columns[name] = figures.ravel()
+        return FrameKind().in_library(library).frame(columns)
+
+    def plot(self) -> "Figure":
+        """A forest plot of the intervals, as a figure of matplotlib's; needs the extra ``figures``.
+
+        Each coefficient is multiplied by the declared range of its feature, so that all are on one scale.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Privacy
+        -------
+        Public.
+        """
+        from expost.inference.forest import forest
+
+        return forest(self)
+
+    def _figures(self) -> dict[str, FloatArray]:
+        return {
+            "coefficient": self.coefficients,
+            "standard_error": self.standard_errors,
+            "lower": self.lower,
+            "upper": self.upper,
+            "z": self.z,
+            "p_value": self.p_values,
+        }
+
+    def _summary(self) -> Summary:
+        rows = []
+        several = self.classes is not None
+        figures = [np.atleast_2d(column) for column in self._figures().values()]
+        for place, label in enumerate(self.classes or ("",)):
+            for term, cells in enumerate(zip(*(column[place] for column in figures), strict=True)):
+                name = f"{label}: {self.terms[term]}" if several else self.terms[term]
+                rows.append((name, *_cells(cells)))
+        share = f"{self.confidence:.6g}"
+        columns = ("term", "coefficient", "standard error", f"lower {share}", f"upper {share}", "z", "p")
+        return Summary("Coefficients (public)", rows, columns, self.notes, self.alarm, figures=True)
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def __repr__(self) -> str:
+        return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"
+
+
+def _cells(figures: Sequence[float]) -> tuple[str, ...]:
+    *numbers, z, p = figures
+    if np.isnan(z):
+        return ("not determined", *[""] * (len(figures) - 1))
+    small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.4f}"
+    return (*(f"{number:.4g}" for number in numbers), f"{z:.2f}", small)
