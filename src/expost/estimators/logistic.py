@@ -1,7 +1,7 @@
 """Private logistic regression."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from expost._common.validation import check_positive, parameter_error
 from expost.data.domain import Domain
 from expost.estimators.classifier import LinearClassifier
 from expost.fitting.prediction import log_probabilities, probabilities
+from expost.inference import ProbabilityIntervals
 from expost.losses import AnyLoss, LogisticLoss, Regularizer, SoftmaxLoss
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import ROWS_AT_MOST
@@ -165,7 +166,13 @@ class LogisticRegression(LinearClassifier):
     def _most_classes(self) -> int | None:
         return None
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    @overload
+    def predict_proba(self, X: Any, *, interval: None = None) -> FloatArray: ...
+
+    @overload
+    def predict_proba(self, X: Any, *, interval: float) -> ProbabilityIntervals: ...
+
+    def predict_proba(self, X: Any, *, interval: float | None = None) -> FloatArray | ProbabilityIntervals:
         r"""The probability of each class, in the order of ``classes_``.
 
         The sigmoid of the decision function, or the softmax of the scores, whatever the cap. Under a cap
@@ -173,7 +180,16 @@ class LogisticRegression(LinearClassifier):
         :math:`F'(\eta)/F'(-\eta)`, which lie between :math:`ce^\eta` and :math:`e^\eta` for the likelier
         class at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
         to a factor of :math:`1/c` in the odds. Those two pull the other way.
+
+        With ``interval``, such as 0.95, the estimate, lower and upper end of each probability without
+        shrinkage, as in :meth:`expost.Publication.predict_proba`.
         """
+        if interval is not None:
+            found = self.publication_.predict_proba(X, interval=interval)
+            # Columns in the order of `classes_`, which is sorted where there are more than two.
+            assert self._labels is not None
+            order = [self._labels.tolist().index(label) for label in self.classes_.tolist()]
+            return ProbabilityIntervals(*(figures[:, order] for figures in found))
         return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:

@@ -1,6 +1,7 @@
 """Coefficients without the penalty's shrinkage, and their covariance, from a release alone."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,7 @@ from expost.goe import LargestEigenvalue
 from expost.inference.coordinates import Coordinates
 from expost.inference.working_model import score_ratio
 
-# The Hessian's noise must stay below this share of the smallest eigenvalue that is relied on ...
-_LARGEST_SHARE = 0.5
-# ... except with this probability.
+# How likely noise alone may look like information, in a direction that is relied on.
 _FAILURE = 0.05
 # A coefficient that the Hessian does not determine is taken to be this uncertain, in linear predictors of the
 # longest row: an odds ratio of e^4 = 55 is one standard deviation.
@@ -110,14 +109,21 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     return Estimate(values, covariance, kept)
 
 
+@cache
+def _largest_noise(dimension: int) -> float:
+    """The largest eigenvalue of the Hessian's noise of scale 1, except with a small probability."""
+    return float(LargestEigenvalue(dimension).isf(_FAILURE))
+
+
 def determined(
     matrix: FloatArray, gram: FloatArray, noise: float, constants: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     r"""The coefficients whose information stands out from the Hessian's noise.
 
     Coefficients are held one by one, each time the one that weighs most in the direction of the smallest
-    information, until :math:`\lambda_{\min} \ge 2\tau\sigma_3`, with :math:`\tau` the 95% quantile of the
-    largest eigenvalue of the noise. Constants are held last.
+    information, until :math:`\lambda_{\min} \ge \tau\sigma_3`, with :math:`\tau` the 95% quantile of the
+    largest eigenvalue of the noise: then the true information is positive in every direction, with that
+    confidence. Constants are held last.
     """
     kept = np.ones(len(matrix), dtype=bool)
     while np.any(kept):
@@ -125,7 +131,7 @@ def determined(
         least, vectors = eigh(
             matrix[np.ix_(place, place)], gram[np.ix_(place, place)], subset_by_index=[0, 0]
         )
-        if least[0] * _LARGEST_SHARE >= noise * float(LargestEigenvalue(len(place)).isf(_FAILURE)):
+        if least[0] >= noise * _largest_noise(len(place)):
             break
         weights = np.abs(vectors[:, 0])
         if not np.all(constants[place]):

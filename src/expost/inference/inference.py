@@ -19,7 +19,7 @@ from expost.inference.coordinates import Coordinates, domain_coordinates, plain_
 from expost.inference.estimate import Estimate, estimate
 from expost.inference.predictions import Intervals, ProbabilityIntervals, joined
 from expost.inference.table import CoefficientTable
-from expost.inference.working_model import Likelihood, score_ratio
+from expost.inference.working_model import Likelihood
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
 from expost.losses.softmax import centring
 
@@ -112,6 +112,7 @@ class Inference:
             p_values=(2.0 * ndtr(-np.abs(z))).reshape(shape),
             confidence=confidence,
             spans=np.array([self._span(term) for term in coordinates.names]),
+            title=self._title,
             notes=tuple(self._notes(int(np.count_nonzero(gone)))),
         )
 
@@ -137,6 +138,12 @@ class Inference:
         widths = {part.name: part.high - part.low for part in features if isinstance(part, Number)}
         return widths.get(term, 1.0)
 
+    @property
+    def _title(self) -> str:
+        if self.loss.corner is None:
+            return "Coefficients (public)"
+        return f"Coefficients of the loss capped at {self.loss.cap:.3g}, not log-odds (public)"
+
     def _notes(self, undetermined: int) -> list[str]:
         plan, domain = self.release.plan, self.domain
         notes = ["Intervals count sampling and all privacy noise; each holds on its own."]
@@ -149,10 +156,10 @@ class Inference:
             )
         if domain is None or plan.norm < domain.longest_row:
             notes.append(f"About rows as they were fitted: longer ones were scaled down to {plan.norm:.4g}.")
-        if score_ratio(self.loss) > 1.0:
+        if self.loss.corner is not None:
             notes.append(
-                f"The loss is capped at {self.loss.cap:.3g}: coefficients are those of its own model, not "
-                "log-odds; cap=1.0 gives log-odds."
+                "Under a cap coefficients are larger than log-odds, often by some 15%; publish with cap=1.0 "
+                "for log-odds."
             )
         return notes
 

@@ -35,7 +35,7 @@ class CoefficientTable:
     classes: tuple[Any, ...] | None
     """The classes, where there are more than two."""
     coefficients: FloatArray
-    """Change of the log-odds for one unit of the feature."""
+    """Change of the linear predictor for one unit of the feature: of the log-odds, without a cap."""
     standard_errors: FloatArray
     """Sampling, the objective's noise and the Hessian's together."""
     lower: FloatArray
@@ -50,6 +50,8 @@ class CoefficientTable:
     """How sure each interval is, on its own."""
     spans: FloatArray
     """The declared range of each term's feature; 1 where it has none."""
+    title: str = "Coefficients (public)"
+    """What the coefficients are."""
     notes: Sequence[str] = ()
     """What the figures assume."""
     alarm: str | None = None
@@ -121,7 +123,7 @@ class CoefficientTable:
                 rows.append((name, *_cells(cells)))
         share = f"{self.confidence:.6g}"
         columns = ("term", "coefficient", "standard error", f"lower {share}", f"upper {share}", "z", "p")
-        return Summary("Coefficients (public)", rows, columns, self.notes, self.alarm, figures=True)
+        return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True)
 
     def __rich__(self) -> "Table":
         return self._summary().terminal()

@@ -1,0 +1,49 @@
+"""``expost summary``: the library's table, in a terminal, as JSON and as a figure."""
+
+import json
+
+import numpy as np
+import pytest
+from publications import fit, published
+from ward import refused, run
+
+import expost
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-0.5, 0.5, (4000, 2))
+    y = (rng.uniform(size=4000) < 0.5 + 0.5 * X[:, 0]).astype(int)
+    path = tmp_path_factory.mktemp("summary") / "publication.json"
+    fit("leverage", X, y, cap=1.0, split=0.98, epsilon=8.0).publication_.save(path)
+    return path
+
+
+def test_the_figures_are_those_of_the_library(file):
+    expected = expost.Publication.load(file).summary(0.9)
+    told = json.loads(run("summary", file, "--confidence", "0.9", "--json").stdout)
+    assert told["terms"] == ["x0", "x1", "intercept"]
+    for name in ("coefficients", "standard_errors", "lower", "upper", "z", "p_values"):
+        np.testing.assert_allclose(told[name], getattr(expected, name), rtol=1e-12)
+    shown = run("summary", file, "--confidence", "0.9", env={"COLUMNS": "120"})
+    assert shown.exit_code == 0
+    assert f"{expected.coefficients[0]:.4g}" in shown.stdout
+    assert "INSECURE" in shown.stdout
+
+
+@pytest.mark.parametrize(("kind", "opening"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_it_draws(file, tmp_path, kind, opening):
+    place = tmp_path / f"forest.{kind}"
+    assert run("summary", file, "--figure", place).exit_code == 0
+    assert place.read_bytes().startswith(opening)
+    assert refused(run("summary", file, "--figure", place), "--force")
+    assert run("summary", file, "--figure", place, "--force").exit_code == 0
+
+
+def test_what_cannot_be_shown_is_refused(file, tmp_path):
+    published("independent").save(tmp_path / "p.json")
+    assert refused(run("summary", tmp_path / "p.json"), "needs a Hessian")
+    assert refused(run("summary", file, "--confidence", "2"), "`confidence` must be")
+    assert refused(run("summary", file, "--figure", tmp_path / "forest.bmp"), "`figure` must be")
+    assert not (tmp_path / "forest.bmp").exists()

@@ -1,0 +1,199 @@
+"""The table of coefficients of a publication: what it shows, and what it refuses."""
+
+import dataclasses
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import rows_in_ball
+from publications import X as SMALL, Y as SMALL_Y, fit, published, squared
+from scipy import stats
+from scipy.special import expit
+
+import expost
+from expost.exceptions import ParameterError, PublicationError
+
+ENOUGH = {"cap": 1.0, "split": 0.98, "epsilon": 8.0}
+rng = np.random.default_rng(3)
+X = rows_in_ball(rng, 4000, 3)
+Y = (rng.uniform(size=4000) < expit(X @ [1.0, -2.0, 0.0] + 0.5)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def publication():
+    return fit("leverage", X, Y, **ENOUGH).publication_
+
+
+@pytest.fixture(scope="module")
+def several():
+    labels = np.array(["b", "c", "a"])[np.random.default_rng(4).integers(0, 3, 4000)]
+    return fit("leverage", X, labels, classes=["a", "b", "c"], **ENOUGH)
+
+
+def test_the_figures_belong_together(publication):
+    found = publication.summary(confidence=0.9)
+    assert found.terms == ("x0", "x1", "x2", "intercept")
+    np.testing.assert_allclose(found.z, found.coefficients / found.standard_errors)
+    np.testing.assert_allclose(found.p_values, 2 * stats.norm.sf(np.abs(found.z)))
+    half = stats.norm.ppf(0.95) * found.standard_errors
+    np.testing.assert_allclose(found.upper, found.coefficients + half)
+    np.testing.assert_allclose(found.lower, found.coefficients - half)
+    # The penalty pulled towards zero: what it took is given back.
+    assert np.linalg.norm(found.coefficients) > np.linalg.norm(publication.coefficients)
+    # Eight standard errors are a false alarm of 1e-15.
+    assert np.all(np.abs(found.coefficients - [1.0, -2.0, 0.0, 0.5]) < 8.0 * found.standard_errors)
+
+
+def test_noise_makes_intervals_wider(publication):
+    """Against the information that the same table has without noise."""
+    found = publication.summary()
+    rows = np.column_stack([X, np.ones(len(X))])
+    p = expit(rows @ found.coefficients)
+    plain = np.sqrt(np.diag(np.linalg.inv((rows * (p * (1 - p))[:, None]).T @ rows)))
+    assert np.all(found.standard_errors > 0.98 * plain)
+    assert np.all(found.standard_errors < 1.5 * plain)
+
+
+def test_it_is_read_from_the_file(publication):
+    again = expost.Publication.from_json(publication.to_json())
+    pd.testing.assert_frame_equal(again.summary().to_frame(), publication.summary().to_frame())
+
+
+def test_frames_have_one_row_per_coefficient(publication, several):
+    frame = publication.summary().to_frame()
+    figures = ["coefficient", "standard_error", "lower", "upper", "z", "p_value"]
+    assert list(frame.columns) == ["term", *figures]
+    assert list(frame["term"]) == ["x0", "x1", "x2", "intercept"]
+    assert publication.summary().to_frame("polars").shape == (4, 7)
+    of_classes = several.publication_.summary()
+    assert of_classes.coefficients.shape == (3, 4)
+    np.testing.assert_allclose(of_classes.coefficients.sum(axis=0), 0.0, atol=1e-12)
+    frame = of_classes.to_frame()
+    assert list(frame["class"]) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    np.testing.assert_allclose(frame["coefficient"], of_classes.coefficients.ravel())
+
+
+def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
+    from rich.console import Console
+
+    for found in (publication.summary(), several.publication_.summary()):
+        console = Console(width=200, record=True)
+        console.print(found)
+        for text in (console.export_text(), found._repr_html_()):
+            assert "INSECURE" in text
+            assert "standard error" in text
+            assert f"{found.coefficients.ravel()[1]:.4g}" in text
+        assert repr(found).startswith("CoefficientTable(")
+    assert "b: x1" in several.publication_.summary()._repr_html_()
+    capped = fit("leverage", X, Y, split=0.98, epsilon=8.0).publication_.summary()
+    assert "not log-odds" in capped._repr_html_()
+
+
+def test_what_is_not_determined_is_said():
+    table = np.column_stack([X[:, :2], np.zeros(len(X))])
+    found = fit("leverage", table, Y, **ENOUGH).publication_.summary()
+    assert np.isnan(found.z).tolist() == [False, False, True, False]
+    assert "not determined" in found._repr_html_()
+    assert any("1 coefficient cannot be told from the noise" in note for note in found.notes)
+    assert "x2" not in [text.get_text() for text in found.plot().axes[0].get_yticklabels()]
+
+
+def test_a_domain_gives_units_and_names():
+    rng = np.random.default_rng(5)
+    age, ward = rng.uniform(20.0, 80.0, 20_000), rng.choice(["north", "south"], 20_000)
+    ill = rng.uniform(size=20_000) < expit(0.05 * (age - 50.0) - 0.8 * (ward == "south"))
+    features = (
+        expost.Number(name="age", low=20.0, high=80.0),
+        expost.Category(name="ward", categories=("north", "south")),
+    )
+    label = expost.ClassLabel(name="ill", classes=("no", "yes"))
+    frame, labels = pd.DataFrame({"age": age, "ward": ward}), np.where(ill, "yes", "no")
+    domain = expost.Domain(features=features, label=label, norm=2.0**0.5)
+    model = expost.LogisticRegression(domain=domain, report="leverage", random_state=0, **ENOUGH)
+    found = model.fit(frame, labels).publication_.summary()
+    assert found.terms == ("age", "ward=south", "intercept")
+    # Seven standard errors: a false alarm of 1e-11.
+    assert np.all(np.abs(found.coefficients - [0.05, -0.8, -2.5]) < 7.0 * found.standard_errors)
+    assert found.standard_errors[0] < 0.002
+    assert "Compared with ward=north." in found.notes
+    assert not any("scaled" in note for note in found.notes)
+    drawn = found.plot().axes[0]
+    assert [text.get_text() for text in drawn.get_yticklabels()] == ["age", "ward=south"]
+    assert found.spans.tolist() == [60.0, 1.0, 1.0]
+
+
+def test_probabilities_have_intervals(publication, several):
+    found = publication.predict_proba(X[:50], interval=0.95)
+    assert np.all((found.lower < found.estimate) & (found.estimate < found.upper))
+    np.testing.assert_allclose(found.estimate.sum(axis=1), 1.0)
+    rows = np.column_stack([X[:50], np.ones(50)])
+    np.testing.assert_allclose(found.estimate[:, 1], expit(rows @ publication.summary().coefficients))
+    wider = publication.predict_proba(X[:50], interval=0.99)
+    assert np.all(wider.lower < found.lower)
+    assert publication.predict_proba(X[:2]).shape == (2, 2)
+    classes = several.publication_.predict_proba(X[:5], interval=0.9)
+    assert classes.estimate.shape == (5, 3)
+    assert np.all((classes.lower < classes.estimate) & (classes.estimate < classes.upper))
+
+
+def test_an_estimator_has_them_in_its_own_order():
+    label = expost.ClassLabel(name="y", classes=("c", "a", "b"))
+    domain = expost.Domain(features=(expost.Number(name="x", low=-1.0, high=1.0),), label=label)
+    rng = np.random.default_rng(8)
+    frame, labels = pd.DataFrame({"x": rng.uniform(-1, 1, 4000)}), rng.choice(["a", "a", "b", "c"], 4000)
+    model = expost.LogisticRegression(domain=domain, report="leverage", random_state=1, **ENOUGH)
+    model.fit(frame, labels)
+    mine, theirs = (one.predict_proba(frame[:3], interval=0.9) for one in (model, model.publication_))
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    for own, published_ones in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(own, published_ones[:, [1, 2, 0]])
+    np.testing.assert_allclose(mine.estimate, model.predict_proba(frame[:3]), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: published("independent"), "needs a Hessian"),
+        (lambda: published("leverage"), "too much noise for this table"),
+        (squared, "this publication has squared"),
+        (lambda: fit("leverage", SMALL, SMALL_Y, class_weight={0: 1.0, 1: 0.5}).publication_, "has weights"),
+        (
+            lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], reduced=True).publication_,
+            "has the reduced one",
+        ),
+    ],
+)
+def test_what_supports_no_inference_is_refused(made, words):
+    for ask in (lambda p: p.summary(), lambda p: p.predict_proba(SMALL, interval=0.95)):
+        with pytest.raises(PublicationError, match=words):
+            ask(made())
+
+
+def test_pseudo_huber_is_refused():
+    model = expost.LinearRegression(norm=1.0, report="leverage", epsilon=8.0, random_state=0)
+    with pytest.raises(PublicationError, match="this publication has pseudo_huber"):
+        model.fit(X, X[:, 0]).publication_.summary()
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, "high", float("nan")])
+def test_a_confidence_is_between_zero_and_one(publication, confidence):
+    with pytest.raises(ParameterError, match="`confidence` must be a number with 0 < confidence < 1"):
+        publication.summary(confidence)
+    with pytest.raises(ParameterError, match="`interval` must be"):
+        publication.predict_proba(X[:1], interval=confidence)
+
+
+def test_without_matplotlib_a_plot_names_the_extra(publication, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(expost.exceptions.MissingExtraError, match="expost\\[figures\\]"):
+        publication.summary().plot()
+
+
+def test_hostile_names_are_escaped(publication):
+    found = dataclasses.replace(publication.summary(), terms=("<b>$x$", "x\x1b[2J", "y", "intercept"))
+    html = found._repr_html_()
+    assert "<b>$" not in html
+    assert "\x1b" not in html
+    found.plot().savefig(io.BytesIO(), format="png")
