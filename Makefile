@@ -49,6 +49,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.multiclass
 	$(BIN)/python -m bench.multiclass_fit
+	$(BIN)/python -m bench.inference
 
 screenshots: $(VENV)/.installed-dev browser
 	$(BIN)/python -m bench.screenshots

@@ -18,6 +18,7 @@ SOURCES = {
     "reports, plain": ("bench/results/reports_plain.json", "python -m bench.reports --plain"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
+    "inference": ("bench/results/inference.json", "python -m bench.inference"),
     "regularization": (
         "papers/redberg_wang_2021/results/02_regularization.json",
         "python -m papers.redberg_wang_2021 --only 02",

@@ -1,8 +1,8 @@
 """Intervals of 95% cover the truth in 93% to 97% of tables: coefficients and predicted probabilities.
 
 The seeds are fixed, so that the slow checks never fail by chance. With other seeds and coverage of exactly
-95%, the smallest setting of 400 tables would leave the range with probability 3e-4, the others less. Where fewer
-tables are fitted, the limit is the binomial one with a false alarm of 1e-6 in all.
+95%, the smallest setting of 400 tables would leave the range with probability 3e-4, the others less. Where
+fewer tables are fitted, the limit is the binomial one with a false alarm of 1e-6 in all.
 """
 
 import numpy as np

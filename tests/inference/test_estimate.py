@@ -115,6 +115,8 @@ def test_a_hessian_of_noise_determines_nothing():
     refused = release_of(np.eye(4), np.ones(4), plan())
     with pytest.raises(expost.exceptions.PublicationError, match="too much noise for this table"):
         estimate(refused, PLAIN)
+    # A constant that is not determined takes no other with it.
+    assert determined(np.diag([90.0, 1.0]), np.eye(2), 1.0, np.array([False, True])).tolist() == [True, False]
     assert not determined(np.eye(2), np.eye(2), 1.0, np.array([False, True])).any()
     assert determined(100.0 * np.eye(2), np.eye(2), 1.0, np.array([False, True])).all()
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from problems import rows_in_ball
 from publications import X as SMALL, Y as SMALL_Y, fit, published, squared
-from scipy import stats
+from scipy import sparse, stats
 from scipy.special import expit
 
 import expost
@@ -133,6 +133,10 @@ def test_probabilities_have_intervals(publication, several):
     wider = publication.predict_proba(X[:50], interval=0.99)
     assert np.all(wider.lower < found.lower)
     assert publication.predict_proba(X[:2]).shape == (2, 2)
+    for one, other in zip(
+        publication.predict_proba(sparse.csr_array(X[:50]), interval=0.95), found, strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
     classes = several.publication_.predict_proba(X[:5], interval=0.9)
     assert classes.estimate.shape == (5, 3)
     assert np.all((classes.lower < classes.estimate) & (classes.estimate < classes.upper))

@@ -16,6 +16,8 @@ from expost.inference.working_model import score_ratio
 
 # How likely noise alone may look like information, in a direction that is relied on.
 _FAILURE = 0.05
+# What the weight of a constant counts where one coefficient of several is to be held.
+_CONSTANT = 0.25
 # A coefficient that the Hessian does not determine is taken to be this uncertain, in linear predictors of the
 # longest row: an odds ratio of e^4 = 55 is one standard deviation.
 _UNDETERMINED = 4.0
@@ -120,21 +122,22 @@ def determined(
 ) -> NDArray[np.bool_]:
     r"""The coefficients whose information stands out from the Hessian's noise.
 
-    Coefficients are held one by one, each time the one that weighs most in the direction of the smallest
-    information, until :math:`\lambda_{\min} \ge \tau\sigma_3`, with :math:`\tau` the 95% quantile of the
-    largest eigenvalue of the noise: then the true information is positive in every direction, with that
-    confidence. Constants are held last.
+    Coefficients are held until :math:`\lambda_{\min} \ge \tau\sigma_3` for the others, with :math:`\tau` the
+    95% quantile of the largest eigenvalue of the noise: then the true information is positive in every
+    direction, with that confidence. Those go first that weigh most in the directions below the limit. To hold
+    one lifts at most one eigenvalue over it (Cauchy's interlacing), so that half as many as there are such
+    directions are never too many at once.
     """
     kept = np.ones(len(matrix), dtype=bool)
     while np.any(kept):
         place = np.flatnonzero(kept)
-        least, vectors = eigh(
-            matrix[np.ix_(place, place)], gram[np.ix_(place, place)], subset_by_index=[0, 0]
-        )
-        if least[0] >= noise * _largest_noise(len(place)):
+        values, vectors = eigh(matrix[np.ix_(place, place)], gram[np.ix_(place, place)])
+        below = values < noise * _largest_noise(len(place))
+        if not np.any(below):
             break
-        weights = np.abs(vectors[:, 0])
-        if not np.all(constants[place]):
-            weights[constants[place]] = -1.0
-        kept[place[np.argmax(weights)]] = False
+        weights = np.sum(vectors[:, below] ** 2, axis=1) * np.diag(gram)[place]
+        # Of a constant and a column that resembles it, the column goes.
+        weights[constants[place]] *= _CONSTANT
+        count = max(1, int(np.count_nonzero(below)) // 2)
+        kept[place[np.argsort(weights)[-count:]]] = False
     return kept

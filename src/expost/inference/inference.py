@@ -131,7 +131,8 @@ class Inference:
         As private as the records.
         """
         work = Intervals(self.estimate, self.coordinates.basis, self.loss, two_sided("interval", interval))
-        return joined(list(records.sweep(work, products=True)))
+        width = len(self.estimate.values) * predictors(self.loss)
+        return joined(list(records.sweep(work, width=width, products=True)))
 
     def _span(self, term: str) -> float:
         features = () if self.domain is None else self.domain.features
