@@ -23,6 +23,8 @@ _STYLE = (
     ".expost-summary p{margin:.3em 0}"
     ".expost-summary .alarm{border-left:.3em solid #c62828;padding-left:.6em;font-weight:bold}"
 )
+# What is left of a column of words in a narrow terminal, in characters.
+_NARROWEST = 8
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,16 @@ class Summary:
 
         table = Table(title=Text(self.title), title_justify="left", show_header=bool(self.columns))
         for place, heading in enumerate(self.columns):
-            table.add_column(Text(heading), justify="right" if place and self.figures else "left")
+            figure = bool(place) and self.figures  # a name may be broken, a figure may not
+            table.add_column(
+                Text(heading),
+                justify="right" if figure else "left",
+                no_wrap=figure,
+                overflow="fold",
+                min_width=None
+                if figure
+                else min(_NARROWEST, max((len(row[place]) for row in self.rows), default=1)),
+            )
         if self.alarm is not None and self.figures:  # a sentence does not fit a column of figures
             table.title = Text.assemble((printable(self.alarm), "bold red"), f"\n{self.title}")
         elif self.alarm is not None:

@@ -113,7 +113,7 @@ class Inference:
             confidence=confidence,
             spans=np.array([self._span(term) for term in coordinates.names]),
             title=self._title,
-            notes=tuple(self._notes(int(np.count_nonzero(gone)))),
+            notes=tuple(self._notes(confidence, int(np.count_nonzero(gone)))),
         )
 
     def probabilities(self, records: Encoded, interval: float) -> ProbabilityIntervals:
@@ -145,9 +145,11 @@ class Inference:
             return "Coefficients (public)"
         return f"Coefficients of the loss capped at {self.loss.cap:.3g}, not log-odds (public)"
 
-    def _notes(self, undetermined: int) -> list[str]:
+    def _notes(self, confidence: float, undetermined: int) -> list[str]:
         plan, domain = self.release.plan, self.domain
-        notes = ["Intervals count sampling and all privacy noise; each holds on its own."]
+        notes = [
+            f"Intervals of {confidence:.6g} count sampling and all privacy noise; each holds on its own."
+        ]
         if self.coordinates.references:
             notes.append("Compared with " + ", ".join(self.coordinates.references) + ".")
         if undetermined:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 # A smaller p-value is not told from zero: the normal law is an approximation.
-_SMALLEST_P = 1e-4
+_SMALLEST_P = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +121,7 @@ class CoefficientTable:
             for term, cells in enumerate(zip(*(column[place] for column in figures), strict=True)):
                 name = f"{label}: {self.terms[term]}" if several else self.terms[term]
                 rows.append((name, *_cells(cells)))
-        share = f"{self.confidence:.6g}"
-        columns = ("term", "coefficient", "standard error", f"lower {share}", f"upper {share}", "z", "p")
+        columns = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
         return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True)
 
     def __rich__(self) -> "Table":
@@ -139,5 +138,5 @@ def _cells(figures: Sequence[float]) -> tuple[str, ...]:
     *numbers, z, p = figures
     if np.isnan(z):
         return ("not determined", *[""] * (len(figures) - 1))
-    small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.4f}"
-    return (*(f"{number:.4g}" for number in numbers), f"{z:.2f}", small)
+    small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.3f}"
+    return (*(f"{number:.3g}" for number in numbers), f"{z:.2f}", small)

@@ -83,8 +83,8 @@ def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
         console.print(found)
         for text in (console.export_text(), found._repr_html_()):
             assert "INSECURE" in text
-            assert "standard error" in text
-            assert f"{found.coefficients.ravel()[1]:.4g}" in text
+            assert "std. err." in text
+            assert f"{found.coefficients.ravel()[1]:.3g}" in text
         assert repr(found).startswith("CoefficientTable(")
     assert "b: x1" in several.publication_.summary()._repr_html_()
     capped = fit("leverage", X, Y, split=0.98, epsilon=8.0).publication_.summary()
