@@ -64,6 +64,7 @@ def coverage(setting, tables=TABLES):
     refused = 1.0 - len(coefficients) / tables
     undetermined = float(np.mean(np.isnan(coefficients))) if len(coefficients) else 0.0
     return {
+        "tables": tables,
         "rows": setting.rows,
         "epsilon": setting.epsilon,
         "coefficients": float(np.nanmean(coefficients)) if len(coefficients) else None,
@@ -129,6 +130,7 @@ def widths(table: DataSet, names, epsilon=1.0, seeds=10):
     everything = [np.isfinite(fitted(table, whole, epsilon, seed).z) for seed in range(seeds)]
     return {
         "rows": len(table),
+        "fits": seeds,
         "epsilon": epsilon,
         "terms": rows,
         "whole_terms": len(everything[0]),
@@ -142,7 +144,7 @@ def main():
     parser.add_argument("--json", type=Path, default=RESULTS / "inference.json")
     parser.add_argument("--tables", type=int, default=TABLES)
     options = parser.parse_args()
-    document = {"tables": options.tables}
+    document = {}
     for kind, settings in (("settings", SETTINGS), ("others", OTHERS), ("breaks", BREAKS)):
         document[kind] = {}
         for name, setting in settings.items():
