@@ -24,6 +24,7 @@ from expost import (
     SquaredLoss,
     YesNo,
     calibrate,
+    total,
 )
 from expost.data.labels import encode_labels
 from expost.data.tables import open_table
@@ -116,6 +117,7 @@ def published(
     seed=3,
     weighting=UNWEIGHTED,
     reduced=False,
+    sigma=4.0,
 ):
     loss = example(name)
     domain = domain_for(loss)
@@ -127,7 +129,7 @@ def published(
         report=kind,
         fit_intercept=fit_intercept,
         l2=2.0,
-        sigma=4.0,
+        sigma=sigma,
         max_weight=weighting.largest,
         reduced=reduced,
         **{scale: SCALES[scale] for scale in order},
@@ -164,26 +166,43 @@ def questions(rng, count):
 def by_python(publication, answers, asked, *, sharing=1, weights=None):
     """The library's figures: lower, upper, report's cost and total of each record."""
     figures = np.empty((len(answers), 4))
-    groups: dict[tuple, list[int]] = {}
-    for place, options in enumerate(asked):
-        groups.setdefault(tuple(options.values()), []).append(place)
-    levels = list(CONFIDENCES.values())
-    for (confidence, member, every), places in groups.items():
+    for places, options in _alike(asked):
         X, y = as_table([answers[place] for place in places], publication.domain)
         bounds = publication.bounds(
             X,
             y,
             sample_weight=None if weights is None else [weights[place] for place in places],
-            confidence=1.0 - (1.0 - levels[confidence]) / sharing,
-            member=member,
-            simultaneous="all" if every else None,
+            **options | {"confidence": 1.0 - (1.0 - options["confidence"]) / sharing},
         )
         figures[places] = np.column_stack([bounds.lower, bounds.upper, bounds.report_cost, bounds.total])
     return figures
 
 
+def totals_by_python(publications, answers, asked):
+    """The library's bound on what several publications cost each record together."""
+    totals = np.empty(len(answers))
+    for places, options in _alike(asked):
+        X, y = as_table([answers[place] for place in places], publications[0].domain)
+        totals[places] = total(publications, X, y, **options)
+    return totals
+
+
+def _alike(asked):
+    """The places of questions that are the same, and the question as the library asks it."""
+    groups: dict[tuple, list[int]] = {}
+    for place, options in enumerate(asked):
+        groups.setdefault(tuple(options.values()), []).append(place)
+    levels = list(CONFIDENCES.values())
+    for (confidence, member, every), places in groups.items():
+        simultaneous = "all" if every else None
+        yield places, {"confidence": levels[confidence], "member": member, "simultaneous": simultaneous}
+
+
 def by_node(numbers, asked):
-    """The page's figures, from its own modules: ``asked`` holds publication, answers and options."""
+    """The page's figures, from its own modules: ``asked`` holds publication, answers and options.
+
+    Without a publication, None, the only figure is the bound of all together.
+    """
     return np.array(node.answer("batch.mjs", {"numbers": numbers, "asked": asked}))
 
 

@@ -9,8 +9,9 @@ from scipy import stats
 
 import expost
 from expost.exceptions import ParameterError, PublicationError
+from expost.reports.base import Scope
 from expost.reports.evaluate import evaluate
-from expost.reports.several import evaluate_several
+from expost.reports.several import evaluate_several, sum_noise
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -96,6 +97,21 @@ def test_every_record_at_once_is_added_up():
     several = [published("independent"), published("leverage")]
     added = sum(one.bounds(TABLE, LABELS, confidence=0.975, simultaneous="all").total for one in several)
     np.testing.assert_allclose(expost.total(several, TABLE, LABELS, simultaneous="all"), added, rtol=1e-12)
+
+
+def test_one_that_outweighs_the_others_is_added_up():
+    """Ten noises are longer than the one that matters; the plans decide, whatever was drawn."""
+    rng = np.random.default_rng(14)
+    X, y = rows_in_ball(rng, 30, 3), rng.integers(0, 2, 30).astype(float)
+    model = expost.LogisticRegression(norm=1.0, classes=[0.0, 1.0], delta=1e-6)
+    budgets = [4.0] + [0.02] * 9
+    uneven = [model.set_params(epsilon=epsilon).fit(X, y).publication_ for epsilon in budgets]
+    for scope in (None, 30):
+        added = sum(one.bounds(X, y, confidence=1 - 0.005, simultaneous=scope).total for one in uneven)
+        np.testing.assert_allclose(expost.total(uneven, X, y, simultaneous=scope), added, rtol=1e-12)
+    releases = [one.release for one in uneven]
+    assert sum_noise(releases, 0.05, Scope(None)) is None
+    assert sum_noise(releases[1:], 0.05, Scope(None)).quantile == pytest.approx(stats.chi.isf(0.05, 9))
 
 
 def test_more_records_more_confidence_and_ignorance_cost_more():

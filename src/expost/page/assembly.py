@@ -40,8 +40,8 @@ def render(publications: Sequence[Published]) -> str:
     Parameters
     ----------
     publications
-        The publications, each a :class:`expost.Publication`. Their totals are added up and the confidence is
-        shared among them.
+        The publications, each a :class:`expost.Publication`. The confidence is shared among them,
+        and :func:`expost.total` has the bound of their sum.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.drift import Drift
 from expost.reports.gradient import Factors, gradient_factors, reach_factors
 from expost.reports.pencil import Pencil
+from expost.reports.several import sum_noise
 from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import WholeNoise, cost_quantile, whole_noise
 
@@ -69,8 +70,9 @@ class Quantiles:
 def payload(publications: Sequence[Published]) -> dict[str, Any]:
     """All data of the page, in JSON's types.
 
-    Several publications share the failure probability: each gets an equal part of it, so that the sum of
-    their totals holds at the chosen confidence.
+    Several publications share the failure probability: each gets an equal part of it, so that their figures
+    hold together at the chosen confidence. The bound of their sum holds on its own: ``together`` has what it
+    allows for the noise at each level, and None where the totals are added up.
 
     Privacy
     -------
@@ -82,6 +84,10 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
         "confidences": list(CONFIDENCES),
         "usual": list(CONFIDENCES.values()).index(CONFIDENCE),
         "constants": CONSTANTS,
+        "together": [
+            sum_noise([publication.release for publication in publications], 1.0 - level, Scope(None))
+            for level in CONFIDENCES.values()
+        ],
         "publications": [
             _numbers(publication, len(publications))
             | {

@@ -46,7 +46,8 @@ def total(
     member
         Whether the records were in the tables; ``None`` where that is unknown.
     simultaneous
-        As in :meth:`expost.Publication.bounds`. With ``"all"`` the totals are added up.
+        As in :meth:`expost.Publication.bounds`. With ``"all"`` the totals are added up, and so they are where
+        one plan outweighs the others so much that this is less.
 
     Returns
     -------

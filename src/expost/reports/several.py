@@ -1,5 +1,6 @@
 """What several publications cost one record together: less than their bounds added up."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -14,11 +15,11 @@ from expost.data.encoded import Encoded
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.losses import predictors
-from expost.reports.base import Scope, check_confidence
+from expost.reports.base import Scope, Shares, check_confidence
 from expost.reports.evaluate import row_width, streamed_figures
-from expost.reports.laws import chi_quantile
+from expost.reports.laws import chi_quantile, noise_law
 from expost.reports.tight import SLACK, TightReader
-from expost.reports.total import BEYOND, gradient_error, whole_parts
+from expost.reports.total import BEYOND, gradient_error, largest_shifts, whole_noise, whole_parts
 from expost.reports.vector_records import records_of
 
 Part = TypeVar("Part")
@@ -66,8 +67,8 @@ def streamed_totals(
 ) -> Iterator[FloatArray]:
     """The bounds of :func:`evaluate_several`, one part of the records after the other."""
     failure, scope = check_confidence(confidence), Scope.of(simultaneous)
-    share = failure / len(releases)
-    if len(releases) == 1 or scope.every:
+    share, noise = failure / len(releases), sum_noise(releases, failure, scope)
+    if noise is None:
         figures = [
             streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
@@ -76,32 +77,60 @@ def streamed_totals(
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
     sides = (True, False) if member is None else (bool(member),)
-    left, normals, rest, shifts = 0.0, 0, 0.0, []
+    shifts = []
     for release, rows in zip(releases, records, strict=True):
-        reader = TightReader(release, share, scope)
-        work = ShiftReading(release, reader, scope, sides)
+        work = ShiftReading(release, TightReader(release, share, scope), scope, sides)
         shifts.append(rows.sweep(work, width=row_width(release, rows)))
-        statistics = release.plan.scales.releases_statistics
+    return _bounded(_together(shifts), noise, scope)
+
+
+class SumNoise(NamedTuple):
+    """What a sum's bound allows for the noise of all releases together; public."""
+
+    quantile: float
+    """For the length of all noises, in units of the root of the shifts' squares."""
+    rest: float
+    """For errors of what was computed, which need not lie along the row."""
+
+
+def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumNoise | None:
+    r"""The noise of a sum's bound, the same for every record; None where bounds are added up instead.
+
+    They are added up for a single release, for every record at once, and where one release outweighs the
+    others: then the noises of all are longer than that of the one that matters. The plans alone decide, by
+    the record that each can lose most about: the choice is public, so the failure is not shared.
+    """
+    if len(releases) == 1 or scope.every:
+        return None
+    left, normals, rest, shifts, apart = 0.0, 0, 0.0, [], 0.0
+    for release in releases:
+        plan = release.plan
+        statistics = plan.scales.releases_statistics
         # What the determinant's bound does not need of the share is the noise's.
-        left += reader.shares.whole
-        normals += predictors(release.plan.loss) + statistics
-        # Errors of what was computed need not lie along the row; the solver's is counted with statistics.
-        error = gradient_error(release.plan) if statistics else release.plan.rounding.solver
-        rest += BEYOND * error
+        share = Shares.of(plan.report, failure / len(releases)).whole
+        steep, curved = (plan.max_weight * largest for largest in largest_shifts(plan))
+        shifts += [steep, curved]
+        if statistics:
+            noise = whole_noise(release, scope, share)
+            apart += math.hypot(noise.model * steep, noise.statistics * curved)
+        else:
+            apart += noise_law(plan.loss).quantile(scope.each(share)) * steep
+        left += share
+        normals += predictors(plan.loss) + statistics
+        # The solver's error is counted with the statistics where there are any.
+        rest += BEYOND * (gradient_error(plan) if statistics else plan.rounding.solver)
     quantile = chi_quantile(normals, scope.each(left))
-    return _bounded(_together(shifts), quantile, rest, scope)
+    return None if apart < math.hypot(*shifts) * quantile else SumNoise(quantile, rest)
 
 
-def _bounded(
-    runs: Iterator[tuple[Shifts, ...]], quantile: float, rest: float, scope: Scope
-) -> Iterator[FloatArray]:
+def _bounded(runs: Iterator[tuple[Shifts, ...]], noise: SumNoise, scope: Scope) -> Iterator[FloatArray]:
     count = 0
     for run in runs:
         known = _added([one.known for one in run])
-        reach = np.sqrt(_added([one.squared for one in run])) * quantile
+        reach = np.sqrt(_added([one.squared for one in run])) * noise.quantile
         count += len(known)
         scope.check_records(count)
-        yield (known + reach + rest) * (1.0 + SLACK)
+        yield (known + reach + noise.rest) * (1.0 + SLACK)
 
 
 def _together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
@@ -128,9 +157,8 @@ def evaluate_several(
     with :math:`S_i^2 = A_i^2 + C_i^2` of :func:`~expost.reports.total.whole_cost` and :math:`n` the number
     of normal variables: for each release one for each linear predictor, and one more where it has
     statistics. Adding up bounds would cost :math:`\sum_i S_i` in the place of the root.
-    docs/mathematics.md, section 13, has the proof. For every record at once (``simultaneous="all"``) the
-    bounds of the releases are added up, each with its share of the failure probability, and so is that of a
-    single release.
+    docs/mathematics.md, section 13, has the proof. Where :func:`sum_noise` says so the bounds of the releases
+    are added up, each with its share of the failure probability.
 
     Parameters
     ----------

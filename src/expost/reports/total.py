@@ -165,16 +165,21 @@ def ellipse_stretch(plan: Plan) -> float:
     power is close to the best one for a record of the largest curvature and a third of the largest slope.
     With the default noise :math:`c = 2`.
     """
+    steep, curved = largest_shifts(plan)
+    return 1.0 if math.isinf(steep) else float(np.clip((3.0 * curved / steep) ** -0.4, 1.0, 4.0))
+
+
+def largest_shifts(plan: Plan) -> tuple[float, float]:
+    """How far any record of weight 1 moves the model with the gradient, and the other statistics; public."""
     curve = plan.loss.curve
     if math.isinf(curve.max_slope):
-        return 1.0
+        return math.inf, math.inf
     others = replace(plan.scales, sigma_gradient=None)
     curved = float(others.shift(0.0, released_curvature(curve, plan.radius, reduced=plan.reduced)))
     precision = 1.0 / plan.sigma**2
     if plan.sigma_gradient is not None:
         precision += 1.0 / plan.sigma_gradient**2
-    steep = curve.max_slope * plan.radius * math.sqrt(precision)
-    return float(np.clip((3.0 * curved / steep) ** -0.4, 1.0, 4.0))
+    return curve.max_slope * plan.radius * math.sqrt(precision), curved
 
 
 @cache

@@ -1,11 +1,11 @@
 // Starts the page: reads the numbers, listens to the form, shows the result.
 
-import { read } from "./bounds.js";
+import { read, readAll } from "./bounds.js";
 import { showDetails } from "./details.js";
 import { encodeFeature, encodeOutcome, Refusal } from "./encoding.js";
 import { element, Form } from "./form.js";
 import { beside, oddsSentence, promise, title } from "./odds.js";
-import { showReadings, showWhatIf, sum } from "./results.js";
+import { showReadings, showWhatIf } from "./results.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -68,12 +68,12 @@ function start(numbers) {
       $("odds").textContent = waiting(fields, refusals);
       return;
     }
-    const readings = publications.map((publication) => read(numbers, publication, answers, chosen));
-    $("odds").textContent = oddsSentence(sum(readings.map((reading) => reading.total)), publications.length > 1);
+    const all = readAll(numbers, answers, chosen);
+    $("odds").textContent = oddsSentence(all.total, publications.length > 1);
     $("sure").textContent = `This holds with ${$("confidence").value} confidence${
       chosen.every ? ", for every record at once" : ", for answers that were fixed before the publication was made"
     }.`;
-    showReadings($("readings-list"), fields, publications, readings);
+    showReadings($("readings-list"), fields, publications, all);
     showWhatIf($("curve"), numbers, answers, chosen, Number($("feature").value));
   }
 
@@ -87,7 +87,11 @@ function start(numbers) {
   window.addEventListener("resize", update);
   update();
   // So that anyone can check the page's arithmetic from the console.
-  globalThis.expost = { numbers, read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen) };
+  globalThis.expost = {
+    numbers,
+    read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen),
+    readAll: (answers, chosen) => readAll(numbers, answers, chosen),
+  };
 }
 
 start(JSON.parse($("numbers").textContent));

@@ -67,21 +67,24 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   const t1 = determinant(publication, quantiles, facts, member);
   const t3 = innerProduct(publication, facts, quantiles, member);
   const { lower, upper } = interval(publication, facts, slack, t1, t3);
-  if (quantiles.whole === null) return { lower, upper, total: upper };
-  // The whole publication as one Gaussian experiment.
-  const [model, statistics, apart, rest] = quantiles.whole;
   const together = ({ model, gradient }) => Math.hypot(model, gradient);
   const steep = together(steepOf(publication, facts.gradientNorm));
-  const reaching = together(steepOf(publication, facts.steepness[quantiles.scope] * facts.norm));
   const curved = curvedOf(publication, facts, publication.rounding.solver);
   const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * publication.rounding.curvature);
+  const squared = steep ** 2 + curved ** 2;
+  const shift = { known: largest + 0.5 * squared, squared };
+  if (quantiles.whole === null) return { lower, upper, total: upper, ...shift };
+  // The whole publication as one Gaussian experiment.
+  const [model, statistics, apart, rest] = quantiles.whole;
+  const reaching = together(steepOf(publication, facts.steepness[quantiles.scope] * facts.norm));
   const parts = [model * reaching, statistics * curved];
   const reached = apart ? parts[0] + parts[1] : Math.hypot(...parts);
-  return { lower, upper, total: largest + 0.5 * (steep ** 2 + curved ** 2) + (reached + rest) };
+  return { lower, upper, total: shift.known + (reached + rest), ...shift };
 }
 
 // The interval for the model, the report's cost and the total. `member` is null where it is not known;
-// `every` makes the figures hold for every record at once, even one chosen after seeing the page.
+// `every` makes the figures hold for every record at once, even one chosen after seeing the page. `known` and
+// `squared` are what the sum over publications reads.
 export function read(numbers, publication, answers, { confidence, member, every }) {
   const facts = factsOf(numbers, publication, answers);
   const level = publication.levels[confidence];
@@ -91,10 +94,26 @@ export function read(numbers, publication, answers, { confidence, member, every 
     oneSide(numbers.constants, publication, quantiles, facts, side),
   );
   const shift = Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
+  const largest = (name) => Math.max(...sides.map((side) => side[name]));
   return {
     lower: Math.min(...sides.map((side) => side.lower)),
-    upper: Math.max(...sides.map((side) => side.upper)),
+    upper: largest("upper"),
     reportCost: quantiles.cost === null ? 0 : shift * (0.5 * shift + quantiles.cost),
-    total: Math.max(...sides.map((side) => side.total)),
+    total: largest("total"),
+    known: largest("known"),
+    squared: largest("squared"),
   };
+}
+
+const sum = (readings, name) => readings.reduce((total, reading) => total + reading[name], 0);
+
+// What every publication cost, and a bound on the sum of their losses. The noises of all are not in one line, so the
+// sum is less than that of the totals (expost.reports.several); where it is not, the totals are added up.
+export function readAll(numbers, answers, options) {
+  const readings = numbers.publications.map((publication) => read(numbers, publication, answers, options));
+  const noise = options.every ? null : numbers.together[options.confidence];
+  if (noise === null) return { readings, total: sum(readings, "total") };
+  const [quantile, rest] = noise;
+  const reached = Math.sqrt(sum(readings, "squared")) * quantile;
+  return { readings, total: (sum(readings, "known") + reached + rest) * (1 + numbers.constants.slack) };
 }

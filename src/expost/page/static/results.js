@@ -1,6 +1,6 @@
 // The result: odds in words, the interval on a scale, three figures; and the what-if curve.
 
-import { read } from "./bounds.js";
+import { readAll } from "./bounds.js";
 import { barChart, curveChart, scaleChart } from "./chart.js";
 import { numeral, spelled } from "./encoding.js";
 import { element } from "./form.js";
@@ -10,10 +10,8 @@ const STEPS = 80;
 // How far a curve may go to either side so that its width is still finite.
 const FARTHEST = Number.MAX_VALUE / 4;
 
-export const sum = (values) => values.reduce((total, value) => total + value, 0);
-
 export const worstCase = (publications) =>
-  publications.some(({ plan }) => plan.epsilon === null) ? null : sum(publications.map(({ plan }) => plan.epsilon));
+  publications.reduce((sum, { plan }) => (sum === null || plan.epsilon === null ? null : sum + plan.epsilon), 0);
 
 export const widthOf = (place) => Math.max(280, Math.min(place.clientWidth || 640, 760));
 
@@ -71,23 +69,22 @@ function card(heading, reading, publication, width) {
   );
 }
 
-export function showReadings(place, fields, publications, readings) {
+export function showReadings(place, fields, publications, { readings, total }) {
   const width = widthOf(place) - 40;
   const several = publications.length > 1;
   const cards = readings.map((reading, i) =>
     card(several ? `${i + 1}. ${capital(title(fields, publications[i]))}` : "", reading, publications[i], width),
   );
   if (several) {
-    const total = sum(readings.map((reading) => reading.total));
     const worst = worstCase(publications);
     cards.unshift(
       element(
         "article",
         { className: "card" },
         element("h3", { textContent: `All ${publications.length} publications together` }),
-        scaleChart({ total, worst }, width, `The sum of your totals is at most ${rounded(total)}.`),
+        scaleChart({ total, worst }, width, `All of them together cost you at most ${rounded(total)}.`),
         legend(marks(total, worst)),
-        element("dl", { className: "figures" }, figure("The sum of your totals, at most", "sum", exact(total), times(total))),
+        element("dl", { className: "figures" }, figure("All of them together, at most", "sum", exact(total), times(total))),
         element("p", { className: "comparison", textContent: comparison(total, worst) }),
       ),
     );
@@ -95,10 +92,9 @@ export function showReadings(place, fields, publications, readings) {
   place.replaceChildren(...cards);
 }
 
-// The sum of the totals with one answer replaced.
+// The total of all publications with one answer replaced.
 function totalWith(numbers, answers, options, place, text) {
-  const changed = Object.assign([...answers], { [place]: text });
-  return sum(numbers.publications.map((publication) => read(numbers, publication, changed, options).total));
+  return readAll(numbers, Object.assign([...answers], { [place]: text }), options).total;
 }
 
 export function showWhatIf(place, numbers, answers, options, chosen) {
