@@ -5,13 +5,20 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
-from expost.exceptions import ParameterError
+from expost.exceptions import MissingExtraError, ParameterError
 
 
 def parameter_error(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
     """Build the error for a parameter outside its range; the caller raises it."""
     sentence = f"`{name}` must be {constraint}; got {name}={value!r}."
     return ParameterError(f"{sentence} {way_out}".rstrip())
+
+
+def missing_extra_error(what: str, package: str, extra: str) -> MissingExtraError:
+    """Build the error for something that needs an extra of this library's; the caller raises it."""
+    return MissingExtraError(
+        f"{what} needs {package}, which is not installed. Get it with: pip install 'expost[{extra}]'"
+    )
 
 
 def numeral(text: str) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from expost._common.validation import missing_extra_error
 from expost.cli.base import error_console, legible, warn
 from expost.exceptions import EngineError
 
@@ -27,9 +28,7 @@ def connected(address: str | None) -> "Iterator[Client | None]":
     try:
         from distributed import Client
     except ImportError:
-        raise EngineError(
-            "`--dask` needs Dask, which is not installed. Get it with: pip install 'expost[dask]'"
-        ) from None
+        raise missing_extra_error("`--dask`", "Dask", "dask") from None
     from distributed.comm.core import connect
     from distributed.security import Security
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from expost._common.validation import missing_extra_error
 from expost.cli.base import console, error_console, legible, report_errors, say
 from expost.cli.options import Delta, Epsilon, Force
 
@@ -81,9 +82,8 @@ def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
         losses: "the exact loss of every person (PRIVATE)",
     }
     if not figures.available():
-        say(
-            "No figures: they need matplotlib. Get it with: pip install 'expost\\[figures]'", to=error_console
-        )
+        missing = missing_extra_error("drawing figures", "matplotlib", "figures")
+        say(f"No figures: {legible(missing)}", to=error_console)
         return written
     with error_console.status("Drawing the figures"):
         bounds = shown.model.publication_.bounds(

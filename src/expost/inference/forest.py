@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.exceptions import MissingExtraError, printable
+from expost._common.validation import missing_extra_error
+from expost.exceptions import printable
 from expost.inference.coordinates import INTERCEPT
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def forest(table: Drawn) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError(
-            "a forest plot needs matplotlib; install it with `pip install expost[figures]`."
-        ) from None
+        raise missing_extra_error("a forest plot", "matplotlib", "figures") from None
     panels = [
         np.atleast_2d(values) * table.spans for values in (table.coefficients, table.lower, table.upper)
     ]

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.exceptions import MissingExtraError
+from expost._common.validation import missing_extra_error
 from expost.privacy.profile_curve import Knots, ProfileCurve, chord
 
 # What each convolution may cut off its tails. It counts as the probability of an unbounded loss.
@@ -34,9 +34,7 @@ def accountant() -> Any:
     try:
         from dp_accounting.pld import pld_pmf
     except ImportError:
-        raise MissingExtraError(
-            "composing publications needs dp-accounting. Get it with: pip install 'expost[ledger]'"
-        ) from None
+        raise missing_extra_error("composing publications", "dp-accounting", "ledger") from None
     return pld_pmf
 
 
