@@ -81,7 +81,7 @@ def test_a_loss_without_a_worst_case_fits_in_no_account(account):
 
 def test_plans_of_all_kinds_are_entered_and_read_back(account):
     plans = [
-        expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8, report="leverage"),
+        expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8),
         expost.calibrate(loss="pseudo_huber", epsilon=0.2, delta=1e-8),
         expost.calibrate_convex(expost.SmoothedNorm(1), epsilon=0.2, delta=1e-8),
     ]

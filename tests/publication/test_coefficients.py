@@ -142,6 +142,7 @@ def test_probabilities_have_intervals(publication, several):
     assert np.all((classes.lower < classes.estimate) & (classes.estimate < classes.upper))
 
 
+@pytest.mark.slow
 def test_an_estimator_has_them_in_its_own_order():
     label = expost.ClassLabel(name="y", classes=("c", "a", "b"))
     domain = expost.Domain(features=(expost.Number(name="x", low=-1.0, high=1.0),), label=label)

@@ -54,8 +54,7 @@ def bounds_of(problems, fits, side, failure, scope):
 @pytest.mark.parametrize(
     ("make", "count"),
     [
-        (scalar_problems, 20),
-        (mixed_problems, 4),
+        (scalar_problems, 15),
         pytest.param(scalar_problems, 1000, marks=pytest.mark.slow),
         pytest.param(mixed_problems, 1000, marks=pytest.mark.slow),
     ],
@@ -100,18 +99,17 @@ def test_every_record_at_once_is_added_up():
 
 
 def test_one_that_outweighs_the_others_is_added_up():
-    """Ten noises are longer than the one that matters; the plans decide, whatever was drawn."""
+    """Five noises are longer than the one that matters; the plans decide, whatever was drawn."""
     rng = np.random.default_rng(14)
     X, y = rows_in_ball(rng, 30, 3), rng.integers(0, 2, 30).astype(float)
     model = expost.LogisticRegression(norm=1.0, classes=[0.0, 1.0], delta=1e-6)
-    budgets = [4.0] + [0.02] * 9
+    budgets = [4.0] + [0.02] * 4
     uneven = [model.set_params(epsilon=epsilon).fit(X, y).publication_ for epsilon in budgets]
-    for scope in (None, 30):
-        added = sum(one.bounds(X, y, confidence=1 - 0.005, simultaneous=scope).total for one in uneven)
-        np.testing.assert_allclose(expost.total(uneven, X, y, simultaneous=scope), added, rtol=1e-12)
+    added = sum(one.bounds(X, y, confidence=1 - 0.01).total for one in uneven)
+    np.testing.assert_allclose(expost.total(uneven, X, y), added, rtol=1e-12)
     releases = [one.release for one in uneven]
     assert sum_noise(releases, 0.05, Scope(None)) is None
-    assert sum_noise(releases[1:], 0.05, Scope(None)).quantile == pytest.approx(stats.chi.isf(0.05, 9))
+    assert sum_noise(releases[1:], 0.05, Scope(None)).quantile == pytest.approx(stats.chi.isf(0.05, 4))
 
 
 def test_more_records_more_confidence_and_ignorance_cost_more():
