@@ -42,6 +42,8 @@ BREAKS = {
     "200 rows, ε = 1": Setting(200, 1.0, 3),
     "500 rows, ε = 1": Setting(500, 1.0, 3),
     "2,000 rows, ε = 1, the default split": Setting(2_000, 1.0, 3, split=None),
+    "2,000 rows, ε = 1, log-odds up to 6": Setting(2_000, 1.0, 3, length=6.0),
+    "10,000 rows, ε = 1, log-odds up to 12": Setting(10_000, 1.0, 3, length=12.0),
 }
 # What is fitted of each table; Adult has the education twice, and rare categories tell nothing.
 CREDIT = ("LIMIT_BAL", "EDUCATION", "AGE", "PAY_0", "PAY_AMT1")

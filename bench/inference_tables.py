@@ -51,6 +51,8 @@ class Setting:
     loss: LogisticLoss | SoftmaxLoss = LogisticLoss()  # noqa: RUF009 -- it is frozen
     plain_labels: bool = True
     """Whether labels follow the plain model, or that of a capped loss."""
+    length: float = 2.0
+    """Of the coefficients of rows in the unit ball, in log-odds."""
     report: str = "leverage"
     split: float | None = SPLIT
     seed: int = 0
@@ -88,7 +90,7 @@ class Setting:
         """The coefficients of the encoded columns, one row per linear predictor."""
         if self.features is not None:
             drawn = np.random.default_rng(self.seed).normal(size=(self.outputs, self.features + 1))
-            return 2.0 * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+            return self.length * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
         age, dose, south, east, smoker, male, constant = _EFFECTS
         return np.array(
             [[36.0 * age, 200.0 * dose, 0.0, south, east, smoker, 0.0, male, constant + 54.0 * age]]

@@ -52,15 +52,19 @@ def others(document: Document) -> str:
 
 @passage("inference-breaks", "inference")
 def breaks(document: Document) -> str:
-    """Tables that are too small."""
+    """Tables that are too small, or too steep for their size."""
     found = document["breaks"]
     small = found["200 rows, ε = 1"]
     require(small["undetermined"] > 0.1, "200 rows leave coefficients undetermined")
     require(small["coefficients"] > 0.95, "the others have intervals that are too wide")
+    steep = found["10,000 rows, ε = 1, log-odds up to 12"]
+    require(steep["coefficients"] < 0.9, "large effects break it")
     closing = (
         "Small tables break it at ε = 1: coefficients are not determined, and the others have intervals that "
         "are too wide, because they count what is not. At ε = 8 the noise is small, and 200 rows "
-        "of 3 features suffice. The default split needs some ten times as many rows."
+        "of 3 features suffice. The default split needs some ten times as many rows. Log-odds that "
+        "are large for the table break it as well: one step does not undo what the penalty did, intervals are too "
+        "narrow, and a note says so."
     )
     return f"{table(_HEADER.format('table'), _rows(found), left=1)}\n\n{paragraph(closing)}"
 

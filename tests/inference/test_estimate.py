@@ -82,6 +82,17 @@ def test_the_covariance_is_that_of_the_derivation():
     np.testing.assert_allclose(np.diag(rest), np.diag(drawn), rtol=6 * 0.037 + 0.01)
 
 
+def test_a_step_over_much_curvature_is_said_to_be_too_long():
+    A, theta = information(), np.array([0.5, -1.0, 2.0, 0.3])
+    short, long = (release_of(A, theta, plan(l2=l2, scales={"sigma_hessian": 0.1})) for l2 in (2.0, 600.0))
+    step = 600.0 * np.linalg.solve(A, theta)
+    expected = 0.5 * step @ A @ step / math.sqrt(np.trace(A) / 2.0)
+    assert estimate(long, PLAIN).bend == pytest.approx(expected, rel=1e-9)
+    for release, bent in ((short, False), (long, True)):
+        notes = " ".join(Inference(release).table(0.95).notes)
+        assert ("intervals may be too narrow" in notes) == bent
+
+
 def test_a_released_gradient_takes_its_part_of_the_noise_away():
     A, theta = information(), np.array([0.5, -1.0, 2.0, 0.3])
     without = estimate(release_of(A, theta, plan()), PLAIN)

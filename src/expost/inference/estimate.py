@@ -31,6 +31,8 @@ class Estimate:
     covariance: FloatArray
     determined: NDArray[np.bool_]
     """Which of them the released Hessian determines; the others are the released ones, very uncertain."""
+    bend: float
+    """About how far one Newton step may be off for lack of more of them, in standard errors of sampling."""
 
 
 def estimate(release: Release, coordinates: Coordinates) -> Estimate:
@@ -49,7 +51,9 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     :math:`\hat b = -s\hat g` with :math:`s = \sigma^2/(\sigma^2 + \sigma_2^2)` and
     :math:`\varsigma^2 = s\sigma_2^2` where a gradient was released; otherwise :math:`\hat b = 0` and
     :math:`\varsigma = \sigma`. Where rows are known to be orthogonal to some directions (categories that add
-    up to the intercept), everything is first projected onto the rest. docs/inference.md derives it.
+    up to the intercept), everything is first projected onto the rest. One step leaves what the objective
+    bends on the way. That is about :math:`w^\top\hat Aw/(2\sqrt W)` standard errors of sampling, with
+    :math:`W \ge \mathrm{tr}\,\hat A/R^2` the sum of the records' curvatures. docs/inference.md derives it.
 
     Parameters
     ----------
@@ -108,7 +112,10 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     spread[free] = -inverse @ matrix[np.ix_(free, held)]
     spread[held, np.arange(len(held))] = 1.0
     covariance += (_UNDETERMINED / plan.radius) ** 2 * spread @ spread.T
-    return Estimate(values, covariance, kept)
+    # Fewer than one would be less than any table has.
+    curvatures = np.trace(information) / plan.radius**2
+    bend = 0.5 * (rest @ information @ rest) / np.sqrt(max(curvatures, 1.0))
+    return Estimate(values, covariance, kept, float(bend))
 
 
 @cache

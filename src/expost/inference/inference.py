@@ -23,6 +23,9 @@ from expost.inference.working_model import Likelihood
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
 from expost.losses.softmax import centring
 
+# From here on, in standard errors of sampling, the error of undoing the penalty is worth a warning.
+_BENT = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Inference:
@@ -156,6 +159,11 @@ class Inference:
             notes.append(
                 f"{undetermined} coefficient{'s' * (undetermined != 1)} cannot be told from the noise of the "
                 "released Hessian."
+            )
+        if self.estimate.bend > _BENT:
+            notes.append(
+                "The penalty moved the coefficients far, and undoing it is approximate: intervals may be too "
+                "narrow. Publish with more rows, a larger epsilon or a smaller l2."
             )
         if domain is None or plan.norm < domain.longest_row:
             notes.append(f"About rows as they were fitted: longer ones were scaled down to {plan.norm:.4g}.")
