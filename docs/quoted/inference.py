@@ -63,8 +63,8 @@ def breaks(document: Document) -> str:
         "Small tables break it at ε = 1: coefficients are not determined, and the others have intervals that "
         "are too wide, because they count what is not. At ε = 8 the noise is small, and 200 rows "
         "of 3 features suffice. The default split needs some ten times as many rows. Log-odds that "
-        "are large for the table break it as well: one step does not undo what the penalty did, intervals are too "
-        "narrow, and a note says so."
+        "are large for the table break it as well: one step does not undo what the penalty did, intervals "
+        "are too narrow, and a note says so."
     )
     return f"{table(_HEADER.format('table'), _rows(found), left=1)}\n\n{paragraph(closing)}"
 

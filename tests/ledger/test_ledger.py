@@ -109,6 +109,19 @@ def test_entries_have_states_hashes_times_and_notes(account, plan):
         account.finish(second)
 
 
+def test_entries_are_texts_that_a_table_can_show(account, plan):
+    for note in (3, "a\nb", "x" * 1001, "\udc80"):
+        with pytest.raises(ParameterError, match="`note`"):
+            account.noted(note)
+        with pytest.raises(ParameterError, match="`note`"):
+            account.enter(plan, note=note)
+    number = account.enter(plan)
+    for sha256 in (3, "", "AB" * 32, "ab" * 31):
+        with pytest.raises(ParameterError, match="`sha256`"):
+            account.finish(number, sha256=sha256)
+    assert [entry.state for entry in account.entries] == ["unfinished"]
+
+
 def test_an_account_keeps_its_cap(ledger, account):
     assert ledger.account("patients") == account == ledger.account("patients", **CAP)
     with pytest.raises(
@@ -134,6 +147,9 @@ def test_accounts_do_not_spend_of_each_other(ledger, account, plan):
         ({"name": 3}, "`name`"),
         ({"name": "a", "epsilon": 0.0, "delta": 1e-6}, "`epsilon`"),
         ({"name": "a", "epsilon": 1.0}, "`delta`"),
+        ({"name": "a", "epsilon": math.nan, "delta": 1e-6}, "`epsilon`"),
+        ({"name": "a", "epsilon": math.inf, "delta": 1e-6}, "`epsilon`"),
+        ({"name": "a", "epsilon": 1.0, "delta": math.nan}, "`delta`"),
         ({"name": "a", "epsilon": 1.0, "delta": 1e-12}, "`delta` must be at least 1e-10"),
     ],
 )
@@ -174,6 +190,9 @@ TAMPERED = {
     "no head": "DELETE FROM head",
     "no table": "DROP TABLE events",
     "another head": "UPDATE head SET sha256 = 'x'",
+    "a trigger that forgets": "CREATE TRIGGER forget AFTER INSERT ON events BEGIN "
+    "DELETE FROM events WHERE number = NEW.number; END",
+    "a view for a table": "ALTER TABLE events RENAME TO kept; CREATE VIEW events AS SELECT * FROM kept",
     "a number for a text": "UPDATE events SET body = 7 WHERE number = 3",
 }
 
@@ -194,15 +213,20 @@ def test_a_chain_made_again_is_still_refused_where_it_makes_no_sense(ledger, acc
     """Whoever computes all hashes again is not noticed, but an entry must still be one."""
     number = account.enter(plan)
     (event,) = [event for event in storage.read(ledger.path)[0] if event.number == number]
-    for body in (
+    bodies = (
         event.body | {"adding": [[0.0, -0.5]]},
         event.body | {"removing": [["a", 0.5]]},
         event.body | {"epsilon": "one"},
         {"kind": "entry", "account": "patients"},
         {"kind": "account", "name": "pupils", "epsilon": -1.0, "delta": 0.1},
+        {"kind": "account", "name": "patients", "epsilon": 300.0, "delta": 0.1},
+        event.body | {"account": "nobody"},
+        {"kind": "finished", "entry": 99, "sha256": None},
+        {"kind": "refund", "entry": number},
         {},
-    ):
-        forged = ledger.path.with_name("forged.db")
+    )
+    for place, body in enumerate(bodies):
+        forged = ledger.path.with_name(f"forged-{place}.db")
         shutil.copy(ledger.path, forged)
         with storage.transaction(forged) as chain:
             chain.append(body)
@@ -252,11 +276,40 @@ def test_a_flipped_bit_is_noticed_or_harmless(ledger, account, plan):
     assert account.entries == intact
 
 
-def test_another_ledger_in_the_same_place_is_noticed(ledger, account, plan):
+def test_another_ledger_in_the_same_place_is_noticed(ledger, account, plan, monkeypatch):
     ledger.path.unlink()
+    monkeypatch.setattr(storage, "_SEEN", storage.Seen())  # as in another process
     expost.Ledger(ledger.path).account("patients", epsilon=9.0, delta=1e-6)
     with pytest.raises(LedgerError, match="with a cap of epsilon 3 at delta 1e-06"):
         account.enter(plan)
+
+
+def test_an_older_copy_is_noticed_by_who_has_seen_more(ledger, account, plan, tmp_path):
+    account.enter(plan)
+    shutil.copy(ledger.path, tmp_path / "copy.db")
+    account.enter(plan)
+    shutil.copy(tmp_path / "copy.db", ledger.path)
+    for attempt in (lambda: account.enter(plan), lambda: account.left, lambda: ledger.accounts):
+        with pytest.raises(LedgerError, match="fewer events than this process has seen"):
+            attempt()
+    # The same number of events, and others.
+    forged = expost.Ledger(tmp_path / "copy.db").account("patients")
+    forged.enter(expost.calibrate(loss="logistic", epsilon=0.01, delta=1e-8))
+    shutil.copy(tmp_path / "copy.db", ledger.path)
+    with pytest.raises(LedgerError, match="other events than this process has seen"):
+        account.enter(plan)
+    ledger.path.unlink()
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        account.enter(plan)
+    with pytest.raises(LedgerError, match="it is gone, and this process has seen events in it"):
+        ledger.account("patients", **CAP)
+    assert not ledger.path.exists()
+
+
+def test_a_symbolic_link_is_the_same_ledger(ledger, account, plan, tmp_path):
+    (tmp_path / "link.db").symlink_to(ledger.path)
+    expost.Ledger(tmp_path / "link.db").account("patients").enter(plan)
+    assert len(account.entries) == 1
 
 
 def test_two_that_make_the_ledger_at_once_share_it(ledger, monkeypatch):

@@ -191,6 +191,16 @@ def test_the_dots_are_connected_as_google_does(name):
     )
 
 
+@pytest.mark.parametrize("promise", [{"epsilon": 0.01}, {"delta": 1e-12}, {"epsilon": 1e-6, "delta": 0.4}])
+def test_a_false_promise_lowers_nothing(promise):
+    """A plan is read by its noise; what it says of itself counts only where that certifies it."""
+    plan = PLANS["logistic"]()
+    false = replace(plan, **promise)
+    for count in (1, 3):
+        truth, found = (expost.compose([one] * count).epsilon_at(1e-6) for one in (plan, false))
+        assert found > 0.98 * truth
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_loss_without_a_worst_case_has_no_composition_either(count):
     plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)

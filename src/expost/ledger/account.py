@@ -1,5 +1,6 @@
 """An account: what one table may spend in all, and every publication that spent of it."""
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,11 +77,7 @@ class Account:
 
     def noted(self, note: str) -> "Account":
         """The same account with a note for the next entries. Notes are public."""
-        if not isinstance(note, str) or len(note) > _LONGEST_NOTE:
-            raise parameter_error(
-                "note", f"a text of at most {_LONGEST_NOTE} characters", type(note).__name__
-            )
-        return replace(self, note=note)
+        return replace(self, note=_checked(note))
 
     def check(self, plan: Plan | ConvexPlan) -> None:
         """Raise an error if a plan would overdraw the account now; nothing is entered. Public.
@@ -112,12 +109,14 @@ class Account:
         curve_of(plan)  # before other processes have to wait
         with transaction(self.path) as ledger:
             self._check(self._entries(ledger.events), plan)
-            note = self.note or note
+            note = _checked(self.note or note)
             body = entry_body(plan, account=self.name, time=now(), note=note, insecure=insecure)
             return ledger.append(body).number
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
         """Mark an entry as finished, with the hash of its publication. Public."""
+        if not (sha256 is None or (isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256))):
+            raise parameter_error("sha256", "a publication's `sha256` or None", sha256)
         with transaction(self.path) as ledger:
             entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
             if entry is None or entry.state == "finished":
@@ -167,6 +166,17 @@ class Account:
 
     def _repr_html_(self) -> str:
         return self._summary().html()
+
+
+def _checked(note: str) -> str:
+    """A note as a table can show it."""
+    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
+        raise parameter_error(
+            "note",
+            f"a printable text of at most {_LONGEST_NOTE} characters",
+            note[:80] if isinstance(note, str) else note,
+        )
+    return note
 
 
 def now() -> str:

@@ -77,15 +77,22 @@ def account_body(name: str, epsilon: float, delta: float, *, time: str) -> dict[
 
 
 def caps(events: Iterable[Event]) -> dict[str, tuple[float, float]]:
-    """The epsilon and the delta that each account may spend, by its name."""
-    opened = (event.body for event in events if event.body["kind"] == "account")
-    return {
-        str(body["name"]): (
-            check_positive("epsilon", body["epsilon"]),
-            check_positive("delta", body["delta"], below=1.0),
-        )
-        for body in opened
-    }
+    """The epsilon and the delta that each account may spend, by its name; every event must make sense."""
+    found: dict[str, tuple[float, float]] = {}
+    unfinished: set[int] = set()
+    for event in events:
+        body = event.body
+        match body["kind"]:
+            case "account" if body["name"] not in found:
+                cap = check_positive("epsilon", body["epsilon"])
+                found[body["name"]] = cap, check_positive("delta", body["delta"], below=1.0)
+            case "entry" if body["account"] in found:
+                unfinished.add(event.number)
+            case "finished" if body["entry"] in unfinished:
+                unfinished.remove(body["entry"])
+            case _:
+                raise ValueError("an event out of place")
+    return found
 
 
 def entry_body(

@@ -1,7 +1,8 @@
 """The ledger's file: a chain of events in SQLite, which only ever grows.
 
 Each event is a JSON text with the SHA-256 of itself and of the event before. A row of its own holds the
-number and the hash of the last event, so that a missing end is noticed too.
+number and the hash of the last event, so that a missing end is noticed too. An older copy has neither gap: it
+is noticed by a process that has seen more.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import json
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ CREATE TABLE events (number INTEGER PRIMARY KEY, body TEXT NOT NULL, sha256 TEXT
 CREATE TABLE head (number INTEGER NOT NULL, sha256 TEXT NOT NULL);
 INSERT INTO head VALUES (0, '');
 """
+_CONTENT = [("table", "events"), ("table", "head")]
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,42 @@ class Event:
     body: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Head:
+    """The end of a chain: how many events it has, and the hash of the last one."""
+
+    number: int = 0
+    sha256: str = ""
+
+
+class Seen:
+    """The furthest end of each ledger that this process has seen; a ledger only ever grows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._heads: dict[Path, Head] = {}
+
+    def head(self, path: Path) -> Head:
+        """What the file must still hold. Ask before the file is read: others may add to it meanwhile."""
+        with self._lock:
+            return self._heads.get(path.resolve(), Head())
+
+    def add(self, path: Path, head: Head) -> None:
+        """Remember what was read or written."""
+        with self._lock:
+            if head.number > self._heads.get(path.resolve(), Head()).number:
+                self._heads[path.resolve()] = head
+
+
+_SEEN = Seen()
+
+
 class Transaction:
     """A ledger that no other process can write to while this one reads and appends."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, known: "Head") -> None:
         self._connection = connection
-        self.events, self.sha256 = _read(connection, path)
+        self.events, self.sha256 = _read(connection, path, known)
 
     def append(self, body: dict[str, Any]) -> Event:
         """Add an event at the end."""
@@ -59,6 +92,8 @@ class Transaction:
 
 def create(path: Path) -> None:
     """Make an empty ledger, whole or not at all; an existing file stays as it is."""
+    if _SEEN.head(path).number:
+        raise _damaged(path, "it is gone, and this process has seen events in it")
     with sqlite3.connect(":memory:") as memory:
         memory.executescript(_SCHEMA)
         content = memory.serialize()
@@ -80,18 +115,24 @@ def create(path: Path) -> None:
 
 def read(path: Path) -> tuple[tuple[Event, ...], str]:
     """All events and the hash of the last one, verified."""
+    known = _SEEN.head(path)
     with _opened(path) as connection:
         connection.execute("BEGIN")
-        return _read(connection, path)
+        events, last = _read(connection, path, known)
+    _SEEN.add(path, Head(len(events), last))
+    return events, last
 
 
 @contextmanager
 def transaction(path: Path) -> Iterator[Transaction]:
     """One change of the ledger: on the disk when the block ends, and not at all if it raises."""
+    known = _SEEN.head(path)
     with _opened(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        yield Transaction(connection, path)
+        change = Transaction(connection, path, known)
+        yield change
         connection.execute("COMMIT")
+    _SEEN.add(path, Head(len(change.events), change.sha256))
 
 
 @contextmanager
@@ -120,13 +161,16 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise _damaged(path, str(error)) from None
 
 
-def _read(connection: sqlite3.Connection, path: Path) -> tuple[tuple[Event, ...], str]:
+def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tuple[Event, ...], str]:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
         raise LedgerError(f"{path} is not a ledger of expost. Name another file.")
     if version > VERSION:
         raise LedgerError(f"{path} was written by a newer expost; upgrade with pip install --upgrade expost.")
+    # A trigger, or a view in the place of a table, could undo what is written here.
+    if connection.execute("SELECT type, name FROM sqlite_master ORDER BY name").fetchall() != _CONTENT:
+        raise _damaged(path, "its tables are not those of a ledger")
     try:
         rows = connection.execute("SELECT number, body, sha256 FROM events ORDER BY number").fetchall()
         (head,) = connection.execute("SELECT number, sha256 FROM head").fetchall()
@@ -136,13 +180,19 @@ def _read(connection: sqlite3.Connection, path: Path) -> tuple[tuple[Event, ...]
             content = json.loads(body)
             if number != place or sha256 != last or not isinstance(content, dict):
                 raise _damaged(path, f"event {place} is not what was written")
+            if number == known.number and sha256 != known.sha256:
+                raise _damaged(path, "it has other events than this process has seen in it")
             events.append(Event(number, content))
+    except LedgerError:
+        raise
     except (sqlite3.OperationalError, ValueError, TypeError) as error:
         if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
             raise
         raise _damaged(path, "its tables are not those of a ledger") from None
     if head != (len(events), last):
         raise _damaged(path, "its last events are missing")
+    if len(events) < known.number:
+        raise _damaged(path, "it has fewer events than this process has seen in it")
     return tuple(events), last
 
 
