@@ -68,7 +68,7 @@ def test_accounts_entries_and_a_chart_are_shown(tmp_path):
     opened(tmp_path)
     fit(tmp_path, "--note", "[red]2024[/red]")
     shown = run("ledger", tmp_path / "ledger.db", env={"COLUMNS": "200"}).stdout
-    assert "patients: ε = 3 at δ = 1e-06 in all" in shown
+    assert "patients: ε = 3 at δ = 1e-06 for everything ever published" in shown
     assert "[red]2024[/red]" in shown
     assert "finished" in shown
     assert "█" in shown

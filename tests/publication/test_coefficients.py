@@ -84,9 +84,11 @@ def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
         for text in (console.export_text(), found._repr_html_()):
             assert "INSECURE" in text
             assert "std. err." in text
-            assert f"{found.coefficients.ravel()[1]:.3g}" in text
+            decimals = 1 - int(np.floor(np.log10(found.standard_errors.ravel()[1])))
+            assert f"{found.coefficients.ravel()[1]:.{decimals}f}" in text
         assert repr(found).startswith("CoefficientTable(")
-    assert "b: x1" in several.publication_.summary()._repr_html_()
+    for line in ('<th scope="row">b</th>', '<th scope="row"> x1</th>'):
+        assert line in several.publication_.summary()._repr_html_()
     capped = fit("leverage", X, Y, split=0.98, epsilon=8.0).publication_.summary()
     assert "not log-odds" in capped._repr_html_()
 
@@ -95,9 +97,12 @@ def test_what_is_not_determined_is_said():
     table = np.column_stack([X[:, :2], np.zeros(len(X))])
     found = fit("leverage", table, Y, **ENOUGH).publication_.summary()
     assert np.isnan(found.z).tolist() == [False, False, True, False]
-    assert "not determined" in found._repr_html_()
-    assert any("1 coefficient cannot be told from the noise" in note for note in found.notes)
-    assert "x2" not in [text.get_text() for text in found.plot().axes[0].get_yticklabels()]
+    assert '<td class="figure">—</td>' in found._repr_html_()
+    assert any("1 cannot be told from the noise" in note for note in found.notes)
+    figure = found.plot()
+    assert "x2" not in [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert "1 coefficient is not determined and not shown" in figure.get_supxlabel()
+    assert "INSECURE" in figure.get_suptitle()
 
 
 def test_a_domain_gives_units_and_names():

@@ -18,7 +18,7 @@ _STYLE = (
     ".expost-summary tr{background:none!important}"
     ".expost-summary :is(th,td){text-align:left!important;vertical-align:top;padding:.2em 1.2em .2em 0;"
     "border:0;border-top:1px solid rgba(128,128,128,.5)}"
-    ".expost-summary tbody th{font-weight:normal}"
+    ".expost-summary tbody th{font-weight:normal;white-space:pre-wrap}"
     ".expost-summary .figure{text-align:right!important;font-variant-numeric:tabular-nums}"
     ".expost-summary p{margin:.3em 0}"
     ".expost-summary .alarm{border-left:.3em solid #c62828;padding-left:.6em;font-weight:bold}"
@@ -45,6 +45,8 @@ class Summary:
         A sentence above everything, for what voids a guarantee.
     figures
         Whether all cells but the first of each row are figures, which line up on the right.
+    dense
+        Whether there are so many columns that a terminal has no room for lines between them.
     """
 
     title: str
@@ -53,13 +55,23 @@ class Summary:
     notes: Sequence[str] = ()
     alarm: str | None = None
     figures: bool = False
+    dense: bool = False
 
     def terminal(self) -> "Table":
         """The table for a terminal; what a terminal would obey is escaped."""
+        from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=Text(self.title), title_justify="left", show_header=bool(self.columns))
+        table = Table(
+            title=Text(self.title),
+            title_justify="left",
+            show_header=bool(self.columns),
+            box=box.SIMPLE_HEAD if self.dense else box.HEAVY_HEAD,
+            show_edge=not self.dense,
+            pad_edge=not self.dense,
+            padding=(0, 1, 0, 0) if self.dense else (0, 1),
+        )
         for place, heading in enumerate(self.columns):
             figure = bool(place) and self.figures  # a name may be broken, a figure may not
             table.add_column(

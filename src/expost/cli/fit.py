@@ -158,6 +158,7 @@ def fit(
             say(f"\nPublished: {legible(output)}", to=out)
             if book is not None:
                 _finish(book, entered[0], publication.sha256)
+                say(f"Left:      epsilon {book.left:.4g} in the account {legible(book.name)}", to=out)
             if losses is not None:
                 with error_console.status("Computing everyone's exact loss"):
                     terms = streamed_terms(private, records, plan.loss, member=True)

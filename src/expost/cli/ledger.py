@@ -14,10 +14,12 @@ from expost.exceptions import printable
 
 if TYPE_CHECKING:
     from expost.ledger import Account
+    from expost.ledger.entries import Entry
 
 # More entries than this do not fit on a screen.
-_MOST_ENTRIES = 40
-_BAR = 24
+_MOST_ENTRIES = 20
+# Columns of a terminal from which on everything has its place, and of the chart there and in a narrower one.
+_WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 
 
 @report_errors
@@ -94,37 +96,41 @@ def _fields(account: "Account") -> dict[str, Any]:
 
 
 def _show(account: "Account") -> None:
-    """One account: its entries, what they have spent together after each, and what is left."""
+    """One account: its last entries, what was spent together after each, and what is left."""
+    entries = account.entries
+    cap = f"ε = {account.epsilon:g} at δ = {account.delta:g}"
+    say(f"[bold]{legible(account.name)}[/bold]: {cap} for everything ever published")
+    if entries:
+        console.print(_table(account, entries))
+    more = f", the last {_MOST_ENTRIES} shown" if len(entries) > _MOST_ENTRIES else ""
+    counted = f"{len(entries)} publication{'s' * (len(entries) != 1)}{more}" if entries else "Nothing spent"
+    say(f"{counted}; left: ε = {account.left:.4g} at δ = {account.delta:g}\n")
+
+
+def _table(account: "Account", entries: "tuple[Entry, ...]") -> Table:
     from expost.ledger.entries import spent_by
 
-    entries = account.entries
-    table = Table(
-        title=Text(f"{printable(account.name)}: ε = {account.epsilon:g} at δ = {account.delta:g} in all"),
-        title_justify="left",
-        box=None,
-    )
-    for heading in ("entered", "note", "state", "publication"):
-        table.add_column(heading)
-    for heading in ("ε alone", "δ alone", "ε spent"):
-        table.add_column(heading, justify="right")
-    table.add_column("of the cap")
-    first = max(len(entries) - _MOST_ENTRIES, 0)
-    for place, entry in enumerate(entries[first:], start=first + 1):
-        spent = spent_by(entries[:place]).epsilon_at(account.delta)
-        state = f"{entry.state}{', INSECURE' * entry.insecure}"
+    wide = console.width >= _WIDE
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("entered", no_wrap=True)
+    table.add_column("note", overflow="fold")
+    for heading in ("state", "file"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("ε alone", *["δ alone"] * wide, "ε spent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of the cap", no_wrap=True)
+    for place in range(max(len(entries) - _MOST_ENTRIES, 0), len(entries)):
+        entry = entries[place]
+        spent = spent_by(entries[: place + 1]).epsilon_at(account.delta)
+        end, width = min(spent, account.epsilon), _BAR if wide else _SHORT_BAR
         table.add_row(
-            entry.time[:16].replace("T", " "),
-            Text(printable(entry.note)),
-            state,
+            entry.time[: 16 if wide else 10].replace("T", " "),
+            Text(f"{'INSECURE: ' * entry.insecure}{printable(entry.note)}"),
+            entry.state,
             "" if entry.sha256 is None else entry.sha256[:8],
             f"{entry.epsilon:.4g}",
-            f"{entry.delta:g}",
+            *[f"{entry.delta:g}"] * wide,
             f"{spent:.4g}",
-            Bar(size=account.epsilon, begin=0.0, end=min(spent, account.epsilon), width=_BAR, color="cyan"),
+            Bar(size=account.epsilon, begin=0.0, end=end, width=width, color="cyan"),
         )
-    console.print(table)
-    more = f", the last {_MOST_ENTRIES} shown" if first else ""
-    say(
-        f"{len(entries)} publication{'s' * (len(entries) != 1)}{more}; left: ε = {account.left:.4g} at "
-        f"δ = {account.delta:g}\n"
-    )
+    return table

@@ -32,7 +32,7 @@ class Estimate:
     determined: NDArray[np.bool_]
     """Which of them the released Hessian determines; the others are the released ones, very uncertain."""
     bend: float
-    """About how far one Newton step may be off for lack of more of them, in standard errors of sampling."""
+    """About how far one Newton step may be off for lack of more of them, in standard errors, at most."""
 
 
 def estimate(release: Release, coordinates: Coordinates) -> Estimate:
@@ -89,10 +89,7 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     matrix, gram = basis.T @ information @ basis, basis.T @ basis
     kept = determined(matrix, gram, plan.sigma_hessian, coordinates.constants)
     if not np.any(kept):
-        raise PublicationError(
-            "the released Hessian has too much noise for this table, so that it determines no coefficient; "
-            "publish with split=0.98, which gives it less, with a larger epsilon or with more rows."
-        )
+        raise undetermined_error()
     free, held = np.flatnonzero(kept), np.flatnonzero(~kept)
     factor = cho_factor(matrix[np.ix_(free, free)])
     target = basis[:, free].T @ (information @ coordinates.seen(theta) + pull)
@@ -115,7 +112,17 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     # Fewer than one would be less than any table has.
     curvatures = np.trace(information) / plan.radius**2
     bend = 0.5 * (rest @ information @ rest) / np.sqrt(max(curvatures, 1.0))
-    return Estimate(values, covariance, kept, float(bend))
+    sampling = np.sqrt(np.max(np.diag(inverse) / np.diag(covariance)[free]))
+    return Estimate(values, covariance, kept, float(bend * sampling))
+
+
+def undetermined_error() -> PublicationError:
+    """Build the error for a Hessian that is all noise; the caller raises it."""
+    return PublicationError(
+        "the released Hessian has too much noise for this table, so that it determines no coefficient; "
+        "publish with split=0.98, which gives it less, with a larger epsilon, with more rows or with fewer "
+        "features."
+    )
 
 
 @cache

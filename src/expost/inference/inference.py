@@ -16,14 +16,14 @@ from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.inference.coordinates import Coordinates, domain_coordinates, plain_coordinates
-from expost.inference.estimate import Estimate, estimate
+from expost.inference.estimate import Estimate, estimate, undetermined_error
 from expost.inference.predictions import Intervals, ProbabilityIntervals, joined
-from expost.inference.table import CoefficientTable
+from expost.inference.table import UNDETERMINED, CoefficientTable
 from expost.inference.working_model import Likelihood
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
 from expost.losses.softmax import centring
 
-# From here on, in standard errors of sampling, the error of undoing the penalty is worth a warning.
+# From here on, in standard errors, what undoing the penalty leaves is worth a warning.
 _BENT = 0.5
 
 
@@ -101,6 +101,8 @@ class Inference:
         errors = np.sqrt(np.einsum("ij,jk,ik->i", units, found.covariance, units))
         # A term is determined if everything that it is made of is.
         gone = np.abs(units) @ ~found.determined > 0.0
+        if np.all(gone):
+            raise undetermined_error()
         values[gone], errors[gone] = np.nan, np.nan
         z = values / errors
         shape = (-1, len(coordinates.names)) if isinstance(loss, SoftmaxLoss) else (-1,)
@@ -116,6 +118,7 @@ class Inference:
             confidence=confidence,
             spans=np.array([self._span(term) for term in coordinates.names]),
             title=self._title,
+            predictor="log-odds" if loss.corner is None else "linear predictor",
             notes=tuple(self._notes(confidence, int(np.count_nonzero(gone)))),
         )
 
@@ -150,14 +153,13 @@ class Inference:
 
     def _notes(self, confidence: float, undetermined: int) -> list[str]:
         plan, domain = self.release.plan, self.domain
-        notes = [
-            f"Intervals of {confidence:.6g} count sampling and all privacy noise; each holds on its own."
-        ]
+        sure = f"{100 * confidence:.6g}%"
+        notes = [f"Intervals of {sure} count sampling and all privacy noise; each holds on its own."]
         if self.coordinates.references:
             notes.append("Compared with " + ", ".join(self.coordinates.references) + ".")
         if undetermined:
             notes.append(
-                f"{undetermined} coefficient{'s' * (undetermined != 1)} cannot be told from the noise of the "
+                f"{UNDETERMINED}: not determined. {undetermined} cannot be told from the noise of the "
                 "released Hessian."
             )
         if self.estimate.bend > _BENT:

@@ -1,6 +1,7 @@
 """CoefficientTable: coefficients with their uncertainty, as arrays, as a frame and as a table."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 # A smaller p-value is not told from zero: the normal law is an approximation.
 _SMALLEST_P = 1e-3
+# Figures with more decimals, or larger ones, have an exponent.
+_MOST_DECIMALS, _LARGEST = 5, 1e5
+UNDETERMINED = "—"
+"""What stands for a coefficient that the released Hessian does not determine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,8 @@ class CoefficientTable:
     """The declared range of each term's feature; 1 where it has none."""
     title: str = "Coefficients (public)"
     """What the coefficients are."""
+    predictor: str = "log-odds"
+    """What a coefficient changes."""
     notes: Sequence[str] = ()
     """What the figures assume."""
     alarm: str | None = None
@@ -114,15 +121,18 @@ class CoefficientTable:
         }
 
     def _summary(self) -> Summary:
-        rows = []
-        several = self.classes is not None
-        figures = [np.atleast_2d(column) for column in self._figures().values()]
-        for place, label in enumerate(self.classes or ("",)):
-            for term, cells in enumerate(zip(*(column[place] for column in figures), strict=True)):
-                name = f"{label}: {self.terms[term]}" if several else self.terms[term]
-                rows.append((name, *_cells(cells)))
         columns = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
-        return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True)
+        empty = [""] * (len(columns) - 1)
+        figures = [np.atleast_2d(column) for column in self._figures().values()]
+        rows: list[Sequence[str]] = []
+        for place, label in enumerate(self.classes or [None]):
+            if label is not None:
+                rows.append((str(label), *empty))
+            indent = " " * (label is not None)
+            cells = [_cells(found) for found in zip(*(column[place] for column in figures), strict=True)]
+            for name, term in _grouped(self.terms):
+                rows.append((indent + name, *(empty if term is None else cells[term])))
+        return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True, dense=True)
 
     def __rich__(self) -> "Table":
         return self._summary().terminal()
@@ -134,9 +144,26 @@ class CoefficientTable:
         return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"
 
 
+def _grouped(terms: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+    """Each line's name and its term; categories of one feature have a line with its name above them."""
+    features = [term.partition("=")[0] if "=" in term else None for term in terms]
+    for place, (term, feature) in enumerate(zip(terms, features, strict=True)):
+        if feature is None or features.count(feature) == 1:
+            yield term, place
+            continue
+        if place == 0 or features[place - 1] != feature:
+            yield feature, None
+        yield f" {term.partition('=')[2]}", place
+
+
 def _cells(figures: Sequence[float]) -> tuple[str, ...]:
-    *numbers, z, p = figures
+    """Figures to the digits that the standard error leaves: two of its own."""
+    error, *ends, z, p = figures[1:]
     if np.isnan(z):
-        return ("not determined", *[""] * (len(figures) - 1))
+        return (UNDETERMINED, *[""] * (len(figures) - 1))
+    decimals = max(1 - math.floor(math.log10(error)), 0) if error > 0.0 else _MOST_DECIMALS
+    shown = f".{decimals}f"
+    if decimals > _MOST_DECIMALS or max(map(abs, ends)) >= _LARGEST:
+        shown = ".3g"
     small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.3f}"
-    return (*(f"{number:.3g}" for number in numbers), f"{z:.2f}", small)
+    return (*(f"{number:{shown}}" for number in figures[:-2]), f"{z:.2f}", small)
