@@ -286,8 +286,8 @@ def test_figures_have_the_digits_that_their_error_leaves():
     assert list(_grouped(["a", "b=x", "b=y", "c=z", "intercept"])) == [
         ("a", 0),
         ("b", None),
-        (" x", 1),
-        (" y", 2),
+        ("  x", 1),
+        ("  y", 2),
         ("c=z", 3),
         ("intercept", 4),
     ]

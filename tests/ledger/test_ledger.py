@@ -352,7 +352,8 @@ def test_a_ledger_in_use_is_waited_for_and_then_refused(ledger, account, plan, m
 
 
 def test_an_account_and_a_ledger_are_shown_as_tables(ledger, account, plan):
-    account.noted("<b>2024</b>").enter(plan)
+    account.noted("<b>2024</b>").enter(plan, insecure=True)
+    assert "INSECURE: &lt;b" in account._repr_html_()
     assert "&lt;b&gt;2024" in account._repr_html_()
     assert "patients" in ledger._repr_html_()
     assert repr(ledger) == f"Ledger({str(ledger.path)!r})"

@@ -87,7 +87,7 @@ def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
             decimals = 1 - int(np.floor(np.log10(found.standard_errors.ravel()[1])))
             assert f"{found.coefficients.ravel()[1]:.{decimals}f}" in text
         assert repr(found).startswith("CoefficientTable(")
-    for line in ('<th scope="row">b</th>', '<th scope="row"> x1</th>'):
+    for line in ('<th scope="row">b</th>', '<th scope="row">  x1</th>'):
         assert line in several.publication_.summary()._repr_html_()
     capped = fit("leverage", X, Y, split=0.98, epsilon=8.0).publication_.summary()
     assert "not log-odds" in capped._repr_html_()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SMALLEST_P = 1e-3
 # Figures with more decimals, or larger ones, have an exponent.
 _MOST_DECIMALS, _LARGEST = 5, 1e5
+_INDENT = "  "
 UNDETERMINED = "—"
 """What stands for a coefficient that the released Hessian does not determine."""
 
@@ -128,7 +129,7 @@ class CoefficientTable:
         for place, label in enumerate(self.classes or [None]):
             if label is not None:
                 rows.append((str(label), *empty))
-            indent = " " * (label is not None)
+            indent = _INDENT * (label is not None)
             cells = [_cells(found) for found in zip(*(column[place] for column in figures), strict=True)]
             for name, term in _grouped(self.terms):
                 rows.append((indent + name, *(empty if term is None else cells[term])))
@@ -153,7 +154,7 @@ def _grouped(terms: Sequence[str]) -> Iterator[tuple[str, int | None]]:
             continue
         if place == 0 or features[place - 1] != feature:
             yield feature, None
-        yield f" {term.partition('=')[2]}", place
+        yield _INDENT + term.partition("=")[2], place
 
 
 def _cells(figures: Sequence[float]) -> tuple[str, ...]:

@@ -150,7 +150,13 @@ class Account:
     def _summary(self) -> Summary:
         entries = self.entries
         rows = [
-            (entry.time, entry.note, f"{entry.epsilon:.4g}", f"{entry.delta:g}", entry.state)
+            (
+                entry.time[:16].replace("T", " "),
+                f"{'INSECURE: ' * entry.insecure}{entry.note}",
+                f"{entry.epsilon:.4g}",
+                f"{entry.delta:g}",
+                entry.state,
+            )
             for entry in entries
         ]
         spent = spent_by(entries).epsilon_at(self.delta)
