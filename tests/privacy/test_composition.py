@@ -93,15 +93,17 @@ def laws(plan, rows, labels):
     return found
 
 
+TABLES = [([1.0], [1]), ([1.0, 1.0, -1.0], [1, -1, 1]), ([1.0] + [-0.05] * 2000, [1] * 2001)]
+
+
 @pytest.mark.parametrize(("l2", "scale"), [(0.2, 2.0), (1.0, 1.0), (10.0, 1.0)])
 def test_never_below_two_real_mechanisms(l2, scale):
     """Two models of tiny tables that differ by one record; lower bounds on their joint divergence."""
     budgets = ((0.5 * scale, 1e-4), (1.0 * scale, 1e-5))
     plans = [expost.calibrate(epsilon=e, delta=d, l2=l2, fit_intercept=False) for e, d in budgets]
     composed = expost.compose(plans)
-    tables = [([1.0], [1]), ([1.0, 1.0, -1.0], [1, -1, 1]), ([1.0] + [-0.05] * 2000, [1] * 2001)]
     pairs = []
-    for rows, labels in tables:
+    for rows, labels in TABLES:
         joint = [np.outer(*both) for both in zip(*(laws(p, rows, labels) for p in plans), strict=True)]
         pairs += [joint, joint[::-1]]
     for epsilon in (0.0, 0.3, 1.0, 2.0):
@@ -109,6 +111,23 @@ def test_never_below_two_real_mechanisms(l2, scale):
         assert max(divergences) <= composed.delta_at(epsilon) * (1.0 + 1e-6)
         if l2 == 10.0 and epsilon <= 1.0:
             assert max(divergences) > 0.9 * composed.delta_at(epsilon)
+
+
+@pytest.mark.parametrize("l2", [0.2, 1.0, 10.0])
+def test_each_direction_is_above_real_mechanisms(l2):
+    """The two directions are certified apart; no table exceeds either, and some reach that of a removal."""
+    plan = expost.calibrate(epsilon=1.0, delta=1e-5, l2=l2, fit_intercept=False)
+    for epsilon in (0.0, 0.1, 0.5):
+        bounds = plan.profile.directed(epsilon, rtol=1e-3)
+        reached = 0.0
+        for rows, labels in TABLES:
+            without, with_it = laws(plan, rows, labels)
+            for (p, q), bound in zip(((with_it, without), (without, with_it)), bounds, strict=True):
+                # The masses are differences of numbers near 1.
+                divergence = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) - 1e-13
+                assert divergence <= bound
+            reached = max(reached, divergence / bound)
+        assert reached > 0.95
 
 
 @pytest.mark.parametrize("name", NAMES)
