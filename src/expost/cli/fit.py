@@ -116,8 +116,10 @@ def fit(
         max_weight=max_weight,
     )
     book = _open_account(ledger, account, note or output.name)
+    left = None
     if book is not None:
         book.check(plan)  # before the table is read
+        left = book.left
     names = declared.column_names
     weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
     public: dict[str, Any] = {
@@ -157,8 +159,9 @@ def fit(
                     file.write(publication.to_json())
             say(f"\nPublished: {legible(output)}", to=out)
             if book is not None:
-                _finish(book, entered[0], publication.sha256)
-                say(f"Left:      epsilon {book.left:.4g} in the account {legible(book.name)}", to=out)
+                left = _finish(book, entered[0], publication.sha256)
+                if left is not None:
+                    say(f"Left:      epsilon {left:.4g} in the account {legible(book.name)}", to=out)
             if losses is not None:
                 with error_console.status("Computing everyone's exact loss"):
                     terms = streamed_terms(private, records, plan.loss, member=True)
@@ -172,7 +175,7 @@ def fit(
                 "publication": None if publication is None else output,
                 "sha256": None if publication is None else publication.sha256,
                 "private_losses": None if publication is None else losses,
-                **({} if book is None else {"account": book.name, "left": book.left}),
+                **({} if book is None else {"account": book.name, "left": left}),
             }
         )
 
@@ -203,14 +206,16 @@ def _open_account(ledger: Path | None, account: str | None, note: str) -> "Accou
     return Ledger(ledger).account(account).noted(note)
 
 
-def _finish(account: "Account", number: int, sha256: str) -> None:
-    """Mark the fit as finished; it is published and counted, whether or not this succeeds."""
+def _finish(account: "Account", number: int, sha256: str) -> float | None:
+    """Mark the fit as finished, and return what is left; it is published and counted in any case."""
     from expost.exceptions import LedgerError
 
     try:
         account.finish(number, sha256=sha256)
+        return account.left
     except LedgerError as error:
         warn(f"the fit is counted, but its entry stays unfinished: {error}")
+        return None
 
 
 def _announce(
