@@ -73,13 +73,13 @@ def test_the_covariance_is_that_of_the_derivation():
     inverse = np.linalg.inv(A)
     rest = found.covariance - inverse @ (A + 9.0 * np.eye(4)) @ inverse
     rng, draws = np.random.default_rng(3), []
-    for _ in range(1500):
+    for _ in range(500):
         Z = rng.normal(size=(4, 4))
         noisy = release_of(A + 4.0 * (Z + Z.T) / math.sqrt(2.0), theta, made)
         draws.append(estimate(noisy, PLAIN).values)
     drawn = np.cov(np.array(draws).T)
-    # 1500 draws give each variance to 3.7%; six standard errors are a false alarm of 1e-8 for four of them.
-    np.testing.assert_allclose(np.diag(rest), np.diag(drawn), rtol=6 * 0.037 + 0.01)
+    # 500 draws give each variance to 6.3%; six standard errors are a false alarm of 1e-8 for four of them.
+    np.testing.assert_allclose(np.diag(rest), np.diag(drawn), rtol=6 * 0.063 + 0.01)
 
 
 def test_a_step_over_much_curvature_is_said_to_be_too_long():

@@ -210,7 +210,7 @@ def test_the_dots_are_connected_as_google_does(name):
     )
 
 
-@pytest.mark.parametrize("promise", [{"epsilon": 0.01}, {"delta": 1e-12}, {"epsilon": 1e-6, "delta": 0.4}])
+@pytest.mark.parametrize("promise", [{"epsilon": 0.1}, {"delta": 1e-12}])
 def test_a_false_promise_lowers_nothing(promise):
     """A plan is read by its noise; what it says of itself counts only where that certifies it."""
     plan = PLANS["logistic"]()
