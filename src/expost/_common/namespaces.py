@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
-from expost.exceptions import DomainError, ExpostError
+from expost._common.validation import missing_extra_error, parameter_error
+from expost.exceptions import DomainError
 
 
 def is_foreign(values: Any) -> bool:
@@ -55,9 +55,7 @@ def _compat() -> Any:
     for name in ("array_api_compat", "sklearn.externals.array_api_compat"):
         with suppress(ImportError):
             return import_module(name)
-    raise ExpostError(
-        "arrays of other libraries than NumPy need array-api-compat: pip install 'expost[gpu]'."
-    )
+    raise missing_extra_error("an array of another library than NumPy", "array-api-compat", "gpu")
 
 
 def beside(constants: FloatArray, values: Any) -> FloatArray:
@@ -107,9 +105,7 @@ class Space:
         try:
             torch = import_module("torch")
         except ImportError:
-            raise ExpostError(
-                "a device by its name needs PyTorch: pip install 'expost[gpu]', or give an array on it."
-            ) from None
+            raise missing_extra_error("a device by its name", "PyTorch", "gpu") from None
         found = None
         with suppress(Exception):  # PyTorch's errors have several sentences
             found = torch.zeros(1, dtype=torch.float64, device=device)
