@@ -145,6 +145,7 @@ def test_a_free_sign_costs_both_tails_of_the_noise(X, y):
     assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.958, abs=0.001)
 
 
+@pytest.mark.slow
 def test_every_release_of_a_plan_is_audited():
     alone, everything = (
         expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, report=report, norm=2.0, fit_intercept=True)
