@@ -12,11 +12,11 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "Category", "ClassLabel", "ConvexLoss", "ConvexModel", "DerivativeCurve", "Domain",
+    "Category", "ClassLabel", "Contact", "ConvexLoss", "ConvexModel", "DerivativeCurve", "Domain",
     "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression", "LipschitzPoisson",
     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
-    "Number", "NumberLabel", "Plan", "PseudoHuber",
-    "Publication", "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
+    "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication", "PublicationTexts",
+    "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
     "exceptions", "gaussian", "goe", "scan", "total",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         YesNo as YesNo,
     )
     from expost.data.open_lazy import scan as scan
+    from expost.data.texts import Contact as Contact, PublicationTexts as PublicationTexts
     from expost.estimators import (
         ConvexModel as ConvexModel,
         GeneralizedLinearModel as GeneralizedLinearModel,
@@ -67,6 +68,7 @@ _HOMES = {
     "goe": None,
     "Category": "data.features",
     "ClassLabel": "data.features",
+    "Contact": "data.texts",
     "ConvexLoss": "losses",
     "ConvexModel": "estimators",
     "DerivativeCurve": "losses",
@@ -85,6 +87,7 @@ _HOMES = {
     "Plan": "privacy.plan",
     "PseudoHuber": "losses",
     "Publication": "publication",
+    "PublicationTexts": "data.texts",
     "RecordBall": "losses",
     "RecordBox": "losses",
     "Regularizer": "losses",

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, model_validator
 
-from expost._common.models import FrozenModel
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.features import ClassLabel, Feature, Label, NumberLabel, share_of_range
-from expost.exceptions import DomainError
+from expost.data.texts import PublicationTexts, Texts
+from expost.exceptions import DomainError, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,7 @@ PLACEHOLDER = "FILL IN"
 _MOST_FEATURES, _LONGEST_LIST = 50, 80
 
 
-class Domain(FrozenModel):
+class Domain(Texts):
     """What is publicly known about a record: declared, never learnt from a table.
 
     :meth:`encode` turns records into rows, for the curator's table and for a reader's single record. The page
@@ -43,6 +43,9 @@ class Domain(FrozenModel):
     norm
         The largest length of an encoded row; longer ones are scaled down, in the fit and in predictions. By
         default it follows from the number of features, see :attr:`row_norm`.
+    publication
+        What the publisher says to the people who read the page, see
+        :class:`expost.data.texts.PublicationTexts`.
 
     Privacy
     -------
@@ -64,6 +67,12 @@ class Domain(FrozenModel):
     features: Annotated[tuple[Feature, ...], Field(min_length=1, strict=False)]
     label: Label
     norm: Annotated[float, Field(gt=0.0)] | None = None
+    publication: PublicationTexts | None = None
+
+    @classmethod
+    def text_names(cls) -> tuple[str, ...]:
+        """What files of old lack."""
+        return ("publication",)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -72,6 +81,12 @@ class Domain(FrozenModel):
             raise ValueError("features and label must have different names")
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
+        taken = {name.strip().casefold() for name in names}
+        for part in (*self.features, self.label):
+            for alias in part.aliases:
+                if alias.casefold() in taken:
+                    raise ValueError(f"`aliases` of `{printable(part.name)}` must be names of no other field")
+                taken.add(alias.casefold())
         return self
 
     @property
@@ -176,10 +191,12 @@ class Domain(FrozenModel):
 def _check_filled(content: Mapping[str, Any]) -> None:
     """Raise DomainError if the file still has a placeholder."""
     features = content.get("features")
-    for part in [*(features if isinstance(features, list) else []), content.get("label")]:
+    parts = [*(features if isinstance(features, list) else []), content.get("label")]
+    for part in [*parts, content.get("publication")]:
         for key, value in part.items() if isinstance(part, Mapping) else ():
             if PLACEHOLDER in (value if isinstance(value, list) else [value]):
+                name = part.get("name", "publication")
                 raise DomainError(
-                    f"the domain file still says {PLACEHOLDER!r} for `{key}` of {part.get('name')!r}. Write "
+                    f"the domain file still says {PLACEHOLDER!r} for `{key}` of {name!r}. Write "
                     "what is known about it without looking at the table."
                 )

@@ -1,10 +1,10 @@
 """Write domain files: a skeleton to fill in, or the file that declares a given domain."""
 
-import json
 from collections.abc import Mapping
 
 from expost.data.domain import PLACEHOLDER, Domain
 from expost.data.features import Category, ClassLabel, Number
+from expost.data.texts import quoted, text_lines
 from expost.exceptions import DomainError
 
 _OPENING = f"""\
@@ -57,12 +57,12 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None) -> str:
     for name, kind in kinds.items():
         if name != label:
             chosen = kind if kind in _FEATURES else "number"
-            parts.append(f'[[features]]\nname = {_quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
+            parts.append(f'[[features]]\nname = {quoted(name)}\nkind = "{chosen}"\n{_FEATURES[chosen]}')
     numeric = kinds[label] == "number"
     parts.append(
         "# The outcome: two classes or more, or a number. Write classes as texts, codes too:\n"
         '# classes = ["0", "1", "2"]. Of two classes, positive scores predict the second.\n'
-        f"[label]\nname = {_quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
+        f"[label]\nname = {quoted(label)}\n{_NUMBER if numeric else _CLASSES}"
         "# For "
         + ("classes" if numeric else "a number")
         + " write instead:\n"
@@ -75,24 +75,28 @@ def to_toml(domain: Domain) -> str:
     """The file that declares a domain; :meth:`expost.Domain.from_toml` reads it back. Public."""
     parts = [] if domain.norm is None else [f"norm = {domain.norm!r}\n"]
     for feature in domain.features:
-        lines = [f"[[features]]\nname = {_quoted(feature.name)}\nkind = {_quoted(feature.kind)}\n"]
+        lines = [f"[[features]]\nname = {quoted(feature.name)}\nkind = {quoted(feature.kind)}\n"]
         if isinstance(feature, Number):
             lines.append(f"low = {feature.low!r}\nhigh = {feature.high!r}\n")
             if feature.scale != "symmetric":
-                lines.append(f"scale = {_quoted(feature.scale)}\n")
+                lines.append(f"scale = {quoted(feature.scale)}\n")
         elif isinstance(feature, Category):
             lines.append(f"categories = {_list(feature.categories)}\n")
         if feature.missing is not None:
             missing = feature.missing
-            lines.append(f"missing = {_quoted(missing) if isinstance(missing, str) else _plain(missing)}\n")
-        parts.append("".join(lines))
+            lines.append(f"missing = {quoted(missing) if isinstance(missing, str) else _plain(missing)}\n")
+        parts.append("".join([*lines, text_lines(feature)]))
     label = domain.label
     values = (
         f"classes = {_list(label.classes)}\n"
         if isinstance(label, ClassLabel)
         else f"low = {label.low!r}\nhigh = {label.high!r}\n"
     )
-    parts.append(f"[label]\nname = {_quoted(label.name)}\nkind = {_quoted(label.kind)}\n{values}")
+    parts.append(
+        f"[label]\nname = {quoted(label.name)}\nkind = {quoted(label.kind)}\n{values}{text_lines(label)}"
+    )
+    if domain.publication is not None:
+        parts.append(f"[publication]\n{text_lines(domain.publication)}")
     return "\n".join(parts)
 
 
@@ -101,10 +105,4 @@ def _plain(value: float | bool) -> str:
 
 
 def _list(texts: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"
-
-
-def _quoted(text: str) -> str:
-    # A JSON string is a TOML string. What a terminal would obey or hide is escaped too, as TOML spells it.
-    letters = json.dumps(text, ensure_ascii=False)
-    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
+    return f"[{', '.join(map(quoted, texts))}]"

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from expost._common.models import FrozenModel
 from expost._common.typing import FloatArray
+from expost.data.texts import ChosenTexts, FieldTexts, MeasuredTexts
 from expost.data.values import as_numbers, default_of, text_codes
 from expost.exceptions import DomainError, printable
 
@@ -24,7 +24,14 @@ Bounded = TypeVar("Bounded", "Number", "NumberLabel")
 def _check_bounds(part: Bounded) -> Bounded:
     if not part.low < part.high or not math.isfinite(part.high - part.low):
         raise ValueError(f"`{printable(part.name)}` must have low < high")
+    if part.example is not None and not part.low <= part.example <= part.high:
+        raise ValueError(f"`{printable(part.name)}` must have an example within its bounds")
     return part
+
+
+def _check_example(name: str, example: str | None, values: tuple[str, ...]) -> None:
+    if example is not None and example not in values:
+        raise ValueError(f"`{printable(name)}` must have an example that is one of its values")
 
 
 def _range(part: "Number | NumberLabel") -> str:
@@ -37,7 +44,7 @@ def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArr
     return share
 
 
-class OneColumn(FrozenModel):
+class OneColumn(FieldTexts):
     """A feature that is encoded as one column."""
 
     name: Text
@@ -50,7 +57,7 @@ class OneColumn(FrozenModel):
         return [self.name]
 
 
-class Number(OneColumn):
+class Number(MeasuredTexts, OneColumn):
     """A feature measured on a scale with public bounds; values beyond them are clipped.
 
     Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
@@ -62,6 +69,8 @@ class Number(OneColumn):
     scale: Literal["symmetric", "unit"] = "symmetric"
     missing: float | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
+    example: float | None = None
+    """The value of the invented person that the page shows first."""
 
     _bounds = model_validator(mode="after")(_check_bounds)
 
@@ -84,7 +93,7 @@ class Number(OneColumn):
         return _range(self)
 
 
-class Category(FrozenModel):
+class Category(ChosenTexts):
     """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
 
     name: Text
@@ -92,6 +101,7 @@ class Category(FrozenModel):
     categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
     missing: str | None = None
     """The category that a missing value counts as; if this is None, a missing value is an error."""
+    example: str | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -99,6 +109,8 @@ class Category(FrozenModel):
             raise ValueError(f"`{printable(self.name)}` must have different categories")
         if self.missing is not None and self.missing not in self.categories:
             raise ValueError(f"`{printable(self.name)}` must count missing values as one of its categories")
+        _check_example(self.name, self.example, self.categories)
+        self._check_titles(self.categories)
         return self
 
     @property
@@ -138,6 +150,7 @@ class YesNo(OneColumn):
     kind: Literal["yes_no"] = "yes_no"
     missing: bool | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
+    example: bool | None = None
 
     values: ClassVar[str] = "yes or no"
 
@@ -156,17 +169,20 @@ class YesNo(OneColumn):
         return [codes]
 
 
-class ClassLabel(FrozenModel):
+class ClassLabel(ChosenTexts):
     """An outcome with declared classes; of two, positive scores predict the second."""
 
     name: Text
     kind: Literal["classes"] = "classes"
     classes: Annotated[tuple[Text, ...], Field(strict=False)]
+    example: str | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if not 2 <= len(set(self.classes)) == len(self.classes):
             raise ValueError(f"`{printable(self.name)}` must have two or more different classes")
+        _check_example(self.name, self.example, self.classes)
+        self._check_titles(self.classes)
         return self
 
     @property
@@ -175,13 +191,14 @@ class ClassLabel(FrozenModel):
         return ", ".join(self.classes)
 
 
-class NumberLabel(FrozenModel):
+class NumberLabel(MeasuredTexts):
     """An outcome on a scale with public bounds; it is clipped and scaled to [-1, 1], as features are."""
 
     name: Text
     kind: Literal["number"] = "number"
     low: float
     high: float
+    example: float | None = None
 
     _bounds = model_validator(mode="after")(_check_bounds)
 

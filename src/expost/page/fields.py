@@ -7,9 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from expost.data.texts import FieldTexts
 from expost.exceptions import PublicationError
 from expost.losses import predictors
 from expost.page.base import Published
+
+# A unit is no mere word: an answer in one unit does not serve a question in another.
+_WORDS = frozenset(FieldTexts.text_names()) - {"unit"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Form:
     def of(cls, publications: Sequence[Published]) -> "Form":
         """Join the publications' questions; fields with the same name are asked once.
 
+        The first publication that has a text for a field decides it.
+
         Raises
         ------
         PublicationError
@@ -42,7 +48,9 @@ class Form:
                 place = places.setdefault(key, len(fields))
                 if place == len(fields):
                     fields.append(field)
-                elif fields[place] != field:
+                elif _encoding(fields[place]) == _encoding(field):
+                    fields[place] = field | fields[place]
+                else:
                     raise PublicationError(
                         f"the publications declare {field['name']!r} differently, and one answer cannot "
                         "serve both; make a page for each."
@@ -60,6 +68,11 @@ class Form:
             outcomes=tuple(moved[place] for place in outcomes),
             weights=tuple(moved[places[0]] if places else None for places in weights),
         )
+
+
+def _encoding(field: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same for one answer to serve two publications: everything but the words."""
+    return {key: value for key, value in field.items() if key not in _WORDS}
 
 
 def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[str, Any]]]:
@@ -94,7 +107,12 @@ def _outcome(publication: Published) -> dict[str, Any]:
     domain, labels = publication.domain, publication.release.plan.loss.labels
     name = "outcome" if domain is None else domain.label.name
     if publication.classes is not None:
-        return {"name": name, "kind": "classes", "classes": [_text(label) for label in publication.classes]}
+        texts = {} if domain is None else domain.label.model_dump(mode="json")
+        return texts | {
+            "name": name,
+            "kind": "classes",
+            "classes": [_text(label) for label in publication.classes],
+        }
     declared = _unbounded(name) if domain is None else domain.label.model_dump(mode="json")
     return declared | {"least": _finite(labels.low), "most": _finite(labels.high)}
 

@@ -1,0 +1,213 @@
+"""What a publisher declares in words, for the people who read the page: about each field and about the whole.
+
+All of it is optional, and none of it changes an encoding or a figure. A file that lacks it reads as before.
+"""
+
+import datetime
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from expost._common.models import FrozenModel
+
+# Letters that end a line, steer a terminal or reverse the order of what is read; none belongs into a label.
+_STEERING = {"Cc", "Cs", "Zl", "Zp"}
+_REVERSING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}")
+
+
+def _plain_text(text: str) -> str:
+    if text != text.strip() or any(
+        letter in _REVERSING or unicodedata.category(letter) in _STEERING for letter in text
+    ):
+        raise ValueError("must be one line of plain text without blanks at its ends")
+    return text
+
+
+def _limited(most: int) -> Any:
+    return Annotated[str, Field(min_length=1, max_length=most), AfterValidator(_plain_text)]
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("must be one plain e-mail address, such as privacy@clinic.example")
+    return text
+
+
+def _day(value: Any) -> Any:
+    """TOML has dates of its own; a file of JSON has texts."""
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value.isoformat()
+    return value
+
+
+def _checked_day(text: str) -> str:
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) and datetime.date.fromisoformat(text):
+            return text
+    except ValueError:
+        pass
+    raise ValueError("must be a day such as 2026-06-03")
+
+
+def _pairs(value: Any) -> Any:
+    return tuple(value.items()) if isinstance(value, Mapping) else value
+
+
+Word, Line, Sentence, Paragraph = _limited(40), _limited(120), _limited(300), _limited(600)
+Day = Annotated[str, BeforeValidator(_day), AfterValidator(_checked_day)]
+Address = Annotated[str, Field(max_length=254), AfterValidator(_address)]
+Factor = Annotated[float, Field(gt=0.0)]
+Units = Annotated[
+    tuple[tuple[Word, Factor], ...],
+    Field(max_length=8, strict=False),
+    BeforeValidator(_pairs),
+    PlainSerializer(dict),
+]
+
+
+class Texts(FrozenModel):
+    """A part of a domain that may have texts; those that are not declared are left out of files."""
+
+    @model_serializer(mode="wrap")
+    def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The other fields first, as files without texts have them."""
+        fields = whole(self)
+        texts = {name: fields.pop(name) for name in self.text_names() if name in fields}
+        return fields | {name: text for name, text in texts.items() if text not in (None, (), [], {})}
+
+    @classmethod
+    def text_names(cls) -> tuple[str, ...]:
+        """The names of the texts in the order in which files have them."""
+        return ()
+
+
+class FieldTexts(Texts):
+    """Texts about a feature or an outcome."""
+
+    title: Line | None = None
+    """What to call it; by default its name."""
+    question: Sentence | None = None
+    """How to ask for it; by default its title."""
+    help: Paragraph | None = None
+    """Where a person finds it."""
+    group: Line | None = None
+    """The heading under which it is asked."""
+    aliases: Annotated[tuple[Line, ...], Field(max_length=20, strict=False)] = ()
+    """Other names that its column may have in a person's own file."""
+
+    @classmethod
+    def text_names(cls) -> tuple[str, ...]:
+        """The texts, and the example that classes of this kind declare each in their own type."""
+        return ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
+
+
+class MeasuredTexts(FieldTexts):
+    """The same for a number."""
+
+    unit: Word | None = None
+    """The unit of the bounds and of the answer."""
+    units: Units = ()
+    """Other units, each with what to multiply by to come to ``unit``."""
+
+    @model_validator(mode="after")
+    def _other_units(self) -> Self:
+        names = [name for name, _ in self.units]
+        if names and (self.unit is None or self.unit in names or len(set(names)) < len(names)):
+            raise ValueError("`units` must be units other than `unit`, which must be declared too")
+        return self
+
+
+class ChosenTexts(FieldTexts):
+    """The same for one of several values."""
+
+    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
+    """What to call each value, in the order of the values."""
+
+    def _check_titles(self, values: tuple[str, ...]) -> None:
+        if self.titles and len(set(self.titles)) != len(values):
+            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
+
+
+class Contact(FrozenModel):
+    """Whom to ask: at least one of an e-mail address, a telephone number and an address."""
+
+    email: Address | None = None
+    phone: Word | None = None
+    address: Sentence | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if self.email is None and self.phone is None and self.address is None:
+            raise ValueError("`contact` must have `email`, `phone` or `address`")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: text for name, text in whole(self).items() if text is not None}
+
+
+class PublicationTexts(Texts):
+    """What the publisher says about the publication; every text is optional, declared before the fit, public.
+
+    Privacy
+    -------
+    Public. Write nothing into it that was learnt from the table, such as how many records it has.
+    """
+
+    title: Line | None = None
+    """The name of the model."""
+    publisher: Line | None = None
+    """Who publishes it."""
+    contact: Contact | None = None
+    """Whom to ask."""
+    purpose: Sentence | None = None
+    """Completes the sentence "a computer model that …"."""
+    date: Day | None = None
+    """The day of the publication; no clock is read."""
+    population: Sentence | None = None
+    """Whose records were used: completes "made from the records of …"."""
+    opt_out: bool | None = None
+    """Whether the publisher promises to leave out the next time whoever asks for it."""
+    reply: Sentence | None = None
+    """What the publisher promises to those who ask."""
+
+    @classmethod
+    def text_names(cls) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(cls.model_fields)
+
+
+def quoted(text: str) -> str:
+    """A text as TOML writes it."""
+    # A JSON string is a TOML string. What a terminal would obey or hide is escaped too, as TOML spells it.
+    letters = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
+
+
+def text_lines(part: Texts) -> str:
+    """The lines of a domain file that declare the texts of a part."""
+    declared = part.model_dump(mode="json")
+    return "".join(f"{name} = {_value(declared[name])}\n" for name in part.text_names() if name in declared)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{quoted(name)} = {_value(one)}' for name, one in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return quoted(value) if isinstance(value, str) else repr(value)
