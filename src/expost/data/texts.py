@@ -36,10 +36,6 @@ def _plain_text(text: str) -> str:
     return text
 
 
-def _limited(most: int) -> Any:
-    return Annotated[str, Field(min_length=1, max_length=most), AfterValidator(_plain_text)]
-
-
 def _address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         raise ValueError("must be one plain e-mail address, such as privacy@clinic.example")
@@ -66,7 +62,11 @@ def _pairs(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
-Word, Line, Sentence, Paragraph = _limited(40), _limited(120), _limited(300), _limited(600)
+Plain = Annotated[str, Field(min_length=1), AfterValidator(_plain_text)]
+Word = Annotated[Plain, Field(max_length=40)]
+Line = Annotated[Plain, Field(max_length=120)]
+Sentence = Annotated[Plain, Field(max_length=300)]
+Paragraph = Annotated[Plain, Field(max_length=600)]
 Day = Annotated[str, BeforeValidator(_day), AfterValidator(_checked_day)]
 Address = Annotated[str, Field(max_length=254), AfterValidator(_address)]
 Factor = Annotated[float, Field(gt=0.0)]
