@@ -84,7 +84,7 @@ class Texts(FrozenModel):
     @model_serializer(mode="wrap")
     def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The other fields first, as files without texts have them."""
-        fields = whole(self)
+        fields: dict[str, Any] = whole(self)
         texts = {name: fields.pop(name) for name in self.text_names() if name in fields}
         return fields | {name: text for name, text in texts.items() if text not in (None, (), [], {})}
 
