@@ -1,8 +1,11 @@
 """The page's numbers: everything about a publication that does not depend on the record."""
 
+import base64
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
@@ -136,7 +139,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
             "curvature": drift.curvature,
             "slope": drift.slope,
         },
-        "bases": [basis.T.tolist() for basis in bases],
+        "bases": [{"width": len(basis), "doubles": packed(basis.T)} for basis in bases],
         "levels": levels,
     }
 
@@ -144,6 +147,11 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
 def _by_predictor(numbers: FloatArray, loss: AnyLoss) -> list[list[float]]:
     rows: list[list[float]] = numbers.reshape(predictors(loss), -1).tolist()
     return rows
+
+
+def packed(numbers: FloatArray) -> str:
+    """The bytes of doubles in base 64, as ``numbers.js`` reads them: half as long as digits, and exact."""
+    return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode("ascii")
 
 
 def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
@@ -170,6 +178,6 @@ def _mixtures(pencil: Pencil | None, bases: list[FloatArray]) -> dict[str, Any] 
     return {
         "basis": place,
         "weights": pencil.weights.tolist(),
-        "values": pencil.values.tolist(),
+        "values": packed(pencil.values),
         "floor": pencil.floor,
     }

@@ -82,16 +82,14 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   return { lower, upper, total: shift.known + (reached + rest), ...shift };
 }
 
-// The interval for the model, the report's cost and the total. `member` is null where it is not known;
-// `every` makes the figures hold for every record at once, even one chosen after seeing the page. `known` and
-// `squared` are what the sum over publications reads.
-export function read(numbers, publication, answers, { confidence, member, every }) {
-  const facts = factsOf(numbers, publication, answers);
-  const level = publication.levels[confidence];
+// The interval for the model, the report's cost and the total, from what is read of the record. `member` is null
+// where it is not known; `every` makes the figures hold for every record at once, even one chosen after seeing the
+// page. `known` and `squared` are what the sum over publications reads.
+export function readFacts({ constants }, publication, facts, { confidence, member, every }) {
   const scope = every ? "every" : "fixed";
-  const quantiles = { ...level[scope], scope };
+  const quantiles = { ...publication.levels[confidence][scope], scope };
   const sides = (member === null ? [true, false] : [member]).map((side) =>
-    oneSide(numbers.constants, publication, quantiles, facts, side),
+    oneSide(constants, publication, quantiles, facts, side),
   );
   const shift = Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
   const largest = (name) => Math.max(...sides.map((side) => side[name]));
@@ -105,15 +103,6 @@ export function read(numbers, publication, answers, { confidence, member, every 
   };
 }
 
-const sum = (readings, name) => readings.reduce((total, reading) => total + reading[name], 0);
-
-// What every publication cost, and a bound on the sum of their losses. The noises of all are not in one line, so the
-// sum is less than that of the totals (expost.reports.several); where it is not, the totals are added up.
-export function readAll(numbers, answers, options) {
-  const readings = numbers.publications.map((publication) => read(numbers, publication, answers, options));
-  const noise = options.every ? null : numbers.together[options.confidence];
-  if (noise === null) return { readings, total: sum(readings, "total") };
-  const [quantile, rest] = noise;
-  const reached = Math.sqrt(sum(readings, "squared")) * quantile;
-  return { readings, total: (sum(readings, "known") + reached + rest) * (1 + numbers.constants.slack) };
-}
+// The same, from her answers.
+export const read = (numbers, publication, answers, options) =>
+  readFacts(numbers, publication, factsOf(numbers, publication, answers), options);

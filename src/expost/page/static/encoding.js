@@ -7,12 +7,13 @@ const NOT_A_NUMBER = /^[+-]?nan$/i;
 // What Python strips around a text, which differs from what JavaScript does.
 const BLANKS = /^(?:[^\S\ufeff]|[\x85\x1c-\x1f])+|(?:[^\S\ufeff]|[\x85\x1c-\x1f])+$/g;
 
-// The error for an answer that cannot be read: its field, and a sentence for the person.
+// The error for an answer that cannot be read: its field, the key of a sentence, and what the sentence names.
 export class Refusal extends Error {
-  constructor(field, sentence, missing = false) {
-    super(sentence);
+  constructor(field, key, named = {}) {
+    super(`${field.name}: ${key}`);
     this.field = field;
-    this.missing = missing;
+    this.key = key;
+    this.named = named;
   }
 }
 
@@ -28,7 +29,7 @@ const isMissing = (field, text) =>
 
 function number(field, text) {
   const value = numeral(text);
-  if (!Number.isFinite(value)) throw new Refusal(field, "Please give a number.");
+  if (!Number.isFinite(value)) throw new Refusal(field, "need_number");
   return value;
 }
 
@@ -50,7 +51,7 @@ export function yesOrNo(text, words) {
 function answered(field, text, words, use) {
   if (!isMissing(field, text)) return use(text);
   if (field.missing === null || field.missing === undefined) {
-    throw new Refusal(field, "Please answer this one.", true);
+    throw new Refusal(field, "need_answer");
   }
   return use(typeof field.missing === "boolean" ? spelled(words, field.missing) : String(field.missing));
 }
@@ -62,12 +63,12 @@ const COLUMNS = {
     return [field.scale === "symmetric" ? 2 * share(field, value) - 1 : share(field, value)];
   },
   category(field, text) {
-    if (!field.categories.includes(text)) throw new Refusal(field, "Please choose one of the listed values.");
+    if (!field.categories.includes(text)) throw new Refusal(field, "need_choice");
     return field.categories.map((category) => (category === text ? 1 : 0));
   },
   yes_no(field, text, words) {
     const answer = yesOrNo(text, words);
-    if (answer === null) throw new Refusal(field, "Please answer yes or no.");
+    if (answer === null) throw new Refusal(field, "need_yes_no");
     return [answer === spelled(words, true) ? 1 : 0];
   },
 };
@@ -80,18 +81,18 @@ export function encodeOutcome(field, text, labels) {
   return answered(field, text, null, (answer) => {
     if (field.kind === "classes") {
       const place = field.classes.indexOf(answer);
-      if (place < 0) throw new Refusal(field, "Please choose one of the listed values.");
+      if (place < 0) throw new Refusal(field, "need_choice");
       return labels[place];
     }
     const value = number(field, answer);
     if ((field.least !== null && value < field.least) || (field.most !== null && value > field.most)) {
-      throw new Refusal(field, `Please give a number from ${field.least} to ${field.most}.`);
+      throw new Refusal(field, "need_range", { low: field.least, high: field.most });
     }
     return field.low === null ? value : 2 * share(field, value) - 1;
   });
 }
 
-function length(row) {
+export function length(row) {
   const direct = Math.sqrt(row.reduce((sum, x) => sum + x * x, 0));
   if (Number.isFinite(direct)) return direct;
   // The squares overflowed: factor the largest entry out.
@@ -99,11 +100,16 @@ function length(row) {
   return largest * Math.sqrt(row.reduce((sum, x) => sum + (x / largest) ** 2, 0));
 }
 
+// What a row of this length is multiplied by to lie inside the ball of radius `norm`.
+export function shrinkage(long, columns, norm, intercept, { roundings, smallest_scale: smallest }) {
+  const margin = 1 + (columns + (intercept ? 1 : 0) + roundings) * Number.EPSILON;
+  const ratio = norm / (long * margin);
+  return Math.min(1, ratio < smallest ? 0 : ratio);
+}
+
 // The row inside the ball of radius `norm`, with a constant 1 for the intercept.
-export function scaleRow(row, norm, intercept, { roundings, smallest_scale: smallest }) {
-  const margin = 1 + (row.length + (intercept ? 1 : 0) + roundings) * Number.EPSILON;
-  const ratio = norm / (length(row) * margin);
-  const scale = Math.min(1, ratio < smallest ? 0 : ratio);
+export function scaleRow(row, norm, intercept, constants) {
+  const scale = shrinkage(length(row), row.length, norm, intercept, constants);
   const scaled = scale === 1 ? row.slice() : row.map((x) => x * scale);
   return intercept ? [...scaled, 1] : scaled;
 }
@@ -115,12 +121,17 @@ function weigh({ fields }, publication, answers, label) {
   return byClass === null ? given : given * byClass[labels.indexOf(label)];
 }
 
-// The encoded row, label and weight of a person's answers.
-export function encode(numbers, publication, answers) {
+// The encoded row before it is scaled, the label and the weight of a person's answers.
+export function encodeWhole(numbers, publication, answers) {
   const { fields, constants } = numbers;
   const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  const weight = weigh(numbers, publication, answers, label);
-  return { row: scaleRow(row, publication.norm, publication.intercept, constants), label, weight };
+  return { row, label, weight: weigh(numbers, publication, answers, label) };
+}
+
+// The same, with the row as the mechanism saw it.
+export function encode(numbers, publication, answers) {
+  const { row, label, weight } = encodeWhole(numbers, publication, answers);
+  return { row: scaleRow(row, publication.norm, publication.intercept, numbers.constants), label, weight };
 }

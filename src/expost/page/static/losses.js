@@ -49,3 +49,21 @@ export const DERIVATIVES = {
 export function derivatives(loss, eta, y) {
   return DERIVATIVES[loss.name](eta, y, loss);
 }
+
+// Where a loss bends most, over an interval of scores and one of labels: [score, label]. Each loss but the squared one
+// bends less and less on either side of one point.
+export function steepestPoint(loss, [low, high], [least, most]) {
+  if (loss.name === "pseudo_huber" || loss.name === "squared") {
+    // The smallest residual.
+    if (high < least) return [high, least];
+    const label = Math.max(low, least);
+    return label <= Math.min(high, most) ? [label, label] : [low, most];
+  }
+  let peak = 0;
+  if (loss.name === "smoothed_hinge") peak = least;
+  if (loss.cap !== undefined) {
+    const corner = Math.min(0, Math.log((loss.cap * loss.corner) / (1 - loss.cap * loss.corner)));
+    peak = least > 0.5 ? -corner : corner;
+  }
+  return [Math.min(Math.max(peak, low), high), least];
+}

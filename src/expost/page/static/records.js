@@ -4,16 +4,16 @@ import { encode } from "./encoding.js";
 import { derivatives } from "./losses.js";
 import { dot, softmaxAt } from "./softmax.js";
 
-const size = (vector) => Math.sqrt(dot(vector, vector));
+export const size = (vector) => Math.sqrt(dot(vector, vector));
 
 // The reciprocals of the eigenvalues of each mixture, mixture by mixture.
-const reciprocals = ({ weights, values, floor }) =>
+export const reciprocals = ({ weights, values, floor }) =>
   weights.map((weight) => values.map((value) => 1 / (value * weight + floor * (1 - weight))));
 
-const squares = (row, basis) => basis.map((direction) => dot(row, direction) ** 2);
+export const squares = (row, basis) => basis.map((direction) => dot(row, direction) ** 2);
 
 // The smallest form / (1 - w * part * form), over the weights at which something is left.
-function smallest(forms, weights, part) {
+export function smallest(forms, weights, part) {
   return forms.reduce((least, form, i) => {
     const left = 1 - weights[i] * part * form;
     return left > 0 ? Math.min(least, form / left) : least;

@@ -1,0 +1,33 @@
+// Long lists of numbers travel as the bytes of doubles, in base 64: half as long as digits, and exact.
+
+const doubles = (text) => {
+  const letters = atob(text);
+  const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  return Array.from(new Float64Array(bytes.buffer));
+};
+
+const rows = ({ width, doubles: text }) => {
+  const flat = doubles(text);
+  return Array.from({ length: flat.length / width }, (_, i) => flat.slice(i * width, (i + 1) * width));
+};
+
+const pencil = (packed) => (packed === null ? null : { ...packed, values: doubles(packed.values) });
+
+const scoped = (level) => ({
+  ...level,
+  public: pencil(level.public),
+  adaptive: pencil(level.adaptive),
+  upper: pencil(level.upper),
+});
+
+// The page's data with every list of numbers as such.
+export function unpacked(numbers) {
+  return {
+    ...numbers,
+    publications: numbers.publications.map((publication) => ({
+      ...publication,
+      bases: publication.bases.map(rows),
+      levels: publication.levels.map(({ fixed, every }) => ({ fixed: scoped(fixed), every: scoped(every) })),
+    })),
+  };
+}

@@ -1,0 +1,83 @@
+"""An unknown answer counts as the worst it may have been: never less than any value gives, and little more."""
+
+import node
+import numpy as np
+import pages
+import pytest
+
+from expost.page.numbers import payload
+
+pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
+SINGLE = [name for name in pages.LOSSES if not name.startswith("softmax") and name != "soft"]
+
+
+def asked_of(publications, rng, count, most):
+    """People with up to ``most`` unknown answers, numbers and listed values, the outcome among them."""
+    numbers = payload(publications)
+    publication = publications[0]
+    people = pages.people(rng, count, publication.domain, publication.loss)
+    options = pages.questions(rng, count)
+    asked = []
+    for person, option in zip(people, options, strict=True):
+        places = rng.choice(len(person), size=rng.integers(1, most + 1), replace=False)
+        asked.append([[None if i in places else answer for i, answer in enumerate(person)], option])
+    return numbers, asked
+
+
+def searched(cases, tries):
+    numbers = [one for one, _ in cases]
+    asked = [[place, *pair] for place, (_, pairs) in enumerate(cases) for pair in pairs]
+    return node.answer("ranges.mjs", {"numbers": numbers, "asked": asked, "tries": tries})
+
+
+@pytest.mark.parametrize("kind", pages.KINDS)
+def test_the_bound_over_ranges_is_above_every_value_and_close_to_one(kind):
+    """Every loss of one linear predictor; 400 random values each, half of them at or near an end."""
+    rng = np.random.default_rng(8)
+    cases = [asked_of([pages.published(loss, kind)], rng, 6, 3) for loss in SINGLE]
+    found = searched(cases, 400)["results"]
+    for bound, largest in found:
+        assert bound is not None
+        assert bound >= largest
+    # A known member is bounded from both sides where a number is open, so only most are this close.
+    ratios = np.array([bound / largest for bound, largest in found])
+    assert np.median(ratios) < 1.01
+    assert np.max(ratios) < 1.35
+
+
+def test_listed_values_are_tried_one_by_one_for_several_classes():
+    rng = np.random.default_rng(9)
+    publication = pages.published("softmax", "leverage")
+    numbers = payload([publication])
+    answers = pages.people(rng, 4, publication.domain, publication.loss)
+    asked = [
+        [[*one[:2], None, None, one[4], None], option]
+        for one, option in zip(answers, pages.questions(rng, 4), strict=True)
+    ]
+    told = searched([(numbers, asked)], 400)
+    for bound, largest in told["results"]:
+        assert bound == pytest.approx(largest, rel=1e-12)
+    assert told["offered"] == [[False, False, True, True, True, True]]
+
+
+def test_two_publications_are_bounded_together():
+    rng = np.random.default_rng(10)
+    several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
+    for bound, largest in searched([asked_of(several, rng, 6, 2)], 400)["results"]:
+        assert largest <= bound < 1.35 * largest
+
+
+def test_numbers_without_bounds_cannot_be_unknown():
+    numbers = payload([pages.published("soft", "independent")])
+    offered = node.answer("ranges.mjs", {"numbers": [numbers], "asked": [], "tries": 0})["offered"]
+    assert offered == [[False] * len(numbers["fields"])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", pages.KINDS)
+@pytest.mark.parametrize("loss", SINGLE)
+def test_the_same_with_many_people_and_values(loss, kind):
+    found = searched([asked_of([pages.published(loss, kind)], np.random.default_rng(11), 40, 4)], 4000)[
+        "results"
+    ]
+    assert all(bound is None or bound >= largest for bound, largest in found)
