@@ -18,13 +18,18 @@ def page(
         list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    language: Annotated[
+        str, typer.Option("--language", "-l", metavar="en|de", help="The language of the page: en or de.")
+    ] = "en",
     force: Force = False,
 ) -> None:
     """Make a page, one file that works offline, on which anyone can type her record and read her figures.
 
     The page holds the publications and nothing else; what is typed into it never leaves the browser.
 
-    Example: expost page publication.json -o report.html
+    What the publisher declared in words is shown as it is, whatever the language.
+
+    Example: expost page publication.json -o report.html --language de
     """
     from expost._common.files import check_output
     from expost.publication import Publication
@@ -32,15 +37,17 @@ def page(
     check_output(output, inputs=publications, overwrite=force)
     read = [Publication.load(path) for path in publications]
     with error_console.status("Making the page"):
-        write_page(output, read, overwrite=force)
+        write_page(output, read, overwrite=force, language=language)
     say(f"Open in a browser: {legible(output)}")
 
 
-def write_page(path: Path, publications: "list[Publication]", *, overwrite: bool) -> None:
+def write_page(
+    path: Path, publications: "list[Publication]", *, overwrite: bool, language: str = "en"
+) -> None:
     """Write the page of these publications atomically; public."""
     from expost._common.files import atomic_write
     from expost.page import render
 
-    text = render(publications)
+    text = render(publications, language=language)
     with atomic_write(path, overwrite=overwrite) as file:
         file.write(text)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -15,6 +16,8 @@ from expost.exceptions import PublicationError
 from expost.losses import SoftmaxLoss
 from expost.losses.registry import PUBLISHED
 from expost.page.base import Published
+from expost.page.introduction import Introduction
+from expost.page.language import Language
 from expost.page.numbers import payload
 
 # In the order of their imports.
@@ -23,18 +26,35 @@ MODULES = (
     "softmax",
     "encoding",
     "records",
-    "csv",
     "bounds",
+    "together",
+    "ranges",
+    "numbers",
+    "language",
+    "notation",
     "odds",
-    "chart",
+    "drawing",
+    "people",
+    "control",
+    "quantity",
+    "choice",
     "form",
-    "results",
+    "table",
+    "columns",
+    "file",
+    "answer",
+    "timeline",
+    "chart",
+    "figures",
+    "view",
+    "side",
     "details",
     "app",
 )
+STYLES = ("base", "answer", "form", "experts", "print")
 
 
-def render(publications: Sequence[Published]) -> str:
+def render(publications: Sequence[Published], *, language: str = "en") -> str:
     """Build the page of one or more publications: one self-contained file that makes no request.
 
     Parameters
@@ -42,6 +62,9 @@ def render(publications: Sequence[Published]) -> str:
     publications
         The publications, each a :class:`expost.Publication`. The confidence is shared among them,
         and :func:`expost.total` has the bound of their sum.
+    language
+        Of the page's own sentences and of its numbers: ``"en"`` or ``"de"``. What the publisher declared in
+        words is shown as it is.
 
     Raises
     ------
@@ -71,17 +94,23 @@ def render(publications: Sequence[Published]) -> str:
                 f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
                 "read the publication with `bounds`."
             )
+    spoken = Language.of(language)
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    code, style = script(), _source("style.css")
+    code, style = script(), "\n".join(_source(f"{name}.css") for name in STYLES)
     return environment.get_template("report.html").render(
         policy=f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
         script=Markup(code),
         style=Markup(style),
-        data=Markup(data_block(payload(publications))),
-        insecure=next((publication.insecure for publication in publications if publication.insecure), None),
+        data=Markup(data_block(payload(publications) | {"language": language, "texts": spoken.of_scripts})),
+        files=[packed_text(publication.to_json()) for publication in publications],
+        language=language,
+        say=spoken.rich,
+        plain=spoken.say,
+        intro=Introduction.of(publications, spoken),
+        insecure=any(publication.insecure for publication in publications),
         count=len(publications),
         several=any(isinstance(publication.release.plan.loss, SoftmaxLoss) for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
@@ -89,10 +118,19 @@ def render(publications: Sequence[Published]) -> str:
 
 
 def script() -> str:
-    """Join the modules into one script, without their imports, because they share one scope."""
-    parts = [_source(f"{name}.js") for name in MODULES]
-    joined = "\n".join(re.sub(r"^export ", "", _without_imports(part), flags=re.MULTILINE) for part in parts)
-    return f'(() => {{\n"use strict";\n{joined}}})();\n'
+    """Join the modules into one script: each is a function that returns what it exports."""
+    return '(() => {\n"use strict";\n' + "".join(map(_module, MODULES)) + "})();\n"
+
+
+def _module(name: str) -> str:
+    """A module without its imports and exports, which become names of this one scope."""
+    source = _source(f"{name}.js")
+    exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
+    plain = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+    inner = re.sub(
+        r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', r"const \1 = of_\2;", plain, flags=re.MULTILINE
+    )
+    return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
 
 
 def data_block(content: Mapping[str, Any]) -> str:
@@ -106,8 +144,9 @@ def data_block(content: Mapping[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _without_imports(source: str) -> str:
-    return re.sub(r"^import [^;]*;\n", "", source, flags=re.MULTILINE)
+def packed_text(text: str) -> str:
+    """A text as the page holds it to be downloaded: compressed, in base 64."""
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
 
 
 def _source(name: str) -> str:

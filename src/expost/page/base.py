@@ -38,3 +38,6 @@ class Published(Protocol):
     @property
     def sha256(self) -> str:
         """The fingerprint of the file."""
+
+    def to_json(self) -> str:
+        """The text of the file."""

@@ -93,7 +93,11 @@ def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[
 def _features(publication: Published) -> list[dict[str, Any]]:
     if publication.domain is not None:
         return [feature.model_dump(mode="json") for feature in publication.domain.features]
-    return [_unbounded(name) for name in column_names(publication)]
+    names = column_names(publication)
+    if publication.feature_names is not None:
+        return [_unbounded(name) for name in names]
+    # The page has words of its own for what has no name.
+    return [_unbounded(name) | {"unnamed": number} for number, name in enumerate(names, start=1)]
 
 
 def column_names(publication: Published) -> list[str]:
@@ -106,14 +110,15 @@ def column_names(publication: Published) -> list[str]:
 def _outcome(publication: Published) -> dict[str, Any]:
     domain, labels = publication.domain, publication.release.plan.loss.labels
     name = "outcome" if domain is None else domain.label.name
+    unnamed = {"unnamed": 0} if domain is None else {}
     if publication.classes is not None:
-        texts = {} if domain is None else domain.label.model_dump(mode="json")
+        texts = unnamed if domain is None else domain.label.model_dump(mode="json")
         return texts | {
             "name": name,
             "kind": "classes",
             "classes": [_text(label) for label in publication.classes],
         }
-    declared = _unbounded(name) if domain is None else domain.label.model_dump(mode="json")
+    declared = _unbounded(name) | unnamed if domain is None else domain.label.model_dump(mode="json")
     return declared | {"least": _finite(labels.low), "most": _finite(labels.high)}
 
 

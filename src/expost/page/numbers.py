@@ -14,6 +14,7 @@ from expost.fitting.release import Release
 from expost.losses import AnyLoss, describe, predictors
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
+from expost.page.introduction import about
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.drift import Drift
 from expost.reports.gradient import Factors, gradient_factors, reach_factors
@@ -111,6 +112,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
     return {
         "insecure": publication.insecure,
+        "texts": about(publication).model_dump(mode="json"),
         "sha256": publication.sha256,
         "loss": describe(loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),

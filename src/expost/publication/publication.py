@@ -180,15 +180,17 @@ class Publication(Readings, FrozenModel):
         with atomic_write(Path(path), overwrite=overwrite) as file:
             file.write(self.to_json())
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = True, language: str = "en") -> None:
         """Write the page on which a person reads what this cost her, as :meth:`save` writes the file.
+
+        ``language`` is that of the page's own sentences: ``"en"`` or ``"de"``.
 
         Privacy
         -------
         Public: it holds what the file holds, and quantities derived from that. See ``docs/page.md``.
         """
         with atomic_write(Path(path), overwrite=overwrite) as file:
-            file.write(render([self]))
+            file.write(render([self], language=language))
 
     @classmethod
     def from_json(cls, text: str | bytes, *, losses: Sequence[type[AnyLoss]] = ()) -> Self:

@@ -1,22 +1,20 @@
-// Starts the page: reads the numbers, listens to the form, shows the result.
+// Starts the page: reads the numbers, listens to the form, shows the answer.
 
-import { read, readAll } from "./bounds.js";
-import { showDetails } from "./details.js";
-import { encodeFeature, encodeOutcome, Refusal } from "./encoding.js";
-import { element, Form } from "./form.js";
-import { beside, oddsSentence, promise, title } from "./odds.js";
-import { showReadings, showWhatIf } from "./results.js";
+import { Answer } from "./answer.js";
+import { read } from "./bounds.js";
+import { download, showDetails } from "./details.js";
+import { showCurve, showFigures } from "./figures.js";
+import { OwnFile } from "./file.js";
+import { Form } from "./form.js";
+import { element, say, speak, titleOf } from "./language.js";
+import { unpacked } from "./numbers.js";
+import { Announcer, showAnswers, Side } from "./side.js";
+import { showTimeline } from "./timeline.js";
+import { totalOf, viewOf } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 
-function introduce({ fields, publications }) {
-  $("released").append(
-    ...publications.flatMap((publication) => [
-      element("p", { className: "lead", textContent: `Released: ${title(fields, publication)}. ${beside(publication)}` }),
-      element("p", { textContent: promise(publication.plan, publication.insecure !== null) }),
-    ]),
-  );
-}
+const levels = (numbers) => numbers.confidences.map((text) => Number.parseFloat(text) / 100);
 
 function options() {
   const membership = document.querySelector("input[name=member]:checked").value;
@@ -27,71 +25,123 @@ function options() {
   };
 }
 
-// The answers that cannot be read, by the index of their field.
-function refusalsOf({ fields, constants }, answers) {
-  const refusals = new Map();
-  fields.forEach((field, place) => {
-    try {
-      if (field.role === "feature") encodeFeature(field, answers[place], constants.words);
-      else encodeOutcome(field, answers[place], []);
-    } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
-      refusals.set(place, problem);
-    }
-  });
-  return refusals;
-}
-
-function waiting(fields, refusals) {
-  const names = [...refusals.keys()].map((place) => fields[place].name);
-  const listed = names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
-  return `Answer ${listed} to see what it cost you.`;
-}
-
 function start(numbers) {
   const { fields, publications } = numbers;
-  const form = new Form(numbers, $("fields"));
-  introduce(numbers);
-  showDetails($("published"), fields, publications);
-  $("order").textContent = fields.map((field) => field.name).join(", ");
-  $("confidence").append(...numbers.confidences.map((text) => element("option", { textContent: text })));
-  $("confidence").selectedIndex = numbers.usual;
-  $("feature").append(...fields.map((field, i) => element("option", { value: String(i), textContent: field.name })));
+  const form = new Form(numbers, $("form"));
+  const answer = new Answer($("answer"));
+  const announcer = new Announcer($("announce"));
+  const goTo = (place) => {
+    place.scrollIntoView({ block: "start" });
+    place.focus({ preventScroll: true });
+  };
+  const side = new Side($("side"), () => goTo($("answer")));
+  const memory = { refused: false, tries: new Set(), line: null };
+  let view = null;
 
-  function update() {
-    const [answers, chosen] = [form.answers, options()];
-    const refusals = refusalsOf(numbers, answers);
-    const wrong = [...refusals].filter(([, problem]) => !problem.missing);
-    form.explain(new Map(wrong.map(([place, problem]) => [place, problem.message])));
-    $("readings").hidden = $("what-if").hidden = refusals.size > 0;
-    if (refusals.size > 0) {
-      $("odds").textContent = waiting(fields, refusals);
+  // Where the answer's button leads: to what is missing or wrong.
+  function act() {
+    if (view.state === "refused") {
+      $("from").open = true;
+      $("paste").focus();
       return;
     }
-    const all = readAll(numbers, answers, chosen);
-    $("odds").textContent = oddsSentence(all.total, publications.length > 1);
-    $("sure").textContent = `This holds with ${$("confidence").value} confidence${
-      chosen.every ? ", for every record at once" : ", for answers that were fixed before the publication was made"
-    }.`;
-    showReadings($("readings-list"), fields, publications, all);
-    showWhatIf($("curve"), numbers, answers, chosen, Number($("feature").value));
+    const [first] = { waiting: view.wrong, crowded: view.opened, own: [0] }[view.state] ?? view.missing;
+    form.focus(first ?? 0);
   }
 
-  $("form").addEventListener("input", update);
-  $("form").addEventListener("submit", (event) => event.preventDefault());
-  $("feature").addEventListener("input", update);
-  $("fill").addEventListener("click", () => {
-    $("pasted").textContent = form.paste($("line").value);
+  function cover() {
+    $("every").checked = true;
     update();
+  }
+
+  function experts() {
+    if (!$("experts").open) return;
+    const chosen = options();
+    $("figures-title").textContent = say(
+      view.state === "own" || view.answers === null ? "experts.figures" : "experts.figures_example",
+    );
+    showFigures($("figures"), fields, { ...view, publications, confidence: numbers.confidences[chosen.confidence] });
+    const width = Math.max(280, Math.min($("curve").clientWidth || 640, 760));
+    const along = Number($("along").value);
+    showCurve($("curve"), numbers, view.open > 0 ? null : view.answers, along, (all) => totalOf(numbers, all, chosen), width);
+  }
+
+  function update() {
+    const chosen = options();
+    form.explain();
+    view = viewOf(numbers, form, chosen, memory);
+    const { answers, readings, opened, wrong, missing, ...told } = view;
+    answer.show({ ...told, confidence: levels(numbers)[chosen.confidence], act, cover });
+    showTimeline($("timeline"), numbers, publications.map((_, i) => readings?.[i].total ?? null), view.total, view.promise);
+    side.show(view);
+    showAnswers($("print-answers"), numbers, view);
+    announcer.tell(view);
+    experts();
+  }
+
+  const changed = () => {
+    Object.assign(memory, { refused: false, line: null });
+    update();
+  };
+  const file = new OwnFile(
+    numbers,
+    { input: $("file"), open: $("open-file"), drop: $("drop"), check: $("check"), paste: $("paste"), names: $("names-note"), preview: $("preview") },
+    {
+      take(found, line) {
+        const { answers } = form.state;
+        form.fill(found.map((one, place) => one ?? answers[place]));
+        Object.assign(memory, { refused: false, line });
+        update();
+        if (line !== null) goTo($("answer"));
+      },
+      refused() {
+        memory.refused = true;
+        update();
+      },
+      limit(found) {
+        const { answers } = form.state;
+        const all = found.map((one, place) => one ?? answers[place]);
+        return all.includes(undefined) ? null : totalOf(numbers, all, options());
+      },
+    },
+  );
+  form.listen($("form"), changed);
+  $("clear").addEventListener("click", () => {
+    form.clear();
+    file.clear();
+    changed();
+    form.focus(0);
   });
-  window.addEventListener("resize", update);
+  for (const id of ["confidence", "every", "along"]) $(id).addEventListener("change", update);
+  document.querySelectorAll("input[name=member]").forEach((one) => one.addEventListener("change", update));
+  $("experts").addEventListener("toggle", experts);
+  window.addEventListener("resize", experts);
+  $("print").addEventListener("click", () => window.print());
+  window.addEventListener("beforeprint", () => {
+    $("label").open = true;
+  });
+  document.querySelectorAll("[data-file]").forEach((button) =>
+    button.addEventListener("click", () => {
+      const number = Number(button.dataset.file);
+      const name = publications.length > 1 ? `publication-${number + 1}.json` : "publication.json";
+      download($(`file-${number}`).textContent, name);
+    }),
+  );
+  $("confidence").append(...numbers.confidences.map((text) => element("option", { textContent: text })));
+  $("confidence").selectedIndex = numbers.usual;
+  $("along").append(...fields.map((field, i) => element("option", { value: String(i), textContent: titleOf(field) })));
+  // On a narrow screen the answer comes first.
+  if (window.matchMedia("(max-width: 60rem)").matches) $("label").open = false;
+  showDetails($("published"), fields, publications);
   update();
   // So that anyone can check the page's arithmetic from the console.
   globalThis.expost = {
     numbers,
     read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen),
-    readAll: (answers, chosen) => readAll(numbers, answers, chosen),
+    total: (answers, chosen) => totalOf(numbers, answers, chosen),
   };
 }
 
-start(JSON.parse($("numbers").textContent));
+const numbers = unpacked(JSON.parse($("numbers").textContent));
+speak(numbers.language, numbers.texts);
+start(numbers);

@@ -1,83 +1,105 @@
-// The details: every number that was published, as a table.
+// Every number that was published, as tables, and the file itself.
 
-import { element } from "./form.js";
-import { capital, title } from "./odds.js";
+import { element, say } from "./language.js";
+import { shown } from "./notation.js";
+import { titleOfModel } from "./odds.js";
 import { centring, dot } from "./softmax.js";
 
 const SCALES = {
-  sigma: "noise of the model",
-  sigma_gradient: "noise of the gradient",
-  sigma_hessian: "noise of the Hessian",
-  sigma_eigenvalue: "noise of the smallest eigenvalue",
-  l2: "regularisation (λ)",
-  epsilon: "promise ε",
-  delta: "promise δ",
+  sigma: "noise_model",
+  sigma_gradient: "noise_gradient",
+  sigma_hessian: "noise_hessian",
+  sigma_eigenvalue: "noise_eigenvalue",
+  l2: "l2",
+  epsilon: "epsilon",
+  delta: "delta",
 };
 
-function table(caption, rows) {
-  return element(
+const cell = (value) => (typeof value === "number" ? shown(value) : String(value));
+
+function tableOfRows(caption, rows, heads = []) {
+  const head = element("tr", {}, element("td"), ...heads.map((text) => element("th", { scope: "col", textContent: text })));
+  const body = rows.map(([name, ...values]) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", textContent: name }),
+      ...values.map((value) => element("td", { textContent: cell(value) })),
+    ),
+  );
+  const made = element(
     "table",
     {},
     element("caption", { textContent: caption }),
-    element(
-      "tbody",
-      {},
-      ...rows.map(([name, ...values]) =>
-        element(
-          "tr",
-          {},
-          element("th", { scope: "row", textContent: name }),
-          ...values.map((value) => element("td", { textContent: String(value) })),
-        ),
-      ),
-    ),
+    ...(heads.length ? [element("thead", {}, head)] : []),
+    element("tbody", {}, ...body),
   );
+  return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": caption } }, made);
 }
 
-const parameters = (thing) => Object.entries(thing).map(([name, value]) => (name === "name" ? value : `${name} ${value}`)).join(", ");
+const parameters = (thing) =>
+  Object.entries(thing)
+    .map(([name, value]) => (name === "name" ? value : `${name} ${value}`))
+    .join(", ");
 
-const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${weights[i]}`).join(", ");
+const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${shown(weights[i])}`).join(", ");
 
 // One column, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTable(outcome, { loss, columns, coefficients }) {
+function coefficientTable(outcome, { loss, columns, coefficients, intercept }) {
+  const names = columns.map((name, i) => (intercept && i === columns.length - 1 ? say("experts.intercept") : name));
   if (loss.name !== "softmax") {
-    return table("Coefficients of the model", columns.map((name, i) => [name, coefficients[0][i]]));
+    return tableOfRows(say("experts.coefficients"), names.map((name, i) => [name, coefficients[0][i]]));
   }
   const basis = centring(loss.classes);
-  const rows = columns.map((name, i) => {
+  const rows = names.map((name, i) => {
     const column = coefficients.map((predictor) => predictor[i]);
-    return [name, ...basis.map((row) => dot(row, column).toPrecision(6))];
+    return [name, ...basis.map((row) => Number(dot(row, column).toPrecision(6)))];
   });
-  const made = table("Coefficients of the classes, to six digits; they sum to zero over the classes", rows);
-  const cells = ["", ...outcome.classes].map((name) => element("th", { scope: "col", textContent: name }));
-  made.querySelector("tbody").before(element("thead", {}, element("tr", {}, ...cells)));
-  return element("div", { className: "wide" }, made);
+  return tableOfRows(say("experts.coefficients_classes"), rows, outcome.titles?.length ? outcome.titles : outcome.classes);
+}
+
+function factsOfFile(fields, publication) {
+  const { plan } = publication;
+  const scales = Object.entries(SCALES).filter(
+    ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
+  );
+  const optional = (there, key, value) => (there ? [[say(`experts.${key}`), value()]] : []);
+  return [
+    [say("experts.loss"), `${say(`experts.kind_${publication.loss.name}`)} (${parameters(publication.loss)})`],
+    [say("experts.norm"), publication.norm],
+    ...optional(publication.max_weight !== null, "max_weight", () => publication.max_weight),
+    ...optional(publication.class_weight !== null, "class_weight", () =>
+      classWeights(fields[publication.outcome].classes, publication.class_weight),
+    ),
+    ...optional(publication.regularizer !== null, "regularizer", () => parameters(publication.regularizer)),
+    ...scales.map(([key, name]) => [say(`experts.${name}`), plan[key]]),
+    ...optional(plan.reduced, "reduced", () => say("experts.reduced_value")),
+    [say("experts.fingerprint"), publication.sha256],
+  ];
 }
 
 export function showDetails(place, fields, publications) {
   place.append(
-    ...publications.flatMap((publication) => {
-      const { plan } = publication;
-      const scales = Object.entries(SCALES).filter(
-        ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
-      );
-      const facts = [
-        ["loss", parameters(publication.loss)],
-        ["largest length of a record", publication.norm],
-        ...(publication.max_weight === null ? [] : [["largest sample weight", publication.max_weight]]),
-        ...(publication.class_weight === null
-          ? []
-          : [["weights of the classes", classWeights(fields[publication.outcome].classes, publication.class_weight)]]),
-        ...(publication.regularizer ? [["regulariser", parameters(publication.regularizer)]] : []),
-        ...scales.map(([key, name]) => [name, plan[key]]),
-        ...(plan.reduced ? [["the Hessian that was released", "the reduced one, of the features alone"]] : []),
-        ["fingerprint of the file (SHA-256)", publication.sha256],
-      ];
-      return [
-        ...(publications.length > 1 ? [element("h3", { textContent: capital(title(fields, publication)) })] : []),
-        table("Scales and promise", facts),
-        coefficientTable(fields[publication.outcome], publication),
-      ];
-    }),
+    ...publications.flatMap((publication) => [
+      element("h4", { textContent: titleOfModel(fields, publication) }),
+      element("p", { textContent: say(`experts.beside_${publication.plan.report}`) }),
+      ...(publication.insecure ? [element("p", { textContent: publication.insecure })] : []),
+      tableOfRows(say("experts.scales"), factsOfFile(fields, publication)),
+      coefficientTable(fields[publication.outcome], publication),
+    ]),
   );
+}
+
+// The published file as it was, from what the page holds of it: compressed, in base 64.
+export async function fileText(packed) {
+  const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).text();
+}
+
+export async function download(packed, name) {
+  const address = URL.createObjectURL(new Blob([await fileText(packed)], { type: "application/json" }));
+  const link = element("a", { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
 }

@@ -1,97 +1,107 @@
-// The form: one question per field, answers as texts.
+// The form: questions in groups, and how far she has come.
 
-import { splitLine } from "./csv.js";
-import { numeral, spelled, yesOrNo } from "./encoding.js";
+import { ChoiceControl } from "./choice.js";
+import { element, say, titleOf } from "./language.js";
+import { NumberControl } from "./quantity.js";
+import { UNKNOWN } from "./ranges.js";
 
-export function element(kind, properties = {}, ...children) {
-  const made = document.createElement(kind);
-  const { dataset, ...others } = properties;
-  Object.assign(made, others);
-  Object.assign(made.dataset, dataset);
-  made.append(...children);
-  return made;
-}
-
-function hint(field, words) {
-  const parts = [];
-  if (field.kind === "number" && field.low !== null) parts.push(`from ${field.low} to ${field.high}`);
-  else if (field.kind === "number" && Number.isFinite(field.least)) parts.push(`from ${field.least} to ${field.most}`);
-  if (field.missing !== null && field.missing !== undefined) {
-    const word = typeof field.missing === "boolean" ? spelled(words, field.missing) : field.missing;
-    parts.push(`empty counts as ${word}`);
-  }
-  return parts.join("; ");
-}
-
-function menu(id, values) {
-  const select = element("select", { id, name: id }, element("option", { value: "", textContent: "choose…" }));
-  select.append(...values.map((value) => element("option", { value, textContent: value })));
-  return select;
-}
-
-function control(field, id, words) {
-  if (field.kind === "classes") return menu(id, field.classes);
-  if (field.kind === "category") return menu(id, field.categories);
-  if (field.kind === "yes_no") return menu(id, [spelled(words, true), spelled(words, false)]);
-  // Not type="number": scripts cannot see text there that is not a number, so the page could not report it.
-  return element("input", { id, name: id, type: "text", inputMode: "decimal", autocomplete: "off" });
-}
+const groupOf = (field) => field.group ?? say(field.role === "outcome" ? "form.outcome_group" : "form.group");
 
 export class Form {
-  constructor({ fields, constants }, place) {
-    this.fields = fields;
-    this.words = constants.words;
-    this.controls = fields.map((field, i) => control(field, `field-${i}`, this.words));
-    this.notes = fields.map((field, i) => element("span", { id: `note-${i}`, className: "note" }));
-    place.append(
-      ...fields.map((field, i) => {
-        this.controls[i].setAttribute("aria-describedby", `note-${i}`);
-        const label = element("label", { htmlFor: `field-${i}`, textContent: field.name });
-        const box = element("div", { className: "field" }, label, this.controls[i], this.notes[i]);
-        if (field.role === "outcome") box.classList.add("outcome");
-        return box;
-      }),
+  constructor(numbers, place) {
+    this.fields = numbers.fields;
+    this.controls = this.fields.map((field, i) =>
+      field.kind === "number" ? new NumberControl(numbers, i) : new ChoiceControl(numbers, i),
     );
-    this.explain(new Map());
+    // A weight that nobody gives is 1, so that question is answered from the start.
+    this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(""));
+    this.left = new Set();
+    this.groups = [...new Set(this.fields.map(groupOf))].map((title) => this.group(title));
+    place.append(...this.groups.map(({ node }) => node));
+    place.addEventListener("keydown", (event) => this.onKey(event));
+    place.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  get answers() {
-    return this.controls.map((control) => (control.tagName === "INPUT" ? control.value.trim() : control.value));
+  group(title) {
+    const count = element("span", { className: "count" });
+    const members = this.controls.filter(({ field }) => groupOf(field) === title);
+    const node = element(
+      "fieldset",
+      { className: "group" },
+      element("legend", {}, title, " ", count),
+      element("div", { className: "fields" }, ...members.map((control) => control.node)),
+    );
+    return { node, count, members };
   }
 
-  // Shows the hints, and for each refused answer the reason.
-  explain(refusals) {
-    this.fields.forEach((field, i) => {
-      const sentence = refusals.get(i) ?? "";
-      this.controls[i].setAttribute("aria-invalid", sentence ? "true" : "false");
-      this.notes[i].textContent = [sentence, this.clipped(field, i), hint(field, this.words)].filter(Boolean).join(" ");
-      this.notes[i].classList.toggle("refused", sentence !== "");
+  // Enter goes on to the next question.
+  onKey(event) {
+    if (event.key !== "Enter" || event.target.tagName !== "INPUT") return;
+    event.preventDefault();
+    const place = this.controls.findIndex(({ node }) => node.contains(event.target));
+    this.left.add(place);
+    (this.controls[place + 1] ?? this.controls[place]).focus();
+  }
+
+  // Listens: `changed` is called at every letter, with whether a field was finished.
+  listen(place, changed) {
+    const at = (event) => this.controls.findIndex(({ node }) => node.contains(event.target));
+    place.addEventListener("input", (event) => {
+      if (event.target.type === "text") this.left.delete(at(event));
+      changed(event.target.type !== "text");
+    });
+    place.addEventListener("focusout", (event) => {
+      if (at(event) >= 0) this.left.add(at(event));
+      changed(true);
     });
   }
 
-  clipped(field, i) {
-    const value = numeral(this.controls[i].value);
-    if (field.kind !== "number" || field.low === null) return "";
-    if (value > field.high) return `Counted as ${field.high}.`;
-    return value < field.low ? `Counted as ${field.low}.` : "";
+  // What is answered and what is not. Answers are texts, UNKNOWN, or undefined.
+  get state() {
+    const readings = this.controls.map((control) => control.reading);
+    const places = (test) => readings.flatMap((reading, place) => (test(reading) ? [place] : []));
+    return {
+      answers: readings.map(({ answer }) => answer),
+      done: readings.filter(({ answer }) => answer !== undefined).length,
+      all: readings.length,
+      started: readings.some(({ answer, problem }, place) => (answer !== undefined || problem) && this.fields[place].role !== "weight"),
+      wrong: places(({ problem }) => problem !== undefined),
+      open: places(({ answer }) => answer === UNKNOWN),
+      clipped: places(({ clipped }) => clipped),
+      missing: places(({ answer, problem }) => answer === undefined && problem === undefined),
+    };
   }
 
-  // Fills the form from one line of a table; returns a sentence about the result.
-  paste(line) {
-    const cells = splitLine(line);
-    if (cells.length !== this.fields.length) {
-      return `The line has ${cells.length} values; ${this.fields.length} are needed.`;
+  // Shows how each answer counts and what is wrong with it.
+  explain() {
+    this.controls.forEach((control, place) => control.explain(this.left.has(place)));
+    for (const { count, members } of this.groups) {
+      const done = members.filter(({ reading }) => reading.answer !== undefined).length;
+      const text = say("form.count", { done, all: members.length });
+      if (count.textContent !== text) count.textContent = text;
     }
-    const unknown = [];
-    cells.forEach((cell, i) => {
-      const { kind } = this.fields[i];
-      const word = kind === "yes_no" ? (yesOrNo(cell, this.words) ?? cell) : cell;
-      this.controls[i].value = word;
-      if (this.controls[i].value !== word) {
-        this.controls[i].value = "";
-        unknown.push(this.fields[i].name);
-      }
+  }
+
+  // Puts in answers; undefined leaves a question open.
+  fill(answers) {
+    answers.forEach((answer, place) => {
+      if (answer === undefined) this.controls[place].clear();
+      else this.controls[place].set(answer);
+      this.left.add(place);
     });
-    return unknown.length ? `Not one of the listed values: ${unknown.join(", ")}.` : "The form is filled in.";
+  }
+
+  clear() {
+    this.controls.forEach((control) => control.clear());
+    this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(""));
+    this.left.clear();
+  }
+
+  focus(place) {
+    this.controls[place].focus();
+  }
+
+  titles(places) {
+    return places.map((place) => titleOf(this.fields[place]));
   }
 }

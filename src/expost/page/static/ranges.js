@@ -18,7 +18,7 @@ const ROUNDING = 1e-9;
 // How close the bound need come to a total that is reached.
 const CLOSE = 0.002;
 
-const listed = ({ constants }, field) =>
+const valuesOf = ({ constants }, field) =>
   field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value));
 
 // Whether the largest total over a field's values is proved: any listed values, and numbers with bounds where every
@@ -36,13 +36,13 @@ export function mayBeUnknown({ publications }, field, place) {
 function combinations(numbers, answers, places) {
   return places.reduce(
     (ways, place) =>
-      ways.flatMap((way) => listed(numbers, numbers.fields[place]).map((value) => Object.assign([...way], { [place]: value }))),
+      ways.flatMap((way) => valuesOf(numbers, numbers.fields[place]).map((value) => Object.assign([...way], { [place]: value }))),
     [answers],
   );
 }
 
 const counted = (numbers, places) =>
-  places.reduce((count, place) => count * listed(numbers, numbers.fields[place]).length, 1);
+  places.reduce((count, place) => count * valuesOf(numbers, numbers.fields[place]).length, 1);
 
 // Answers with a number at its low end (0), its high end (1) or between them.
 function placed({ fields }, answers, shares) {

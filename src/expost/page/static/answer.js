@@ -1,0 +1,135 @@
+// The answer: what it is about, one sentence, three pictures, and the reservations.
+
+import { element, paragraph, rich, say, sayCount } from "./language.js";
+import { rare, rightOfHundred, timesRight } from "./odds.js";
+import { people, sample } from "./people.js";
+
+const pill = (state) => element("span", { className: "pill", textContent: say(`answer.${state}_pill`) });
+
+function statusOf(view) {
+  const { state, done, all, title, values, line } = view;
+  if (state === "own") return ["own", line ? say("answer.row_status", { line }) : say("answer.own_status"), "change"];
+  if (state === "waiting") return ["waiting", say("answer.waiting_status", { title }), "fix"];
+  if (state === "refused") return ["waiting", say("answer.refused_status"), "fix"];
+  if (state === "crowded") return ["waiting", say("answer.many_open_status"), "fix"];
+  if (state === "partial") return ["example", say("answer.partial_status", { done, all }), "go_on"];
+  return ["example", values ? say("answer.example_values", { values }) : say("answer.example_status"), "enter"];
+}
+
+function status(view) {
+  const [kind, text, action] = statusOf(view);
+  const button = element("button", { type: "button", className: "btn", textContent: say(`answer.${action}`) });
+  button.addEventListener("click", () => view.act());
+  return element("div", { className: "status" }, pill(kind), element("span", { className: "about", textContent: text }), button);
+}
+
+// The headline and the sentence under it.
+function spoken({ total, state, member, count, promise }) {
+  if (total === null) {
+    const text = promise === null ? ["answer.waiting_plain"] : ["answer.waiting_text", { n: rightOfHundred(promise.epsilon) }];
+    return [element("h2", { id: "headline", textContent: say("answer.headline_waiting") }), paragraph("", ...text)];
+  }
+  const n = rightOfHundred(total);
+  const whose = state !== "own" ? "example" : member === false ? "outside" : "you";
+  return [
+    element("h2", { id: "headline" }, ...rich(count > 1 ? "answer.headline_several" : "answer.headline", { n, count })),
+    paragraph("", `answer.picture_${whose}`, { n }),
+  ];
+}
+
+function panel(className, title, sub, figure, picture, caption) {
+  return element(
+    "figure",
+    { className: `panel ${className}` },
+    element("h3", { textContent: title }),
+    element("p", { className: "fig" }, element("small", { textContent: sub }), element("b", { textContent: figure })),
+    ...(picture ? [picture] : []),
+    element("figcaption", { textContent: caption }),
+  );
+}
+
+function yours({ total, state }) {
+  const title = say(state === "own" || total === null ? "answer.after_you" : "answer.after_example");
+  if (total === null) return panel("you", title, "\u00a0", "–", people(null), say("answer.after_waiting"));
+  const n = rightOfHundred(total);
+  return panel("you", title, say("answer.at_most"), `${n}%`, people(n), say("answer.after_caption", { more: n - 50, wrong: 100 - n }));
+}
+
+function everyones({ promise, insecure }) {
+  const title = say("answer.promise");
+  if (promise === null) return panel("all", title, "\u00a0", say("answer.promise_none"), null, say("answer.promise_none_caption"));
+  const n = rightOfHundred(promise.epsilon);
+  const caption = insecure
+    ? say("answer.promise_void")
+    : say("answer.promise_caption", { more: n - 50, rare: rare(promise.delta) });
+  return panel("all", title, say("answer.at_most"), `${n}%`, people(n), caption);
+}
+
+const before = () =>
+  panel("before", say("answer.before"), say("answer.before_sub"), "50%", people(50), say("answer.before_caption"));
+
+function key(promise) {
+  const more = [sample("more", "you"), ...(promise === null ? [] : [sample("more", "all")])];
+  const item = (drawings, text) => element("li", {}, ...drawings, text);
+  return element(
+    "ul",
+    { className: "key" },
+    item([sample("luck")], say("answer.key_luck")),
+    item(more, say("answer.key_more")),
+    item([sample("wrong")], say("answer.key_wrong")),
+  );
+}
+
+function flags(view) {
+  const { total, promise, clipped, open, tried, crowded, state } = view;
+  const found = [];
+  if (total !== null && promise !== null && total > promise.epsilon) found.push(element("p", {}, ...rich("answer.above")));
+  if (state === "own" && clipped.length) found.push(paragraph("", "answer.clipped", { titles: clipped.join(", ") }));
+  if (state === "own" && open > 0) found.push(element("p", { textContent: sayCount("answer.open", open) }));
+  if (crowded) found.push(paragraph("", "answer.many_open", { count: open }));
+  if (state === "own" && tried) {
+    const button = element("button", { type: "button", className: "btn text", textContent: say("answer.tried_every") });
+    button.addEventListener("click", () => view.cover());
+    found.push(element("p", {}, say("answer.tried"), " ", button));
+  }
+  return found.length ? [element("div", { className: "flag" }, ...found)] : [];
+}
+
+function notes({ every, confidence }) {
+  const note = (name, text, named) => element("div", {}, element("h3", { textContent: say(name) }), paragraph("", text, named));
+  return element(
+    "div",
+    { className: "notes" },
+    note("answer.limit", "answer.limit_text"),
+    note("answer.sure", every ? "answer.sure_every" : "answer.sure_text", timesRight(confidence)),
+    note("answer.start", "answer.start_text"),
+  );
+}
+
+// Draws the answer anew where it says something else than before.
+export class Answer {
+  constructor(place) {
+    this.place = place;
+    this.told = "";
+  }
+
+  show(view) {
+    const told = JSON.stringify(view);
+    this.view = view;
+    if (told === this.told) return;
+    this.told = told;
+    const own = { own: "own", example: "example", partial: "example" }[view.state] ?? "paused";
+    const focused = this.place.contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
+    this.place.className = `answer ${own}`;
+    this.place.hidden = false;
+    this.place.replaceChildren(
+      status({ ...view, act: () => this.view.act() }),
+      element("div", { className: "say" }, ...spoken(view)),
+      ...flags({ ...view, cover: () => this.view.cover() }),
+      element("div", { className: "trio" }, before(), yours(view), everyones(view)),
+      key(view.promise),
+      notes(view),
+    );
+    if (focused) this.place.querySelector("button").focus();
+  }
+}

@@ -1,0 +1,67 @@
+// A question for one of several values.
+
+import { answerTitle, Control } from "./control.js";
+import { element, say } from "./language.js";
+
+// Up to so many values are shown side by side; more become a menu.
+const MOST_BUTTONS = 6;
+
+export class ChoiceControl extends Control {
+  constructor(numbers, place) {
+    super(numbers, place);
+    const { field, id } = this;
+    const { yes, no } = numbers.constants.words;
+    this.values = field.categories ?? field.classes ?? [yes[0], no[0]];
+    const titles = this.values.map((value) => answerTitle(numbers, field, value));
+    const described = this.message.id;
+    this.buttons = this.values.length <= MOST_BUTTONS ? titles.map((text, i) => this.button(text, i)) : null;
+    this.menu = this.buttons ? null : this.makeMenu(titles, described);
+    const shape = this.buttons ? ["fieldset", "legend", {}] : ["div", "label", { htmlFor: id }];
+    this.node = element(
+      shape[0],
+      { className: "field", ...(this.buttons ? { attributes: { "aria-describedby": described } } : {}) },
+      element(shape[1], { ...shape[2], textContent: this.question }),
+      this.menu ?? element("div", { className: "opts" }, ...this.buttons.map(({ label }) => label)),
+      this.tools(),
+      this.message,
+    );
+  }
+
+  button(text, i) {
+    const input = element("input", { type: "radio", name: this.id, id: `${this.id}-${i}`, value: String(i) });
+    input.addEventListener("change", () => this.untick());
+    return { input, label: element("label", {}, input, text) };
+  }
+
+  makeMenu(titles, described) {
+    const options = ["", ...titles].map((text, i) => element("option", { value: String(i - 1), textContent: text || say("form.choose") }));
+    const menu = element("select", { id: this.id, attributes: { "aria-describedby": described } }, ...options);
+    menu.addEventListener("change", () => this.untick());
+    return menu;
+  }
+
+  typed() {
+    const place = this.menu ? this.menu.selectedIndex - 1 : this.buttons.findIndex(({ input }) => input.checked);
+    return place < 0 ? {} : { answer: this.values[place] };
+  }
+
+  set(answer) {
+    this.clear();
+    const place = this.values.indexOf(answer);
+    if (place < 0) this.extras.find(({ kind }) => kind === "missing").box.checked = true;
+    else if (this.menu) this.menu.selectedIndex = place + 1;
+    else this.buttons[place].input.checked = true;
+  }
+
+  clear(kept) {
+    this.untick(kept);
+    if (this.menu) this.menu.selectedIndex = 0;
+    else for (const { input } of this.buttons) input.checked = false;
+  }
+
+  mark() {}
+
+  focus() {
+    (this.menu ?? (this.buttons.find(({ input }) => input.checked) ?? this.buttons[0]).input).focus();
+  }
+}

@@ -1,0 +1,136 @@
+// Her own table as answers: which column is which question, and what each cell says.
+
+import { Refusal, yesOrNo } from "./encoding.js";
+import { say, titleOf } from "./language.js";
+import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
+import { check } from "./ranges.js";
+import { plainText, SEPARATORS, splitTable } from "./table.js";
+
+const MOST_ROWS = 500;
+
+// A file that cannot be used; its message is a sentence for the person.
+export class FileRefusal extends Error {}
+
+const refuse = (key, named) => {
+  throw new FileRefusal(say(`file.${key}`, named));
+};
+
+// Names are compared without case, blanks and punctuation.
+const folded = (name) => name.toLowerCase().normalize("NFKC").replace(/[^\p{L}\p{N}]+/gu, "");
+
+// Names that a field goes by.
+export const namesOf = (field) => [field.name, field.title, ...(field.aliases ?? [])].filter(Boolean);
+
+// The part of a column's name before a unit in brackets, and the unit.
+function unitInName(name) {
+  const found = /^(.*?)\s*[([]([^)\]]+)[)\]]\s*$/.exec(name);
+  return found ? [found[1], found[2]] : [name, null];
+}
+
+// The field that a column's name means, and what to multiply its numbers by; null for no field.
+function fieldOf(fields, name) {
+  const [bare, unit] = unitInName(name);
+  for (const candidate of [name, bare]) {
+    const exact = fields.findIndex((field) => namesOf(field).includes(candidate));
+    const place = exact >= 0 ? exact : fields.findIndex((field) => namesOf(field).some((one) => folded(one) !== "" && folded(one) === folded(candidate)));
+    if (place < 0) continue;
+    const factor = candidate === bare && unit !== null ? unitOf(fields[place], `1 ${unit}`)[1] : 1;
+    return { place, factor };
+  }
+  return null;
+}
+
+// The table under the separator that fits best: most columns known by name, or as many values as questions.
+function bestTable(fields, text) {
+  const tried = SEPARATORS.map((separator) => {
+    const rows = splitTable(text, separator);
+    const columns = (rows[0]?.cells ?? []).map((name) => fieldOf(fields, name));
+    const known = columns.filter((column) => column !== null).length;
+    return { separator, rows, columns, known };
+  });
+  const named = tried.reduce((best, one) => (one.known > best.known ? one : best));
+  if (named.known > 0) return { ...named, header: true };
+  const counted = tried.find(({ rows }) => rows[0]?.cells.length === fields.length);
+  if (counted) return { ...counted, header: false, columns: fields.map((_, place) => ({ place, factor: 1 })) };
+  const found = Math.max(...tried.map(({ rows }) => rows[0]?.cells.length ?? 0));
+  return refuse("no_match", { count: fields.length, found });
+}
+
+function readCell(numbers, field, cell, factor, mark) {
+  if (field.kind === "number") {
+    if (/^[+-]?nan$/i.test(cell)) return "";
+    const [bare, stated] = unitOf(field, cell);
+    const read = readNumber(bare, mark);
+    if (read === null) throw new Refusal(field, "need_number", { example: field.example ?? field.low ?? 1 });
+    if (read.small) throw new Refusal(field, "ambiguous", read);
+    return converted(read.text, stated === 1 ? factor : stated);
+  }
+  if (field.kind === "yes_no") {
+    const { words } = numbers.constants;
+    const local = { yes: [...words.yes, folded(say("form.yes")), "ja", "j"], no: [...words.no, folded(say("form.no")), "nein"] };
+    return yesOrNo(cell, local) ?? cell;
+  }
+  const values = field.categories ?? field.classes;
+  if (values.includes(cell)) return cell;
+  const alike = (one) => folded(one) === folded(cell) && folded(cell) !== "";
+  const place = values.findIndex((value, i) => alike(value) || (field.titles?.[i] && alike(field.titles[i])));
+  if (place >= 0) return values[place];
+  const number = readNumber(cell, mark)?.text;
+  return values.find((value) => number !== undefined && value.trim() !== "" && Number(value) === Number(number)) ?? cell;
+}
+
+// One cell as an answer; undefined where it is empty and nothing is declared for that.
+function answerOf(numbers, column, { line, cells }, i, name, mark) {
+  const field = numbers.fields[column.place];
+  const cell = cells[i];
+  const counts = field.missing !== null && field.missing !== undefined;
+  if (cell === "" && !counts) return undefined;
+  try {
+    const answer = cell === "" ? "" : readCell(numbers, field, cell, column.factor, mark);
+    if (answer === "" && !counts) return undefined;
+    check(numbers, column.place, answer);
+    return answer;
+  } catch (problem) {
+    if (!(problem instanceof Refusal)) throw problem;
+    const named = Object.fromEntries(
+      Object.entries(problem.named).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
+    );
+    const short = cell.length > 40 ? `${cell.slice(0, 39)}…` : cell;
+    return refuse("cell", { line, column: name, cell: short, reason: say(`form.${problem.key}`, named) });
+  }
+}
+
+// Reads a table: for each of its rows the answers in the order of the form, undefined where it has none.
+export function readTable(numbers, text) {
+  const { fields } = numbers;
+  const clean = plainText(text);
+  if (clean.trim() === "") refuse("empty");
+  const { rows, columns, header } = bestTable(fields, clean);
+  const names = header ? rows[0].cells : fields.map(titleOf);
+  const body = header ? rows.slice(1) : rows;
+  if (body.length === 0) refuse("no_rows");
+  if (body.length > MOST_ROWS) refuse("too_long", { count: MOST_ROWS });
+  columns.forEach((column, i) => {
+    const first = columns.findIndex((one) => one !== null && one.place === column?.place);
+    if (column !== null && first < i) refuse("twice", { title: titleOf(fields[column.place]), first: names[first], second: names[i] });
+  });
+  const uneven = body.find(({ cells }) => cells.length !== names.length);
+  if (uneven) refuse("wrong_count", { line: uneven.line, found: uneven.cells.length, count: names.length });
+  const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" ? [i] : []));
+  const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])));
+  return {
+    header,
+    places: columns.filter((column) => column !== null).map(({ place }) => place),
+    unused: names.filter((_, i) => columns[i] === null),
+    rows: body.map((row) => {
+      const answers = fields.map(() => undefined);
+      const cells = fields.map(() => "");
+      columns.forEach((column, i) => {
+        if (column === null) return;
+        answers[column.place] = answerOf(numbers, column, row, i, names[i], mark);
+        cells[column.place] = row.cells[i];
+      });
+      return { line: row.line, answers, cells };
+    }),
+  };
+}

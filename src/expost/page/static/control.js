@@ -1,0 +1,101 @@
+// What all questions of the form have in common. Each control knows its answer: a text as encoding.js reads it, UNKNOWN,
+// or undefined while there is none.
+
+import { Refusal } from "./encoding.js";
+import { element, say, titleOf, valueTitle } from "./language.js";
+import { shown } from "./notation.js";
+import { check, mayBeUnknown, UNKNOWN } from "./ranges.js";
+
+const hasDefault = (field) => field.missing !== null && field.missing !== undefined;
+
+function defaultWord(field) {
+  if (typeof field.missing === "boolean") return say(field.missing ? "form.yes" : "form.no");
+  return typeof field.missing === "number" ? shown(field.missing) : valueTitle(field, field.missing);
+}
+
+// What an answer is shown as, with its unit.
+export function answerTitle({ constants }, field, answer) {
+  if (answer === UNKNOWN) return say("form.unknown");
+  if (answer === "") return hasDefault(field) ? defaultWord(field) : "";
+  if (field.kind === "yes_no") return say(answer === constants.words.yes[0] ? "form.yes" : "form.no");
+  if (field.kind !== "number") return valueTitle(field, answer);
+  return [shown(Number(answer)), field.unit].filter(Boolean).join("\u00a0");
+}
+
+// An example of a number for a message.
+export const sampleNumber = (field) => shown(field.example ?? (field.low === null ? 1 : (field.low + field.high) / 2));
+
+export class Control {
+  constructor(numbers, place) {
+    Object.assign(this, { numbers, place, field: numbers.fields[place], id: `field-${place}` });
+    this.question = this.field.question ?? titleOf(this.field);
+    this.message = element("p", { className: "msg", id: `${this.id}-message`, attributes: { "aria-live": "off" } });
+    this.extras = [];
+  }
+
+  // A box to tick in the place of an answer.
+  extra(kind, text) {
+    const box = element("input", { type: "checkbox", id: `${this.id}-${kind}` });
+    box.addEventListener("change", () => {
+      if (box.checked) this.clear(box);
+    });
+    this.extras.push({ kind, box });
+    return element("label", { className: "dunno" }, box, text, element("span", { className: "vh", textContent: `: ${this.question}` }));
+  }
+
+  tools() {
+    const { field, numbers, place } = this;
+    const parts = [];
+    if (mayBeUnknown(numbers, field, place)) parts.push(this.extra("unknown", say("form.unknown")));
+    if (hasDefault(field)) parts.push(this.extra("missing", say("form.not_recorded")));
+    if (field.help) {
+      const name = element("span", { className: "vh", textContent: ` ${titleOf(field)}` });
+      parts.push(
+        element(
+          "details",
+          { className: "help" },
+          element("summary", {}, say("form.help"), name),
+          element("p", { textContent: field.help }),
+        ),
+      );
+    }
+    return element("div", { className: "tools" }, ...parts);
+  }
+
+  get ticked() {
+    return this.extras.find(({ box }) => box.checked)?.kind;
+  }
+
+  // The answer, and why there is none if what is there cannot be read.
+  get reading() {
+    if (this.ticked === "unknown") return { answer: UNKNOWN };
+    if (this.ticked === "missing") return { answer: "" };
+    const reading = this.typed();
+    if (reading.answer === undefined) return reading;
+    try {
+      check(this.numbers, this.place, reading.answer);
+      return reading;
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      const named = Object.fromEntries(Object.entries(problem.named).map(([name, value]) => [name, shown(value)]));
+      return { problem: say(`form.${problem.key}`, { example: sampleNumber(this.field), ...named }) };
+    }
+  }
+
+  // Says what is wrong, or how the answer counts; problems only once the person has left the field.
+  explain(settled) {
+    const { answer, problem, note } = this.reading;
+    const wrong = settled && problem !== undefined;
+    this.node.classList.toggle("bad", wrong);
+    this.message.classList.toggle("error", wrong);
+    this.mark(wrong);
+    let text = wrong ? problem : (note ?? "");
+    if (answer === UNKNOWN) text = say("form.unknown_note");
+    if (this.ticked === "missing") text = say("form.missing_note", { value: defaultWord(this.field) });
+    if (this.message.textContent !== text) this.message.textContent = text;
+  }
+
+  untick(except) {
+    for (const { box } of this.extras) if (box !== except) box.checked = false;
+  }
+}

@@ -1,0 +1,117 @@
+// Opens or takes a table of hers and shows what was read. The file stays in this page's memory.
+
+import { FileRefusal, namesOf, readTable } from "./columns.js";
+import { answerTitle } from "./control.js";
+import { element, say, titleOf } from "./language.js";
+import { rightOfHundred } from "./odds.js";
+import { plainText, textOf } from "./table.js";
+
+const MOST_NAMES = 12;
+const MOST_BYTES = 4e6;
+
+const line = (...parts) => element("p", {}, parts.filter(Boolean).join(" "));
+
+function tableOf(heads, rows) {
+  const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col", textContent: text })));
+  const body = rows.map((cells) =>
+    element("tr", {}, ...cells.map((cell) => (typeof cell === "string" ? element("td", { textContent: cell }) : element("td", {}, cell)))),
+  );
+  const made = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+  return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": heads.join(", ") } }, made);
+}
+
+// `take` is called with the answers of a row, `refused` with no argument, and `limit` tells a row's total or null.
+export class OwnFile {
+  constructor(numbers, places, { take, refused, limit }) {
+    Object.assign(this, { numbers, places, take, refused, limit });
+    const { input, open, drop, check, paste, names } = places;
+    const known = numbers.fields.filter(({ role }) => role !== "weight").map((field) => namesOf(field)[0]);
+    const more = known.length > MOST_NAMES ? ", …" : "";
+    names.textContent = say("file.names_note", { names: known.slice(0, MOST_NAMES).join(", ") + more });
+    open.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => this.open(input.files[0]));
+    check.addEventListener("click", () => this.show(plainText(paste.value)));
+    for (const kind of ["dragover", "dragleave", "drop"]) {
+      drop.addEventListener(kind, (event) => {
+        event.preventDefault();
+        drop.classList.toggle("over", kind === "dragover");
+        if (kind === "drop") this.open(event.dataTransfer.files[0]);
+      });
+    }
+  }
+
+  async open(file) {
+    if (!file) return;
+    const text = file.size > MOST_BYTES ? null : textOf(new Uint8Array(await file.arrayBuffer()));
+    // So that the same file can be opened again.
+    this.places.input.value = "";
+    if (text === null) this.refuse(say("file.not_text"));
+    else this.show(text);
+  }
+
+  // Nothing of an older file or result stays.
+  refuse(sentence) {
+    this.places.preview.replaceChildren(
+      element("p", { className: "msg error", textContent: `${say("file.refused")} ${sentence}` }),
+    );
+    this.refused();
+  }
+
+  show(text) {
+    let table;
+    try {
+      table = readTable(this.numbers, text);
+    } catch (problem) {
+      if (!(problem instanceof FileRefusal)) throw problem;
+      this.refuse(problem.message);
+      return;
+    }
+    const { rows, unused, header } = table;
+    const parts = [
+      ...(header ? [] : [line(say("file.no_header"))]),
+      ...(unused.length ? [line(say("file.not_needed", { names: unused.join(", ") }))] : []),
+    ];
+    this.places.preview.replaceChildren(...(rows.length > 1 ? this.list(rows) : this.single(rows[0])), ...parts);
+    if (rows.length === 1) this.take(rows[0].answers, null);
+  }
+
+  single({ answers, cells }) {
+    const { fields } = this.numbers;
+    const asked = fields.flatMap(({ role }, place) => (role === "weight" && answers[place] === undefined ? [] : [place]));
+    const found = asked.filter((place) => answers[place] !== undefined);
+    const missing = asked.filter((place) => answers[place] === undefined);
+    return [
+      line(say("file.found", { done: found.length, all: asked.length }), say("file.filled")),
+      ...(missing.length ? [line(say("file.not_found", { names: missing.map((place) => titleOf(fields[place])).join(", ") }))] : []),
+      tableOf(
+        [say("file.column_question"), say("file.column_file"), say("file.column_read")],
+        found.map((place) => [titleOf(fields[place]), cells[place], answerTitle(this.numbers, fields[place], answers[place])]),
+      ),
+    ];
+  }
+
+  list(rows) {
+    const button = (row) => {
+      const made = element("button", { type: "button", className: "btn text", textContent: say("file.take", { line: row.line }) });
+      made.addEventListener("click", () => this.take(row.answers, row.line));
+      return made;
+    };
+    const figure = (row) => {
+      const total = this.limit(row.answers);
+      if (total === null) return say("timeline.step_waiting");
+      return element("data", { value: String(total), textContent: say("timeline.figure", { n: rightOfHundred(total) }) });
+    };
+    return [
+      line(say("file.rows", { count: rows.length })),
+      tableOf(
+        [say("file.column_line"), say("file.column_limit"), say("file.column_take")],
+        rows.map((row) => [String(row.line), figure(row), button(row)]),
+      ),
+    ];
+  }
+
+  clear() {
+    this.places.preview.replaceChildren();
+    this.places.paste.value = "";
+  }
+}

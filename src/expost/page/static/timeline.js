@@ -1,0 +1,55 @@
+// Several publications: what each can give away on its own, and all of them together.
+
+import { day, element, say } from "./language.js";
+import { rightOfHundred, titleOfModel } from "./odds.js";
+
+const step = (when, figure, text, className = "") =>
+  element(
+    "li",
+    { className },
+    element("span", { className: "when", textContent: when }),
+    element("b", {}, figure),
+    element("p", { textContent: text }),
+  );
+
+const figureOf = (total) =>
+  total === null
+    ? say("timeline.step_waiting")
+    : element("data", { value: String(total), textContent: say("timeline.figure", { n: rightOfHundred(total) }) });
+
+function stepOf(fields, publication, total, number) {
+  const { plan, texts } = publication;
+  const title = titleOfModel(fields, publication);
+  const text =
+    plan.epsilon === null
+      ? say("timeline.step_none", { title })
+      : say("timeline.step", { title, n: rightOfHundred(plan.epsilon) });
+  return step(texts.date ? day(texts.date) : `${number}.`, figureOf(total), text);
+}
+
+// In the order of their days; those without one stay where they are given.
+function inOrder(publications) {
+  const places = publications.map((_, place) => place);
+  const dated = publications.every(({ texts }) => texts.date);
+  return dated ? places.sort((a, b) => publications[a].texts.date.localeCompare(publications[b].texts.date)) : places;
+}
+
+// `singles` are the totals of the publications on their own, null where they are not known.
+export function showTimeline(place, { fields, publications }, singles, total, promise) {
+  const count = publications.length;
+  if (count < 2) return;
+  place.hidden = false;
+  const last =
+    promise === null ? say("timeline.last_none", { count }) : say("timeline.last_text", { count, n: rightOfHundred(promise.epsilon) });
+  place.replaceChildren(
+    element("h2", { id: "timeline-title", textContent: say("timeline.title") }),
+    element("p", { className: "intro", textContent: say("timeline.intro", { count }) }),
+    element(
+      "ol",
+      { className: "steps" },
+      step(say("timeline.before"), say("timeline.luck"), say("timeline.before_text")),
+      ...inOrder(publications).map((i, number) => stepOf(fields, publications[i], singles[i], number + 1)),
+      step(say("timeline.last"), figureOf(total), last, "last"),
+    ),
+  );
+}
