@@ -8,6 +8,7 @@ from pathlib import Path
 import pages
 
 from expost.page import render
+from expost.page.numbers import payload
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -39,13 +40,21 @@ def launched():
         browser.close()
 
 
+def title_of(field):
+    """What the English page calls a field that has no question."""
+    if "unnamed" in field:
+        return f"Value {field['unnamed']}" if field["role"] == "feature" else "Outcome"
+    return field.get("title", field["name"])
+
+
 class Visit:
     """A page opened from disk, with a record of everything that it does wrong."""
 
-    def __init__(self, browser, folder: Path, publications, **view):
-        self.publications = publications
+    def __init__(self, browser, folder: Path, publications, *, language="en", **view):
+        self.publications, self.language = publications, language
+        self.fields = payload(publications)["fields"]
         self.path = folder / "report.html"
-        self.path.write_text(render(publications), encoding="utf-8")
+        self.path.write_text(render(publications, language=language), encoding="utf-8")
         self.context = browser.new_context(**view)
         self.requests, self.stopped, self.complaints = [], {}, []
         self.page = self.context.new_page()
@@ -61,19 +70,51 @@ class Visit:
         self.complaints.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
-    def fill(self, fields, answers):
-        """Answer by label, as a person would."""
-        for field, answer in zip(fields, answers, strict=True):
-            control = self.page.get_by_label(field["name"], exact=True)
-            if control.evaluate("control => control.tagName") == "SELECT":
-                control.select_option(answer)
+    def fill(self, answers):
+        """Answer the questions, as a person would; an empty answer was not recorded."""
+        for place, (field, answer) in enumerate(zip(self.fields, answers, strict=True)):
+            question = field.get("question", title_of(field))
+            if answer == "":
+                self.page.locator(f"#field-{place}-missing").check()
+            elif field["kind"] == "number":
+                self.page.get_by_label(question, exact=True).fill(answer)
             else:
-                control.fill(answer)
+                values = field.get("categories") or field.get("classes") or ["yes", "no"]
+                spoken = {"en": ["Yes", "No"], "de": ["Ja", "Nein"]}[self.language]
+                words = field.get("titles") or (spoken if field["kind"] == "yes_no" else values)
+                word = words[values.index(answer)]
+                if len(values) > 6:
+                    self.page.get_by_label(question, exact=True).select_option(label=word)
+                else:
+                    self.page.get_by_role("group", name=question, exact=True).get_by_label(
+                        word, exact=True
+                    ).check()
+
+    def options(self, *, confidence, member, every):
+        """Open the experts' part and choose how to read."""
+        self.open_details()
+        self.page.get_by_label("Confidence", exact=True).select_option(index=confidence)
+        words = {True: "Yes", False: "No", None: "Unknown"}
+        group = self.page.get_by_role("group", name="Was the record in the data?")
+        group.get_by_label(words[member], exact=True).check()
+        self.page.get_by_label("Hold for every record").set_checked(every)
+
+    def open_details(self):
+        self.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
     def figure(self, key):
-        """The exact values behind a figure that is shown."""
+        """The exact values behind a figure of the experts' table."""
+        self.open_details()
         shown = self.page.locator(f"[data-figure={key}] data")
         return [float(value) for value in shown.evaluate_all("all => all.map((one) => one.value)")]
+
+    def text(self, selector):
+        """What can be read at a place, in one line."""
+        return " ".join(self.page.locator(selector).inner_text().split())
+
+    @property
+    def headline(self):
+        return self.text("#headline")
 
     @property
     def overflow(self):
@@ -86,7 +127,7 @@ class Visit:
 
 
 def plain_people(rng, count, publication):
-    """People whose answers a menu can hold."""
+    """People whose answers a form can hold."""
     words = {"TRUE": "yes", "0": "no", "No": "no", " y": "yes", "f": "no"}
     drawn = pages.people(rng, count, publication.domain, publication.loss)
     return [[words.get(answer, answer) for answer in person] for person in drawn]

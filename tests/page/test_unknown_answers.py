@@ -1,4 +1,4 @@
-"""An unknown answer counts as the worst it may have been: never less than any value gives, and little more."""
+"""An unknown answer counts as the worst it may have been: no value gives more, and little is lost."""
 
 import node
 import numpy as np

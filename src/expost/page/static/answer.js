@@ -10,7 +10,7 @@ function statusOf(view) {
   const { state, done, all, title, values, line } = view;
   if (state === "own") return ["own", line ? say("answer.row_status", { line }) : say("answer.own_status"), "change"];
   if (state === "waiting") return ["waiting", say("answer.waiting_status", { title }), "fix"];
-  if (state === "refused") return ["waiting", say("answer.refused_status"), "fix"];
+  if (state === "refused") return ["waiting", say("answer.refused_status", { reason: view.reason }), "fix"];
   if (state === "crowded") return ["waiting", say("answer.many_open_status"), "fix"];
   if (state === "partial") return ["example", say("answer.partial_status", { done, all }), "go_on"];
   return ["example", values ? say("answer.example_values", { values }) : say("answer.example_status"), "enter"];
@@ -57,7 +57,7 @@ function yours({ total, state }) {
 
 function everyones({ promise, insecure }) {
   const title = say("answer.promise");
-  if (promise === null) return panel("all", title, "\u00a0", say("answer.promise_none"), null, say("answer.promise_none_caption"));
+  if (promise === null) return panel("all none", title, "\u00a0", say("answer.promise_none"), null, say("answer.promise_none_caption"));
   const n = rightOfHundred(promise.epsilon);
   const caption = insecure
     ? say("answer.promise_void")

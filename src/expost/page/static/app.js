@@ -35,7 +35,7 @@ function start(numbers) {
     place.focus({ preventScroll: true });
   };
   const side = new Side($("side"), () => goTo($("answer")));
-  const memory = { refused: false, tries: new Set(), line: null };
+  const memory = { refused: null, tries: new Set(), line: null };
   let view = null;
 
   // Where the answer's button leads: to what is missing or wrong.
@@ -80,7 +80,7 @@ function start(numbers) {
   }
 
   const changed = () => {
-    Object.assign(memory, { refused: false, line: null });
+    Object.assign(memory, { refused: null, line: null });
     update();
   };
   const file = new OwnFile(
@@ -90,12 +90,12 @@ function start(numbers) {
       take(found, line) {
         const { answers } = form.state;
         form.fill(found.map((one, place) => one ?? answers[place]));
-        Object.assign(memory, { refused: false, line });
+        Object.assign(memory, { refused: null, line });
         update();
         if (line !== null) goTo($("answer"));
       },
-      refused() {
-        memory.refused = true;
+      refused(reason) {
+        memory.refused = reason;
         update();
       },
       limit(found) {

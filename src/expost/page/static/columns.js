@@ -105,7 +105,7 @@ export function readTable(numbers, text) {
   const { fields } = numbers;
   const clean = plainText(text);
   if (clean.trim() === "") refuse("empty");
-  const { rows, columns, header } = bestTable(fields, clean);
+  const { rows, columns, header, separator } = bestTable(fields, clean);
   const names = header ? rows[0].cells : fields.map(titleOf);
   const body = header ? rows.slice(1) : rows;
   if (body.length === 0) refuse("no_rows");
@@ -117,7 +117,7 @@ export function readTable(numbers, text) {
   const uneven = body.find(({ cells }) => cells.length !== names.length);
   if (uneven) refuse("wrong_count", { line: uneven.line, found: uneven.cells.length, count: names.length });
   const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" ? [i] : []));
-  const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])));
+  const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])), separator);
   return {
     header,
     places: columns.filter((column) => column !== null).map(({ place }) => place),

@@ -17,7 +17,7 @@ const SCALES = {
 
 const cell = (value) => (typeof value === "number" ? shown(value) : String(value));
 
-function tableOfRows(caption, rows, heads = []) {
+function tableOfRows(title, caption, rows, heads = []) {
   const head = element("tr", {}, element("td"), ...heads.map((text) => element("th", { scope: "col", textContent: text })));
   const body = rows.map(([name, ...values]) =>
     element(
@@ -34,7 +34,7 @@ function tableOfRows(caption, rows, heads = []) {
     ...(heads.length ? [element("thead", {}, head)] : []),
     element("tbody", {}, ...body),
   );
-  return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": caption } }, made);
+  return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": `${title}: ${caption}` } }, made);
 }
 
 const parameters = (thing) =>
@@ -45,17 +45,17 @@ const parameters = (thing) =>
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${shown(weights[i])}`).join(", ");
 
 // One column, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTable(outcome, { loss, columns, coefficients, intercept }) {
+function coefficientTable(title, outcome, { loss, columns, coefficients, intercept }) {
   const names = columns.map((name, i) => (intercept && i === columns.length - 1 ? say("experts.intercept") : name));
   if (loss.name !== "softmax") {
-    return tableOfRows(say("experts.coefficients"), names.map((name, i) => [name, coefficients[0][i]]));
+    return tableOfRows(title, say("experts.coefficients"), names.map((name, i) => [name, coefficients[0][i]]));
   }
   const basis = centring(loss.classes);
   const rows = names.map((name, i) => {
     const column = coefficients.map((predictor) => predictor[i]);
     return [name, ...basis.map((row) => Number(dot(row, column).toPrecision(6)))];
   });
-  return tableOfRows(say("experts.coefficients_classes"), rows, outcome.titles?.length ? outcome.titles : outcome.classes);
+  return tableOfRows(title, say("experts.coefficients_classes"), rows, outcome.titles?.length ? outcome.titles : outcome.classes);
 }
 
 function factsOfFile(fields, publication) {
@@ -80,12 +80,12 @@ function factsOfFile(fields, publication) {
 
 export function showDetails(place, fields, publications) {
   place.append(
-    ...publications.flatMap((publication) => [
-      element("h4", { textContent: titleOfModel(fields, publication) }),
+    ...publications.map((publication, i) => [publication, `${i + 1}. ${titleOfModel(fields, publication)}`]).flatMap(([publication, title]) => [
+      element("h4", { textContent: publications.length > 1 ? title : titleOfModel(fields, publication) }),
       element("p", { textContent: say(`experts.beside_${publication.plan.report}`) }),
       ...(publication.insecure ? [element("p", { textContent: publication.insecure })] : []),
-      tableOfRows(say("experts.scales"), factsOfFile(fields, publication)),
-      coefficientTable(fields[publication.outcome], publication),
+      tableOfRows(title, say("experts.scales"), factsOfFile(fields, publication)),
+      coefficientTable(title, fields[publication.outcome], publication),
     ]),
   );
 }

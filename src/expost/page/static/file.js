@@ -20,7 +20,7 @@ function tableOf(heads, rows) {
   return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": heads.join(", ") } }, made);
 }
 
-// `take` is called with the answers of a row, `refused` with no argument, and `limit` tells a row's total or null.
+// `take` is called with the answers of a row, `refused` with the reason, and `limit` tells a row's total or null.
 export class OwnFile {
   constructor(numbers, places, { take, refused, limit }) {
     Object.assign(this, { numbers, places, take, refused, limit });
@@ -54,7 +54,7 @@ export class OwnFile {
     this.places.preview.replaceChildren(
       element("p", { className: "msg error", textContent: `${say("file.refused")} ${sentence}` }),
     );
-    this.refused();
+    this.refused(sentence);
   }
 
   show(text) {

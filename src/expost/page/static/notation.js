@@ -43,12 +43,19 @@ export function readNumber(typed, mark) {
   return { small: shown(Number(decimal)), large: shown(Number(bare.replace(sign, ""))) };
 }
 
-// The decimal mark of a table: a comma if some number needs it and none has a decimal point; else unknown.
-export function markOf(cells) {
-  const commas = cells.some((cell) => /^[+-]?\d+,\d+$/.test(cell.trim()) || GROUPED["."].test(cell.trim()));
-  const points = cells.some((cell) => /^[+-]?\d+\.\d+$/.test(cell.trim()));
-  if (commas && !points) return ",";
-  return points && !commas ? "." : null;
+// The decimal mark of a table, null where it cannot be told. Numbers that could mean two things say nothing; where all
+// do, semicolons between cells go with decimal commas, commas with points, and tabs with the reader's own mark.
+export function markOf(cells, separator) {
+  const clear = (mark) =>
+    cells.some((cell) => {
+      const read = readNumber(cell, null);
+      return read?.text !== undefined && cell.includes(mark) && cell.lastIndexOf(mark) > cell.lastIndexOf(other(mark)) && !GROUPED[mark].test(cell.trim());
+    });
+  const [commas, points] = [clear(","), clear(".")];
+  if (commas !== points) return commas ? "," : ".";
+  if (commas) return null;
+  if (separator === ";") return cells.some((cell) => cell.includes(".")) ? null : ",";
+  return separator === "," ? "." : decimalMark();
 }
 
 // Splits "186 µmol/L" into its number and one of the field's units: [text, factor], the factor 1 without a unit.
@@ -66,5 +73,5 @@ function withoutUnit(text, unit) {
   return text.slice(0, end);
 }
 
-// A number in another unit, in the field's own; as it is without one, so that no digit changes.
-export const converted = (text, factor) => (factor === 1 ? text : String(Number(text) * factor));
+// A number in another unit, in the field's own, to twelve digits; as it is without one, so that no digit changes.
+export const converted = (text, factor) => (factor === 1 ? text : String(Number((Number(text) * factor).toPrecision(12))));

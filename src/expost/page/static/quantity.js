@@ -30,8 +30,8 @@ export class NumberControl extends Control {
       element("label", { htmlFor: id, textContent: this.question }),
       ...(hint ? [element("span", { className: "sub", id: `${id}-hint`, textContent: hint })] : []),
       element("div", { className: "box" }, this.input, ...this.unitParts()),
-      this.tools(),
       this.message,
+      this.tools(),
     );
   }
 

@@ -51,7 +51,7 @@ function readingsFor(numbers, answers, options) {
 
 // Which answers are shown, and what the answer's border says.
 function stateOf({ missing, wrong, started }, settled, refused) {
-  if (refused) return "refused";
+  if (refused !== null) return "refused";
   if (wrong.some((place) => settled.has(place)) || (wrong.length > 0 && missing.length === 0)) return "waiting";
   if (missing.length === 0 && wrong.length === 0) return "own";
   return started ? "partial" : "example";
@@ -86,7 +86,8 @@ export function viewOf(numbers, form, options, { refused, tries, line }) {
     open,
     crowded: state === "crowded",
     tried: tries.size > MOST_TRIES && !options.every,
-    line: line ?? null,
+    line,
+    reason: refused,
     wrong: filled.wrong,
     missing: filled.missing,
     opened: filled.open,

@@ -1,0 +1,150 @@
+"""Her own table, opened or pasted: as spreadsheets write it, matched by name, refused by the cell."""
+
+import kidney
+import pages
+import pytest
+
+USUAL = {"confidence": 1, "member": None, "every": False}
+
+
+def read(visit, text):
+    visit.page.evaluate("document.getElementById('from').open = true")
+    visit.page.locator("#paste").fill(text)
+    visit.page.locator("#check").click()
+
+
+def total_of(publication, answers):
+    return pages.by_python(publication, [answers], [USUAL])[0, 3]
+
+
+@pytest.fixture
+def visit(open_page):
+    return open_page(kidney.published())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Semicolons and decimal commas, titles and aliases for names, another unit, a column too many.
+        "id;Age;SEX;sbp;diabetes;Krea (mg/dL);HB;worse\n17;47;f;152,0;nein;2,1;11,2;1\n",
+        # Commas and points, quotes, words for values, another order, a byte order mark.
+        '\ufeffhb,"age",Sex,"Upper blood pressure",dm,note,crea,worse\r\n11.2,47,Female,152,no,x,2.1,Yes\r\n',
+        # Tabs, and no names: the order of the form.
+        "47\tf\t152\t0\t2.1\t11.2\t1",
+        # Units beside the numbers.
+        "age;sex;sbp;dm;crea;hb;worse\n47 years;f;152 mmHg;no;2,1 mg/dL;11,2;1",
+    ],
+    ids=["semicolons", "commas", "tabs", "units"],
+)
+def test_a_line_of_a_table_fills_in_the_form(visit, text):
+    read(visit, text)
+    assert visit.text("#answer .status").startswith("Your result"), visit.text("#preview")
+    expected = total_of(visit.publications[0], kidney.ANSWERS)
+    assert visit.figure("total") == pytest.approx([expected], rel=1e-9)
+    assert visit.text("#preview").startswith("7 of 7 answers found.")
+    assert visit.page.locator("#field-5").input_value() == "11.2"
+
+
+def test_another_unit_is_converted(visit):
+    read(visit, "crea (µmol/L);age\n186,4;47")
+    assert "2 of 7 answers found." in visit.text("#preview")
+    assert (
+        "Not found: Sex, Upper blood pressure, Diabetes, Haemoglobin, Kidney disease got worse"
+        in visit.text("#preview")
+    )
+    assert visit.page.locator("#field-4").input_value() == "2.10632"
+    assert "You have answered 2 of 7" in visit.text("#answer .status")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "age;sex;sbp\n47;f;viel",
+            "Line 2, column “sbp”: “viel” cannot be read. Please write this as a number",
+        ),
+        (
+            "age;sex\n47;x",
+            "Line 2, column “sex”: “x” cannot be read. Please choose one of the listed values.",
+        ),
+        ("age,dm\n47,perhaps", "Line 2, column “dm”: “perhaps” cannot be read. Please answer yes or no."),
+        ('age,hb\n47,"1,234"', "column “hb”: “1,234” cannot be read. Is this 1.234 or 1234?"),
+        ("age;Age\n47;48", "Two columns are meant for “Age”"),
+        ("age;sex\n47;f;3", "Line 2 has 3 values; the first line has 2."),
+        ("age;sex", "a line of names and no line of values"),
+        ("1,2", "Without names, it needs 7 values in a line; line 1 has 2."),
+        ("  \n ", "There is nothing to read."),
+    ],
+)
+def test_a_refusal_clears_the_old_answer_and_names_the_cell(visit, text, complaint):
+    visit.fill(kidney.ANSWERS)
+    assert visit.text("#answer .status").startswith("Your result")
+    read(visit, text)
+    assert visit.text("#preview").startswith("Nothing was filled in.")
+    assert complaint in visit.text("#preview")
+    assert visit.headline == "There is no result yet."
+    assert complaint in visit.text("#answer .status")
+    assert visit.figure("total") == []
+    assert visit.page.locator("#preview table").count() == 0
+    # Her answers are still there, and with the next change the page goes on.
+    visit.page.locator("#field-0").fill("48")
+    assert visit.text("#answer .status").startswith("Your result")
+
+
+def test_several_rows_give_a_list(visit):
+    read(
+        visit,
+        "age;sex;sbp;dm;crea;hb;worse\n47;f;152;nein;2,1;11,2;1\n\n61,5;m;131;ja;;13,9;0\n52;f;;no;1;13;0",
+    )
+    publication = visit.publications[0]
+    people = [kidney.ANSWERS, ["61.5", "m", "131", "yes", "", "13.9", "0"]]
+    shown = visit.page.locator("#preview data").evaluate_all("all => all.map((one) => Number(one.value))")
+    assert shown == pytest.approx([total_of(publication, person) for person in people], rel=1e-9)
+    rows = [" ".join(text.split()) for text in visit.page.locator("#preview tbody tr").all_inner_texts()]
+    assert [row.split()[0] for row in rows] == ["2", "4", "5"]
+    assert "not known yet" in rows[2]
+    visit.page.get_by_role("button", name="Take line 4").click()
+    assert "From line 4 of your file." in visit.text("#answer .status")
+    assert visit.figure("total") == pytest.approx([shown[1]], rel=1e-9)
+    # A new text replaces the list.
+    read(visit, "age;sex\n47;y")
+    assert visit.page.locator("#preview table").count() == 0
+
+
+def test_a_file_of_an_old_spreadsheet_is_opened(visit, tmp_path):
+    path = tmp_path / "mine.csv"
+    names = "Größe;Age;Sex;sbp;Diabetes;crea;hb;worse"
+    path.write_bytes(f"{names}\r\n1,80;47;Female;152;nein;2,1;11,2;1\r\n".encode("cp1252"))
+    visit.page.locator("#from > summary").click()
+    visit.page.locator("#file").set_input_files(path)
+    visit.page.wait_for_selector("#preview table")
+    assert "Not needed: Größe." in visit.text("#preview")
+    expected = total_of(visit.publications[0], kidney.ANSWERS)
+    assert visit.figure("total") == pytest.approx([expected], rel=1e-9)
+    path.write_bytes(b"PK\x03\x04\x00\x00\x00")
+    visit.page.locator("#file").set_input_files(path)
+    visit.page.wait_for_selector("#preview .error")
+    assert "not plain text" in visit.text("#preview")
+    assert visit.headline == "There is no result yet."
+
+
+def test_a_german_page_reads_and_writes_decimal_commas(open_page):
+    visit = open_page(kidney.published(), language="de")
+    publication = visit.publications[0]
+    read(visit, "Age;Sex;sbp;Diabetes;Krea;hb;worse\n47,5;Female;152;nein;2,1;11,2;1")
+    person = ["47.5", *kidney.ANSWERS[1:]]
+    assert visit.figure("total") == pytest.approx([total_of(publication, person)], rel=1e-9)
+    assert visit.page.locator("#field-4").input_value() == "2,1"
+    assert visit.text("#answer .status").startswith("Ihr Ergebnis")
+    assert "von 100 Vermutungen richtig" in visit.headline
+    assert visit.page.evaluate("document.documentElement.lang") == "de"
+    visit.page.locator("#field-4").fill("1.234")
+    visit.page.locator("#field-4").blur()
+    assert visit.text("#field-4-message").startswith("Ist das 1,234 oder 1234?")
+    visit.page.locator("#field-4").fill("1,234")
+    assert visit.text("#field-4-message") == ""
+    assert visit.text(".eyebrow") == "Norrdal University Clinic · 3. Juni 2026"
+    visit.open_details()
+    total = visit.text("[data-figure=row_scope], [data-figure=total]  >> nth=0")
+    assert "," in total
+    assert "." not in total.split()[-1]
