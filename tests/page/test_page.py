@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 import zipfile
+import zlib
 from importlib.resources import files
 from pathlib import Path
 
+import kidney
 import numpy as np
 import pages
 import pytest
@@ -18,7 +20,8 @@ import expost
 from expost import Domain
 from expost.exceptions import PublicationError
 from expost.page import render
-from expost.page.assembly import MODULES, script
+from expost.page.assembly import MODULES, STYLES, script
+from expost.page.language import LANGUAGES
 from expost.page.numbers import CONFIDENCES, payload
 
 STATIC = files("expost.page") / "static"
@@ -37,15 +40,20 @@ def hashed(text):
 
 def test_it_is_one_file_without_addresses():
     page = render([pages.published("logistic", "adaptive")])
-    assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket|import\(""", page)
+    assert not re.search(r"""src\s*=|@import|url\(|fetch\(|XMLHttpRequest|WebSocket|import\(""", page)
+    # Links go to places of the page, and to the mail program.
+    assert set(re.findall(r'href="([^"]*)"', page)) == {"#answer"}
+    mailed = set(re.findall(r'href="([^"]*)"', render([kidney.published()])))
+    assert mailed == {"#answer", "mailto:privacy@norrdal.example"}
     # The only address is the name of SVG's vocabulary, which nothing fetches.
     assert set(re.findall(r"https?://[^\"\s<]+", page)) == {"http://www.w3.org/2000/svg"}
 
 
 def test_it_says_what_the_confidence_is_for():
     words = " ".join(re.sub(r"<[^>]*>", " ", render([pages.published("logistic", "leverage")])).split())
-    assert "Choose how sure to be before you look at the figures" in words
-    assert "the total each hold with that confidence on their own" in words
+    assert "Choose it before looking at any figure." in words
+    assert "Interval, cost and total each hold with the stated confidence on their own" in words
+    assert "That is for a record fixed beforehand" in words
 
 
 def test_the_policy_names_exactly_the_script_and_the_style():
@@ -67,17 +75,30 @@ def test_it_is_made_the_same_way_every_time():
 
 @pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=1.0, scale=0.1)])
 def test_thirty_features_fit_in_half_a_megabyte(regularizer):
-    X = np.random.default_rng(0).normal(size=(300, 30)) / 8
+    domain = kidney.domain_of(**kidney.many_features(30, 2))
+    X, y = kidney.drawn(domain, np.random.default_rng(0), 300)
     model = expost.LogisticRegression(
-        norm=1.0,
-        classes=[0, 1],
-        report="adaptive",
-        fit_intercept=True,
-        regularizer=regularizer,
-        random_state=1,
+        domain=domain, report="adaptive", fit_intercept=True, regularizer=regularizer, random_state=1
     )
-    publication = model.fit(X, (X[:, 0] > 0).astype(int)).publication_
-    assert len(render([publication]).encode()) < 500_000
+    assert len(render([model.fit(X, y).publication_], language="de").encode()) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("classes", "reduced"),
+    # Up to 100 coefficients the whole Hessian is the default; five classes have 124.
+    [(3, None), (4, None), (5, False), (12, None)],
+)
+def test_thirty_features_and_many_classes_fit_too(classes, reduced):
+    domain = kidney.domain_of(**kidney.many_features(30, classes))
+    X, y = kidney.drawn(domain, np.random.default_rng(0), 300)
+    model = expost.LogisticRegression(domain=domain, report="adaptive", reduced=reduced, random_state=1)
+    assert len(render([model.fit(X, y).publication_]).encode()) < 500_000
+
+
+def test_the_file_on_the_page_is_the_published_one():
+    publication = kidney.published()
+    packed = re.search(r'<script type="text/plain" id="file-0">(.*?)</script>', render([publication]))[1]
+    assert zlib.decompress(base64.b64decode(packed)).decode() == publication.to_json()
 
 
 def test_names_cannot_end_the_data():
@@ -98,12 +119,13 @@ def test_numbers_survive_bit_for_bit():
 
 
 def test_only_an_insecure_publication_shows_a_warning():
-    assert "<strong>INSECURE" in render([pages.published("logistic", "independent")])
+    warning = "<strong>Test version: the protection is switched off.</strong>"
+    assert warning in render([pages.published("logistic", "independent")])
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
     secure = (
         expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_
     )
-    assert "<strong>INSECURE" not in render([secure])
+    assert warning not in render([secure])
 
 
 def test_the_form_asks_once_for_what_several_publications_share():
@@ -153,12 +175,22 @@ def test_every_script_is_bundled_in_the_order_of_its_imports():
             assert needed in MODULES[:place], f"{name} imports {needed}, which comes later"
     bundle = script()
     assert not re.search(r"^(import|export) ", bundle, re.MULTILINE)
+    # Whatever a module imports, another one exports.
+    for name in MODULES:
+        source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        for names, needed in re.findall(r'import \{([^}]*)\} from "\./(\w+)\.js";', source):
+            exported = (STATIC / f"{needed}.js").read_text(encoding="utf-8")
+            for one in names.replace(" ", "").strip(",").split(","):
+                assert re.search(
+                    rf"^export (async )?(function|const|class) {one}\b", exported, re.MULTILINE
+                ), one
+                assert len(re.findall(rf"\b{one}\b", source)) > 1, f"{name} does not use {one}"
     assert "</" not in bundle
 
 
 def test_no_script_makes_markup():
     assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", script()
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|\.style\b", script()
     )
 
 
@@ -173,4 +205,6 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
     )
     held = set(zipfile.ZipFile(made.stdout.strip().splitlines()[-1]).namelist())
     wanted = {f"expost/page/static/{name}.js" for name in MODULES}
-    assert wanted | {"expost/page/static/style.css", "expost/page/templates/report.html"} <= held
+    wanted |= {f"expost/page/static/{name}.css" for name in STYLES}
+    wanted |= {f"expost/page/languages/{code}.toml" for code in LANGUAGES}
+    assert wanted | {"expost/page/templates/report.html"} <= held

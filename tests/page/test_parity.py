@@ -19,6 +19,7 @@ from expost.data.weights import Weighting
 from expost.exceptions import DomainError
 from expost.losses.registry import PUBLISHED
 from expost.page import render
+from expost.page.language import LANGUAGES, Language
 from expost.page.numbers import CONSTANTS, payload
 from expost.privacy.statistics import REPORT_KINDS
 
@@ -191,7 +192,10 @@ def test_the_scripts_own_tests(tmp_path):
     stored = {name: json.dumps(content) for name, content in make.read("publications").items()}
     numbers = {name: payload([Publication.from_json(text)]) for name, text in stored.items()}
     given = tmp_path / "numbers.json"
-    given.write_text(json.dumps({"constants": CONSTANTS, "numbers": numbers}), encoding="utf-8")
+    texts = {code: Language.of(code).of_scripts for code in LANGUAGES}
+    given.write_text(
+        json.dumps({"constants": CONSTANTS, "numbers": numbers, "texts": texts}), encoding="utf-8"
+    )
     outcome = subprocess.run(
         [node.NODE, "--test", *map(str, sorted(node.JS.glob("*.test.mjs")))],
         env={**os.environ, "EXPOST_NUMBERS": str(given)},

@@ -126,7 +126,8 @@ def _module(name: str) -> str:
     """A module without its imports and exports, which become names of this one scope."""
     source = _source(f"{name}.js")
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
-    plain = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+    # Comments stay in the sources, where they are read.
+    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])", "", source, flags=re.MULTILINE)
     inner = re.sub(
         r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', r"const \1 = of_\2;", plain, flags=re.MULTILINE
     )

@@ -109,7 +109,8 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     plan, loss = release.plan, release.plan.loss
     drift = Drift.of(release)
     bases: list[FloatArray] = []
-    levels = [_level(release, (1.0 - level) / sharing, bases) for level in CONFIDENCES.values()]
+    spectra: list[FloatArray] = []
+    levels = [_level(release, (1.0 - level) / sharing, bases, spectra) for level in CONFIDENCES.values()]
     return {
         "insecure": publication.insecure,
         "texts": about(publication).model_dump(mode="json"),
@@ -142,6 +143,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
             "slope": drift.slope,
         },
         "bases": [{"width": len(basis), "doubles": packed(basis.T)} for basis in bases],
+        "spectra": [packed(values) for values in spectra],
         "levels": levels,
     }
 
@@ -156,30 +158,39 @@ def packed(numbers: FloatArray) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode("ascii")
 
 
-def _level(release: Release, failure: float, bases: list[FloatArray]) -> dict[str, Any]:
-    """The numbers of one confidence level, by scope; new bases are added to ``bases``."""
+def _level(
+    release: Release, failure: float, bases: list[FloatArray], spectra: list[FloatArray]
+) -> dict[str, Any]:
+    """The numbers of one confidence level, by scope; new bases and eigenvalues are added to the lists."""
     simple = release.hessian is None and release.regularizer is None
 
     def scoped(scope: Scope) -> dict[str, Any]:
         determinant = TightReader(release, failure, scope).determinant
         return asdict(Quantiles.of(release, failure, scope)) | {
-            "public": None if simple else _mixtures(determinant.public, bases),
-            "adaptive": _mixtures(determinant.adaptive, bases),
-            "upper": _mixtures(determinant.upper, bases),
+            "public": None if simple else _mixtures(determinant.public, bases, spectra),
+            "adaptive": _mixtures(determinant.adaptive, bases, spectra),
+            "upper": _mixtures(determinant.upper, bases, spectra),
         }
 
     return {"fixed": scoped(Scope(None)), "every": scoped(Scope("all"))}
 
 
-def _mixtures(pencil: Pencil | None, bases: list[FloatArray]) -> dict[str, Any] | None:
+def _mixtures(
+    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray]
+) -> dict[str, Any] | None:
     if pencil is None:
         return None
-    place = next((i for i, basis in enumerate(bases) if (basis == pencil.basis).all()), len(bases))
-    if place == len(bases):
-        bases.append(pencil.basis)
     return {
-        "basis": place,
+        "basis": _place(pencil.basis, bases),
         "weights": pencil.weights.tolist(),
-        "values": packed(pencil.values),
+        "values": _place(pencil.values, spectra),
         "floor": pencil.floor,
     }
+
+
+def _place(numbers: FloatArray, found: list[FloatArray]) -> int:
+    """The place of these numbers in a list, to which they are added where they are new."""
+    place = next((i for i, one in enumerate(found) if np.array_equal(one, numbers)), len(found))
+    if place == len(found):
+        found.append(numbers)
+    return place

@@ -10,7 +10,7 @@ test("numbers are clipped, and what is no number is refused by its field", () =>
   assert.deepEqual(encodeFeature(age, "25"), [-0.5]);
   assert.deepEqual(encodeFeature(age, "1e9"), [1]);
   assert.throws(() => encodeFeature(age, "0x10"), (problem) => problem instanceof Refusal && problem.field === age);
-  assert.throws(() => encodeFeature(age, ""), (problem) => problem.missing);
+  assert.throws(() => encodeFeature(age, ""), (problem) => problem.key === "need_answer");
 });
 
 test("a record that is too long is scaled into the ball, however long", () => {
@@ -23,7 +23,10 @@ test("a record that is too long is scaled into the ball, however long", () => {
 test("probabilities as outcomes are refused outside their range", () => {
   const outcome = { name: "p", kind: "number", low: null, high: null, least: 0, most: 1 };
   assert.equal(encodeOutcome(outcome, "0.3", null), 0.3);
-  assert.throws(() => encodeOutcome(outcome, "1.2", null), /from 0 to 1/);
+  assert.throws(
+    () => encodeOutcome(outcome, "1.2", null),
+    (problem) => problem.key === "need_range" && problem.named.low === 0 && problem.named.high === 1,
+  );
 });
 
 test("ticks are round numbers inside the range", () => {

@@ -11,23 +11,24 @@ const rows = ({ width, doubles: text }) => {
   return Array.from({ length: flat.length / width }, (_, i) => flat.slice(i * width, (i + 1) * width));
 };
 
-const pencil = (packed) => (packed === null ? null : { ...packed, values: doubles(packed.values) });
-
-const scoped = (level) => ({
-  ...level,
-  public: pencil(level.public),
-  adaptive: pencil(level.adaptive),
-  upper: pencil(level.upper),
-});
-
 // The page's data with every list of numbers as such.
 export function unpacked(numbers) {
   return {
     ...numbers,
-    publications: numbers.publications.map((publication) => ({
-      ...publication,
-      bases: publication.bases.map(rows),
-      levels: publication.levels.map(({ fixed, every }) => ({ fixed: scoped(fixed), every: scoped(every) })),
-    })),
+    publications: numbers.publications.map((publication) => {
+      const spectra = publication.spectra.map(doubles);
+      const pencil = (packed) => (packed === null ? null : { ...packed, values: spectra[packed.values] });
+      const scoped = (level) => ({
+        ...level,
+        public: pencil(level.public),
+        adaptive: pencil(level.adaptive),
+        upper: pencil(level.upper),
+      });
+      return {
+        ...publication,
+        bases: publication.bases.map(rows),
+        levels: publication.levels.map(({ fixed, every }) => ({ fixed: scoped(fixed), every: scoped(every) })),
+      };
+    }),
   };
 }

@@ -1,0 +1,141 @@
+"""Every sentence of the page: the same in each language, all of them used, and plain to read."""
+
+import re
+from importlib.resources import files
+
+import kidney
+import pytest
+import readability
+
+from expost.exceptions import ParameterError
+from expost.page import render
+from expost.page.assembly import MODULES
+from expost.page.language import LANGUAGES, Language
+
+PAGE = files("expost.page")
+ENGLISH = Language.of("en").sentences
+# Read by experts only.
+FOR_EXPERTS = {"experts", "formulas"}
+# What is filled in where the reading level is measured.
+FILLED = {
+    "publisher": "Norrdal Clinic",
+    "purpose": "helps doctors see early whose kidneys will get worse",
+    "population": "adults seen at its Kidney Centre",
+    "reply": "We answer within two weeks.",
+    "title": "Age",
+    "titles": "Age",
+    "names": "age, sex",
+    "values": "Age 58 years, Sex Female",
+    "contact": "Norrdal Clinic",
+    "rare": "about 1 case in a million",
+    "unit": "years",
+    "reason": "Please answer yes or no.",
+    "outcome": "Ill",
+    "column": "age",
+    "cell": "x",
+}
+
+
+def pairs(sentences):
+    return {f"{part}.{name}": text for part, named in sentences.items() for name, text in named.items()}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_language_has_every_sentence(code):
+    ours, theirs = pairs(ENGLISH), pairs(Language.of(code).sentences)
+    assert list(theirs) == list(ours)
+    for key, text in theirs.items():
+        assert text.strip() == text or key == "page.and", key
+        assert sorted(re.findall(r"\{\w+\}", text)) == sorted(re.findall(r"\{\w+\}", ours[key])), key
+        assert text.count("**") == ours[key].count("**"), key
+        assert text.count("**") % 2 == 0, key
+    assert len(theirs["page.months"].split()) == 12
+
+
+def test_no_german_sentence_is_still_english():
+    german = pairs(Language.of("de").sentences)
+    same = {key for key, text in pairs(ENGLISH).items() if german[key] == text}
+    assert same == {"formulas.second", "formulas.third", "formulas.total", "form.titled"}
+    assert not re.search(r"\b(the|and|of|you|your|with)\b", " ".join(german.values()))
+
+
+def test_every_sentence_is_used():
+    """A key stands in the template, the scripts or the opening words, whole or put together."""
+    code = "".join((PAGE / "static" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
+    code += (PAGE / "templates" / "report.html").read_text(encoding="utf-8")
+    code += (PAGE / "introduction.py").read_text(encoding="utf-8")
+    code += (PAGE / "language.py").read_text(encoding="utf-8")
+    made_up = re.compile(
+        r"answer\.(picture|rare|open|\w+_pill)|experts\.(kind|beside|member|noise|row)_|_several$|form\.clipped_"
+        r"|label\.protection_|answer\.(change|fix|go_on|enter)$"
+    )
+    unused = [
+        key
+        for key in pairs(ENGLISH)
+        if key not in code and f'"{key.split(".")[1]}"' not in code and not made_up.search(key)
+    ]
+    assert unused == []
+
+
+def test_people_read_no_word_of_experts():
+    plain = " ".join(text for key, text in pairs(ENGLISH).items() if key.split(".")[0] not in FOR_EXPERTS)
+    assert not re.search(
+        r"[ε-ω∞]|\b(epsilon|delta|log|Hessian|loss|differential|noise scale|logistic)\b", plain
+    )
+
+
+def test_the_counter_of_syllables_knows_these():
+    words = {
+        "noise": 1, "model": 2, "published": 2, "guesses": 2, "limited": 3, "record": 2, "computer": 3,
+        "people": 2, "values": 2, "little": 2, "changed": 1, "privacy": 3, "strangers": 2, "released": 2,
+        "average": 3, "promise": 2, "promises": 3, "makes": 1, "houses": 2,
+    }  # fmt: skip
+    found = {word: readability.syllables(word) for word in words}
+    wrong = {word: (found[word], count) for word, count in words.items() if found[word] != count}
+    assert wrong == {}
+
+
+def test_the_counter_agrees_with_texts_of_known_grade():
+    """Hand-counted: 14 words, 1 sentence, 14 syllables; and a sentence of long words."""
+    easy = "The cat sat on the mat and the dog lay on the big red rug."
+    assert readability.grade(easy) == pytest.approx(0.39 * 15 + 11.8 - 15.59)
+    hard = "Institutional considerations necessitate extraordinarily comprehensive documentation."
+    assert readability.grade(hard) > 25.0
+
+
+def test_the_body_is_read_at_grade_eight_or_below():
+    """Flesch–Kincaid over all English sentences that are no details for experts."""
+    texts = {}
+    for part, named in ENGLISH.items():
+        if part not in FOR_EXPERTS:
+            filled = [
+                re.sub(r"\{(\w+)\}", lambda hole: FILLED.get(hole[1], "53"), text).replace("**", "")
+                for key, text in named.items()
+                if (part, key) != ("page", "months")
+            ]
+            texts[part] = "\n".join(filled)
+    assert readability.grade("\n".join(texts.values())) <= 8.0
+    for part in ("page", "lead", "answer", "timeline", "form", "file", "meaning", "actions", "footer"):
+        assert readability.grade(texts[part]) <= 8.0, part
+
+
+def test_the_page_as_it_is_read_is_at_grade_eight_or_below(open_page):
+    visit = open_page(kidney.published())
+    visit.page.evaluate("document.getElementById('experts').remove()")
+    visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert readability.grade(visit.page.locator("body").inner_text()) <= 8.0
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(ParameterError, match="`language` must be one of en, de"):
+        render([kidney.published()], language="fr")
+
+
+def test_what_is_filled_in_is_no_markup():
+    """Neither stars nor tags in a text make anything bold or an element."""
+    spoken = Language.of("en")
+    said = spoken.rich("answer.row_status", line="**<b>x</b>**{line}")
+    assert said == "From line **&lt;b&gt;x&lt;/b&gt;**{line} of your file."
+    assert spoken.rich("answer.headline", n=5) == (
+        "With the model, at most <strong>5 of 100</strong> guesses would be right."
+    )
