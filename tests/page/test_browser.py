@@ -73,7 +73,7 @@ def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     publication = kidney.published()
     visit = open_page(publication)
     assert visit.text("#answer .status").startswith(
-        "Example This is an invented person, not you: Age 58 years, Sex Female, Upper blood pressure 140 mmHg"
+        "Example This is an invented person, not you. Age: 58 years, Sex: Female, Upper blood pressure: 140 mmHg"
     )
     example = ["58", "f", "140", "yes", "1.4", "12.5", "0"]
     total = pages.by_python(publication, [example], [USUAL])[0, 3]
@@ -123,6 +123,7 @@ def test_numbers_are_read_in_the_readers_notation(open_page):
         ("186", "186 mg/dL counts as 15, the highest value that the model knows."),
         ("186 µmol/L", "Read as 2.1018 mg/dL."),
         ("2.1", ""),
+        ("2.10", ""),
     ):
         crea.fill(typed)
         crea.blur()
@@ -199,6 +200,7 @@ def test_trying_many_records_is_noticed(open_page):
     for years in ("48", "49", "50"):
         assert visit.page.locator("#answer .flag").count() == 0
         age.fill(years)
+        age.blur()
     visit.page.get_by_role("button", name="Make the limit hold for every try").click()
     person = ["50", *kidney.ANSWERS[1:]]
     every = pages.by_python(publication, [person], [{**USUAL, "every": True}])[0, 3]
@@ -260,6 +262,7 @@ def test_numbers_at_the_end_of_double_precision_are_drawn(open_page, name):
     assert np.isinf(theirs[3]) == (name == "squared")
     assert ("∞" in visit.text("#figures")) == (name == "squared")
     assert ("100 of 100" in visit.headline) == (name == "squared")
+    assert ("A limit of 100 of 100 rules nothing out." in visit.text("#answer")) == (name == "squared")
     for place in range(len(answers)):
         visit.page.get_by_label("Along", exact=True).select_option(index=place)
         assert visit.page.locator("#curve svg").count() == 1

@@ -35,7 +35,7 @@ function start(numbers) {
     place.focus({ preventScroll: true });
   };
   const side = new Side($("side"), () => goTo($("answer")));
-  const memory = { refused: null, tries: new Set(), line: null };
+  const memory = { refused: null, tries: new Set(), line: null, settled: true };
   let view = null;
 
   // Where the answer's button leads: to what is missing or wrong.
@@ -79,8 +79,8 @@ function start(numbers) {
     experts();
   }
 
-  const changed = () => {
-    Object.assign(memory, { refused: null, line: null });
+  const changed = (settled = true) => {
+    Object.assign(memory, { refused: null, line: null, settled });
     update();
   };
   const file = new OwnFile(
@@ -131,7 +131,12 @@ function start(numbers) {
   $("confidence").selectedIndex = numbers.usual;
   $("along").append(...fields.map((field, i) => element("option", { value: String(i), textContent: titleOf(field) })));
   // On a narrow screen the answer comes first.
-  if (window.matchMedia("(max-width: 60rem)").matches) $("label").open = false;
+  const narrow = window.matchMedia("(max-width: 60rem)");
+  const fold = () => {
+    $("label").open = !narrow.matches;
+  };
+  narrow.addEventListener("change", fold);
+  fold();
   showDetails($("published"), fields, publications);
   update();
   // So that anyone can check the page's arithmetic from the console.

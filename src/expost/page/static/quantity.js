@@ -56,7 +56,7 @@ export class NumberControl extends Control {
     if (read.small) return { problem: say("form.ambiguous", read) };
     const times = stated !== 1 ? stated : Number(this.unit?.value ?? 1);
     const answer = converted(read.text, times);
-    return { answer, ...this.noteOn(answer, times !== 1 || shown(Number(answer)) !== bare.trim()) };
+    return { answer, ...this.noteOn(answer, times !== 1 || bare.trim().replace(decimalMark(), ".") !== read.text) };
   }
 
   noteOn(answer, changed) {

@@ -29,7 +29,7 @@ export function exampleOf({ constants }, field) {
 // Some values of the invented person in words.
 export function exampleValues(numbers) {
   const named = numbers.fields.filter(({ role }) => role === "feature").slice(0, MOST_VALUES);
-  const words = named.map((field) => `${titleOf(field)} ${answerTitle(numbers, field, exampleOf(numbers, field))}`);
+  const words = named.map((field) => `${titleOf(field)}: ${answerTitle(numbers, field, exampleOf(numbers, field))}`);
   return words.join(", ");
 }
 
@@ -57,8 +57,8 @@ function stateOf({ missing, wrong, started }, settled, refused) {
   return started ? "partial" : "example";
 }
 
-// Everything that is shown. `tries` collects the different sets of answers that were read.
-export function viewOf(numbers, form, options, { refused, tries, line }) {
+// Everything that is shown. `tries` collects the different sets of answers that were read once she had typed them.
+export function viewOf(numbers, form, options, { refused, tries, line, settled }) {
   const { publications } = numbers;
   const filled = form.state;
   let state = stateOf(filled, form.left, refused);
@@ -68,7 +68,7 @@ export function viewOf(numbers, form, options, { refused, tries, line }) {
   if (state === "own") answers = filled.answers;
   let total = answers === null ? null : totalOf(numbers, answers, options);
   if (answers !== null && total === null) [state, answers] = ["crowded", null];
-  if (state === "own") tries.add(JSON.stringify(answers));
+  if (state === "own" && settled && !answers.includes(UNKNOWN)) tries.add(JSON.stringify(answers));
   const open = state === "own" || state === "crowded" ? filled.open.length : 0;
   return {
     state,
