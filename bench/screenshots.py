@@ -16,26 +16,53 @@ from rich.text import Text
 from sklearn.datasets import load_breast_cancer
 
 import expost
-from expost import ClassLabel, Domain, Number
+from expost import ClassLabel, Contact, Domain, Number, PublicationTexts
 from expost.cli.demonstration import BOUNDS
 
 HERE = Path(__file__).parent.parent / "docs" / "figures"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
 VIEWS = {
-    "page-desktop": {"viewport": {"width": 860, "height": 900}},
-    "page-phone": {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
-    "page-dark": {"viewport": {"width": 860, "height": 1080}, "color_scheme": "dark"},
+    "page-desktop": {"viewport": {"width": 1120, "height": 900}},
+    "page-phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
+    "page-dark": {"viewport": {"width": 1120, "height": 900}, "color_scheme": "dark"},
 }
+# Words for the ten measurements, as a clinic would declare them.
+HELP = "It is on the report of your biopsy, as the mean of all cells that were measured."
+ABOUT = PublicationTexts(
+    title="Breast biopsy model",
+    publisher="Norrdal University Clinic",
+    contact=Contact(email="privacy@norrdal.example"),
+    purpose="helps doctors judge a sample of cells",
+    population="women who had a biopsy there",
+    date="2026-06-03",
+    opt_out=True,
+)
 
 
 def published() -> tuple[expost.Publication, list[str]]:
     """A model of the breast-cancer data's ten means, a noisy Hessian beside it, and one woman's answers."""
     domain = Domain(
         features=tuple(
-            Number(name=f"mean {name}", low=0.0, high=high) for name, (high, *_) in BOUNDS.items()
+            Number(
+                name=f"mean {name}",
+                low=0.0,
+                high=high,
+                title=name.capitalize(),
+                question=f"What was the {name}?",
+                help=HELP,
+                group="Your biopsy",
+            )
+            for name, (high, *_) in BOUNDS.items()
         ),
-        label=ClassLabel(name="diagnosis", classes=("malignant", "benign")),
+        label=ClassLabel(
+            name="diagnosis",
+            classes=("malignant", "benign"),
+            titles=("Malignant", "Benign"),
+            title="Diagnosis",
+            question="What was the diagnosis?",
+        ),
+        publication=ABOUT,
     )
     X, y = load_breast_cancer(return_X_y=True)
     means = X[:, : len(BOUNDS)]
@@ -47,25 +74,25 @@ def published() -> tuple[expost.Publication, list[str]]:
 
 def answered(page: Page, path: Path, answers: list[str]) -> None:
     page.goto(path.as_uri())
-    page.get_by_text("Or paste one line").click()
-    page.get_by_label("One line").fill(",".join(answers))
-    page.get_by_role("button", name="Fill in").click()
-    page.get_by_text("Or paste one line").click()
-    page.get_by_label("Yes", exact=True).check()
+    page.locator("#from > summary").click()
+    page.locator("#paste").fill(",".join(answers))
+    page.locator("#check").click()
+    page.locator("#from > summary").click()
 
 
 def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dict) -> None:
-    context = browser.new_context(**view)
+    """The page down to the end of the answer; on a phone as much as it shows of it."""
+    context = browser.new_context(**view, reduced_motion="reduce")
     page = context.new_page()
     answered(page, path, answers)
-    if name == "page-desktop":
-        page.evaluate("scrollTo(0, 0)")
-        height = page.locator("#what-if").evaluate("section => section.getBoundingClientRect().bottom")
+    page.evaluate("scrollTo(0, 0)")
+    if name == "page-phone":
+        page.locator("#answer").evaluate("section => section.scrollIntoView()")
+        page.screenshot(path=HERE / f"{name}.png")
+    else:
+        height = page.locator("#answer").evaluate("section => section.getBoundingClientRect().bottom")
         clip = {"x": 0, "y": 0, "width": view["viewport"]["width"], "height": height + 24}
         page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)
-    else:
-        page.locator(".result").evaluate("section => section.scrollIntoView()")
-        page.screenshot(path=HERE / f"{name}.png")
     context.close()
 
 

@@ -35,9 +35,22 @@ export function exampleValues(numbers) {
 
 const sameCount = (a, b) => rightOfHundred(a) === rightOfHundred(b);
 
+// Totals over unknown answers take a moment, so the last ones are kept.
+const kept = new Map();
+const MOST_KEPT = 32;
+
+function largest(numbers, answers, options) {
+  const key = JSON.stringify([numbers.publications.map(({ sha256 }) => sha256), answers, options]);
+  if (!kept.has(key)) {
+    if (kept.size >= MOST_KEPT) kept.clear();
+    kept.set(key, largestTotal(numbers, answers, options, sameCount));
+  }
+  return kept.get(key);
+}
+
 // The total of answers that can all be read; null where too many are open.
 export function totalOf(numbers, answers, options) {
-  if (answers.includes(UNKNOWN)) return largestTotal(numbers, answers, options, sameCount);
+  if (answers.includes(UNKNOWN)) return largest(numbers, answers, options);
   return together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, answers)), options);
 }
 
