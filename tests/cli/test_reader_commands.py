@@ -107,6 +107,14 @@ def test_bad_options_are_refused(files, arguments, words):
     assert refused(run("bounds", files[0], files[2], *arguments), words)
 
 
+def test_the_page_speaks_german(files, tmp_path):
+    run("page", files[0], "-o", tmp_path / "report.html", "--language", "de")
+    assert '<html lang="de">' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    result = run("page", files[0], "-o", tmp_path / "other.html", "--language", "fr")
+    assert refused(result, "`language` must be one of en, de")
+    assert not (tmp_path / "other.html").exists()
+
+
 def test_the_page_holds_every_publication(files, tmp_path):
     result = run("page", files[0], files[1], "-o", tmp_path / "report.html")
     assert result.exit_code == 0, result.output

@@ -1,6 +1,7 @@
 """The page for everyone: axe, keyboard, widths, zoom, print, names of pictures."""
 
 import re
+from importlib.resources import files
 from itertools import pairwise
 
 import kidney
@@ -188,6 +189,54 @@ def test_pictures_have_names_and_say_what_the_text_says(open_page):
     )
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_little_moves_and_nothing_where_that_is_asked_for(open_page):
+    for motion, wanted in (("reduce", ["none", "auto"]), ("no-preference", ["arrive", "smooth"])):
+        visit = open_page(kidney.published(), reduced_motion=motion)
+        moving = visit.page.evaluate(
+            """() => [getComputedStyle(document.querySelector(".tile")).animationName,
+                     getComputedStyle(document.documentElement).scrollBehavior]"""
+        )
+        assert moving == wanted
+
+
+def luminance(colour):
+    """The relative luminance of WCAG."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+GROUNDS = ("paper", "card", "sunk")
+TEXT = [
+    *((text, ground) for text in ("ink", "quiet", "accent", "warm") for ground in GROUNDS),
+    ("on-accent", "accent"),
+    ("accent", "accent-soft"),
+    ("ink", "accent-soft"),
+    ("ink", "warm-soft"),
+    ("warm", "warm-soft"),
+]
+MARKS = [
+    *((mark, ground) for mark in ("edge", "luck", "accent", "warm") for ground in (*GROUNDS, "warm-soft")),
+    ("on-warm", "warm"),
+]
+
+
+def test_text_and_marks_stand_out():
+    """4.5 to 1 for text and 3 to 1 for marks and borders, light and dark; axe does not look at drawings."""
+    style = (files("expost.page") / "static" / "base.css").read_text(encoding="utf-8")
+    light, dark = (
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block)) for block in style.split("@media")[:2]
+    )
+    for scheme in (light, light | dark):
+        assert [pair for pair in TEXT if contrast(scheme[pair[0]], scheme[pair[1]]) < 4.5] == []
+        assert [pair for pair in MARKS if contrast(scheme[pair[0]], scheme[pair[1]]) < 3.0] == []
 
 
 def test_the_result_is_read_out_once_she_pauses(open_page):

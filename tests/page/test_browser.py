@@ -303,6 +303,38 @@ def test_hostile_names_are_text(open_page):
     assert visit.text(".banner").startswith("Test version: the protection is switched off.")
 
 
+def test_hostile_texts_are_text(open_page):
+    """Everything that a publisher can declare, shown as it is."""
+    tag = "<img src=x onerror=alert(1)>**b**{n}"
+    about = expost.PublicationTexts(
+        title=tag,
+        publisher=tag,
+        contact=expost.Contact(phone=tag[:40], address=tag),
+        purpose=tag,
+        population=tag,
+        reply=tag,
+        opt_out=True,
+    )
+    words = {"title": tag, "question": f"{tag}?", "help": tag, "group": tag}
+    base = pages.published("logistic", "independent")
+    number = base.domain.features[0].model_copy(update=words | {"unit": tag[:40], "aliases": (tag,)})
+    values = (tag, "b", "c")
+    category = base.domain.features[2].model_copy(update={"title": "Ward", "titles": values})
+    features = (number, base.domain.features[1], category, *base.domain.features[3:])
+    domain = base.domain.model_copy(update={"features": features, "publication": about})
+    publication = expost.Publication.from_release(
+        base.release, classes=domain.classes, feature_names=domain.column_names, domain=domain
+    )
+    visit = open_page(publication)
+    visit.open_details()
+    visit.page.get_by_label(f"{tag}?", exact=True).fill("50")
+    shown = visit.page.locator("body").text_content()
+    assert shown.count(tag) > 10
+    assert f"{tag} has published a computer model that {tag}" in shown
+    assert visit.page.locator("img").count() == 0
+    assert visit.page.get_by_role("link").count() == 1
+
+
 def test_the_policy_stops_an_injected_script(browser, tmp_path):
     visit = Visit(browser, tmp_path, [pages.published("logistic", "independent")])
     for inject in (

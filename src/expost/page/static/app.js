@@ -120,13 +120,15 @@ function start(numbers) {
   window.addEventListener("beforeprint", () => {
     $("label").open = true;
   });
-  document.querySelectorAll("[data-file]").forEach((button) =>
+  document.querySelectorAll("[data-file]").forEach((button) => {
+    // Old browsers cannot unpack it.
+    button.hidden = !("DecompressionStream" in globalThis);
     button.addEventListener("click", () => {
       const number = Number(button.dataset.file);
       const name = publications.length > 1 ? `publication-${number + 1}.json` : "publication.json";
       download($(`file-${number}`).textContent, name);
-    }),
-  );
+    });
+  });
   $("confidence").append(...numbers.confidences.map((text) => element("option", { textContent: text })));
   $("confidence").selectedIndex = numbers.usual;
   $("along").append(...fields.map((field, i) => element("option", { value: String(i), textContent: titleOf(field) })));
