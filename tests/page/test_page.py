@@ -73,7 +73,10 @@ def test_it_is_made_the_same_way_every_time():
     assert render(publications) == render(publications)
 
 
-@pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=1.0, scale=0.1)])
+@pytest.mark.parametrize(
+    "regularizer",
+    [pytest.param(None, marks=pytest.mark.slow), expost.SmoothedL1(weight=1.0, scale=0.1)],
+)
 def test_thirty_features_fit_in_half_a_megabyte(regularizer):
     domain = kidney.domain_of(**kidney.many_features(30, 2))
     X, y = kidney.drawn(domain, np.random.default_rng(0), 300)
@@ -86,7 +89,12 @@ def test_thirty_features_fit_in_half_a_megabyte(regularizer):
 @pytest.mark.parametrize(
     ("classes", "reduced"),
     # Up to 100 coefficients the whole Hessian is the default; five classes have 124.
-    [(3, None), (4, None), (5, False), (12, None)],
+    [
+        (3, None),
+        (5, False),
+        pytest.param(4, None, marks=pytest.mark.slow),
+        pytest.param(12, None, marks=pytest.mark.slow),
+    ],
 )
 def test_thirty_features_and_many_classes_fit_too(classes, reduced):
     domain = kidney.domain_of(**kidney.many_features(30, classes))
