@@ -91,6 +91,19 @@ def test_a_refusal_clears_the_old_answer_and_names_the_cell(visit):
         visit.page.locator("#field-0").fill(str(years))
 
 
+def test_what_a_file_lacks_stays_as_she_answered_it(visit):
+    visit.fill([*kidney.ANSWERS[:3], "yes", *kidney.ANSWERS[4:]])
+    visit.page.locator("#field-0-unknown").check()
+    visit.page.locator("#field-4-missing").check()
+    read(visit, "sbp;Diabetes\n152;nein")
+    assert visit.page.locator("#field-0-unknown").is_checked()
+    assert visit.page.locator("#field-4-missing").is_checked()
+    assert visit.text("#answer .status").startswith("Your result")
+    read(visit, "age;crea\n47;2,1")
+    expected = total_of(visit.publications[0], kidney.ANSWERS)
+    assert visit.figure("total") == pytest.approx([expected], rel=1e-9)
+
+
 def test_several_rows_give_a_list(visit):
     read(
         visit,

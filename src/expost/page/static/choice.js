@@ -45,11 +45,9 @@ export class ChoiceControl extends Control {
     return place < 0 ? {} : { answer: this.values[place] };
   }
 
-  set(answer) {
-    this.clear();
+  put(answer) {
     const place = this.values.indexOf(answer);
-    if (place < 0) this.extras.find(({ kind }) => kind === "missing").box.checked = true;
-    else if (this.menu) this.menu.selectedIndex = place + 1;
+    if (this.menu) this.menu.selectedIndex = place + 1;
     else this.buttons[place].input.checked = true;
   }
 

@@ -95,6 +95,14 @@ export class Control {
     if (this.message.textContent !== text) this.message.textContent = text;
   }
 
+  // Puts in an answer.
+  set(answer) {
+    this.clear();
+    const kind = answer === UNKNOWN ? "unknown" : "missing";
+    if (answer === UNKNOWN || answer === "") this.extras.find((extra) => extra.kind === kind).box.checked = true;
+    else this.put(answer);
+  }
+
   untick(except) {
     for (const { box } of this.extras) if (box !== except) box.checked = false;
   }

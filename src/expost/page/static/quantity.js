@@ -71,10 +71,8 @@ export class NumberControl extends Control {
     return changed ? { note: say("form.read_as", { value: title }) } : {};
   }
 
-  set(answer) {
-    this.clear();
-    if (answer === "") this.extras.find(({ kind }) => kind === "missing").box.checked = true;
-    else this.input.value = answer.replace(".", decimalMark());
+  put(answer) {
+    this.input.value = answer.replace(".", decimalMark());
   }
 
   clear(kept) {
