@@ -265,12 +265,13 @@ def pages_printed(visit):
     ],
 )
 def test_print_is_one_page_that_starts_with_the_result(open_page, language, state):
-    visit = open_page(*two(), language=language)
+    visit = open_page(*two(), language=language, viewport={"width": 390, "height": 800})
     in_state(visit, state)
     assert pages_printed(visit) == 1
     visit.page.emulate_media(media="print")
     assert visit.page.locator("#answer").is_visible()
     assert visit.page.locator("#answer .notes").is_visible()
+    assert visit.page.locator("#label dl").is_visible()
     assert not visit.page.locator("#values").is_visible()
     assert visit.page.locator("#print-answers dt").count() == (7 if state in ("own", "experts") else 0)
 

@@ -128,7 +128,10 @@ def test_numbers_survive_bit_for_bit():
 
 def test_only_an_insecure_publication_shows_a_warning():
     warning = "<strong>Test version: the protection is switched off.</strong>"
-    assert warning in render([pages.published("logistic", "independent")])
+    page = render([pages.published("logistic", "independent")])
+    assert warning in page
+    assert "No limit holds" in page
+    assert "At most" not in page.split("<main>")[0]
     X = np.random.default_rng(0).normal(size=(60, 2)) / 3
     secure = (
         expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int)).publication_

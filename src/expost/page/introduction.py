@@ -97,10 +97,12 @@ def _facts(publications: Sequence[Published], contact: Contact | None, language:
     say = language.say
     plans = [publication.release.plan for publication in publications]
     guess = Fact(say("label.guess"), say("label.guess_none"), say("label.guess_own"))
-    if all(plan.profile is not None for plan in plans):
+    insecure = any(publication.insecure for publication in publications)
+    if insecure:
+        guess = Fact(say("label.guess"), say("label.guess_void"), say("label.guess_test"))
+    elif all(plan.profile is not None for plan in plans):
         right = right_of_hundred(sum(plan.epsilon for plan in plans))
         guess = Fact(say("label.guess"), say("label.guess_value", n=right), say("label.guess_luck"))
-    insecure = any(publication.insecure for publication in publications)
     shown = (
         say("label.questions_none") if contact is None else contact.email or contact.phone or contact.address
     )

@@ -81,8 +81,8 @@ function key(promise) {
 }
 
 function flags(view) {
-  const { total, promise, clipped, open, tried, crowded, state } = view;
-  const found = [];
+  const { total, promise, clipped, open, tried, crowded, state, insecure } = view;
+  const found = insecure ? [paragraph("", "answer.void")] : [];
   if (total !== null && promise !== null && total > promise.epsilon) found.push(element("p", {}, ...rich("answer.above")));
   if (total !== null && rightOfHundred(total) === 100) found.push(paragraph("", "answer.no_limit"));
   if (state === "own" && clipped.length) found.push(paragraph("", "answer.clipped", { titles: clipped.join(", ") }));

@@ -117,9 +117,6 @@ function start(numbers) {
   $("experts").addEventListener("toggle", experts);
   window.addEventListener("resize", experts);
   $("print").addEventListener("click", () => window.print());
-  window.addEventListener("beforeprint", () => {
-    $("label").open = true;
-  });
   document.querySelectorAll("[data-file]").forEach((button) => {
     // Old browsers cannot unpack it.
     button.hidden = !("DecompressionStream" in globalThis);
@@ -133,11 +130,11 @@ function start(numbers) {
   $("confidence").selectedIndex = numbers.usual;
   $("along").append(...fields.map((field, i) => element("option", { value: String(i), textContent: titleOf(field) })));
   // On a narrow screen the answer comes first.
-  const narrow = window.matchMedia("(max-width: 60rem)");
+  const [narrow, printed] = ["(max-width: 60rem)", "print"].map((media) => window.matchMedia(media));
   const fold = () => {
-    $("label").open = !narrow.matches;
+    $("label").open = printed.matches || !narrow.matches;
   };
-  narrow.addEventListener("change", fold);
+  for (const media of [narrow, printed]) media.addEventListener("change", fold);
   fold();
   showDetails($("published"), fields, publications);
   update();
