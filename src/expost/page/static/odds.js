@@ -7,7 +7,7 @@ import { decimalMark, shown } from "./notation.js";
 export const sureness = (loss) => 1 / (1 + Math.exp(-loss));
 
 // How many of 100 guesses can be right, 50 of them by luck: rounded up, and at least 51.
-export const rightOfHundred = (loss) => Math.max(51, Math.ceil(100 * sureness(loss)));
+export const rightOfHundred = (loss) => Math.max(51, Math.ceil(100 / (1 + Math.exp(-loss))));
 
 export function rounded(value, up = true) {
   if (value === 0) return "0";
