@@ -20,6 +20,7 @@ from rich.console import Console
 
 import expost
 from expost import LogisticLoss, Publication, SmoothedL1, calibrate
+from expost.data.texts import FieldTexts, PublicationTexts
 from expost.exceptions import DomainError, ExpostError, PublicationError
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -97,6 +98,9 @@ def test_the_document_lists_every_field_and_no_other():
     names += [f"weights.{name}" for name in PublishedWeights.model_fields]
     names += [f"statistics.{name}" for name in Statistics.model_fields]
     assert re.findall(r"^\| `([\w.]+)` \|", text, flags=re.MULTILINE) == names
+    texts = [*FieldTexts.text_names(), *PublicationTexts.text_names()]
+    listed = re.findall(r"^\| (?:[^|]+ )?\| `([a-z_]+)` \|", text, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(texts)
 
 
 @pytest.mark.parametrize("kind", KINDS)
