@@ -12,9 +12,9 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "Category", "ClassLabel", "Contact", "ConvexLoss", "ConvexModel", "DerivativeCurve", "Domain",
-    "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression", "LipschitzPoisson",
-    "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
+    "Category", "ClassLabel", "Contact", "ConvexLoss", "ConvexModel", "Date", "DerivativeCurve",
+    "Dialect", "Domain", "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression",
+    "LipschitzPoisson",     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
     "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication", "PublicationTexts",
     "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",

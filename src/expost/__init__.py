@@ -11,6 +11,8 @@ if TYPE_CHECKING:
         gaussian as gaussian,
         goe as goe,
     )
+    from expost.data.dates import Date as Date
+    from expost.data.dialect import Dialect as Dialect
     from expost.data.domain import Domain as Domain
     from expost.data.features import (
         Category as Category,
@@ -71,7 +73,9 @@ _HOMES = {
     "Contact": "data.texts",
     "ConvexLoss": "losses",
     "ConvexModel": "estimators",
+    "Date": "data.dates",
     "DerivativeCurve": "losses",
+    "Dialect": "data.dialect",
     "Domain": "data.domain",
     "GeneralizedLinearModel": "estimators",
     "LabelSet": "losses",

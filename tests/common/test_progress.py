@@ -8,7 +8,7 @@ import pytest
 from problems import rows_in_ball
 
 import expost
-from expost._common.progress import shown_steps
+from expost._common.progress import Watch, shown_steps
 
 rng = np.random.default_rng(0)
 X, Y = rows_in_ball(rng, 50, 2), rng.integers(0, 2, 50)
@@ -94,3 +94,24 @@ def test_a_failure_passes_through_and_is_not_called_done(monkeypatch):
 
 def test_progress_changes_nothing_about_the_fit():
     np.testing.assert_array_equal(model(verbose=True).fit(X, Y).coef_, model().fit(X, Y).coef_)
+
+
+def test_a_watch_counts_passes_and_what_is_left_of_each():
+    seen = []
+    watch = Watch(lambda one: seen.append((one.passes, one.rows, one.left, round(one.share, 3))))
+    watch.begin(100)
+    watch.seen(25)
+    watch.seen(75)
+    watch.begin(None)  # how many rows there are is not known, only how much of the file was read
+    watch.seen(30, 0.1)
+    watch.seen(30, 0.05)  # another thread was ahead: a share never falls
+    watch.seen(540, 1.0)
+    assert seen == [
+        (1, 0, 100, 0.0),
+        (1, 25, 75, 0.25),
+        (1, 100, 0, 1.0),
+        (2, 0, None, 0.0),
+        (2, 30, 270, 0.1),
+        (2, 60, 540, 0.1),
+        (2, 600, 0, 1.0),
+    ]

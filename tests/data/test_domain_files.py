@@ -5,7 +5,8 @@ import tomllib
 import pytest
 
 from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
-from expost.data.domain_files import skeleton, to_toml
+from expost.data.domain_files import to_toml
+from expost.data.skeleton import skeleton
 from expost.exceptions import DomainError
 
 AWKWARD = 'a "b" \\ c\n\x7f é = ] #'

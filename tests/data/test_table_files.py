@@ -203,7 +203,7 @@ def test_a_table_that_changes_between_passes_is_refused(tmp_path, change, monkey
 
 @pytest.mark.parametrize("call", ["a fit that holds it", "the last pass", "losses", "bounds", "predictions"])
 def test_a_file_that_is_rewritten_while_it_is_read_is_refused(tmp_path, call, monkeypatch):
-    monkeypatch.setattr(files_module, "_CSV_BYTES", 1 << 10)
+    monkeypatch.setattr(files_module, "CSV_BYTES", 1 << 10)
     path = tmp_path / "t.csv"
     people(500).to_csv(path, index=False)
     model = expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)

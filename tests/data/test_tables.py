@@ -352,3 +352,24 @@ def test_what_is_not_a_table_of_numbers_is_refused_without_quoting_it(table, wor
         open_table(table)
     assert "secret" not in str(caught.value)
     assert hides_its_cause(caught.value)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+def test_labels_of_a_frame_are_those_of_the_column_that_the_domain_declares(library):
+    domain = expost.Domain(
+        features=(expost.Number(name="age", low=0.0, high=100.0),),
+        label=expost.ClassLabel(name="ill", classes=("no", "yes")),
+    )
+    frame = library({"ill": ["no", "yes", "yes"] * 20, "age": list(range(60))})
+    apart = {"age": list(range(60))}, ["no", "yes", "yes"] * 20
+    fitted = [
+        expost.LogisticRegression(domain=domain, random_state=0).fit(*table)
+        for table in ((frame,), (frame, "ill"), apart)
+    ]
+    for model in fitted[:2]:
+        np.testing.assert_array_equal(model.coef_, fitted[2].coef_)
+        np.testing.assert_array_equal(model.ex_post_losses(frame), fitted[2].ex_post_losses(*apart))
+    publication = fitted[0].publication_
+    np.testing.assert_array_equal(publication.bounds(frame).total, publication.bounds(*apart).total)
+    with pytest.raises(DomainError, match="requires y"):
+        expost.LogisticRegression(domain=domain).fit({"age": [1.0]})

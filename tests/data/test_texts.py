@@ -123,11 +123,11 @@ def test_files_without_texts_keep_every_byte():
         ('title = " x"', "without blanks"),
         ('units = { "kg" = 2.0 }', "units other than `unit`"),
         ('unit = "kg"\nunits = { "kg" = 2.0 }', "units other than `unit`"),
-        ('unit = "kg"\nunits = { "g" = 0.0 }', "greater than 0"),
+        ('unit = "kg"\nunits = { "g" = 0.0 }', "must be above 0"),
         ("example = 9.0", "example within its bounds"),
         ('aliases = ["Y "]', "without blanks"),
         ('aliases = ["Y"]', "names of no other field"),
-        ('titles = ["a"]', "Extra inputs"),
+        ('titles = ["a"]', "does not belong there"),
     ],
 )
 def test_what_no_page_could_show_is_refused(declared, complaint):

@@ -141,11 +141,14 @@ FEATURES = (
     expost.YesNo(name="smoker"),
     expost.Category(name="sex", categories=("f", "m")),
 )
+BORN = expost.Date(name="born", low="1920-05-01", high="2020-01-01")
 LABEL = expost.ClassLabel(name="ill", classes=("no", "yes"))
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("features", [FEATURES, FEATURES[:1], FEATURES[1:2], FEATURES[3:], FEATURES[2:4]])
+@pytest.mark.parametrize(
+    "features", [FEATURES, FEATURES[:1], FEATURES[1:2], FEATURES[3:], FEATURES[2:4], (*FEATURES[:1], BORN)]
+)
 def test_terms_in_original_units_are_the_same_predictor(features, intercept):
     """From any coefficients: contrasts and units give every record's linear predictor again."""
     rng = np.random.default_rng(2)
@@ -158,6 +161,7 @@ def test_terms_in_original_units_are_the_same_predictor(features, intercept):
         "dose": rng.uniform(-5.0, 200.0, count),
         "smoker": rng.choice(["yes", "no"], count),
         "sex": rng.choice(["f", "m"], count),
+        "born": np.datetime64("1930-01-01") + rng.integers(0, 30_000, count),
     }
     rows = domain.encode({feature.name: values[feature.name] for feature in features})
     rows = np.column_stack([rows, np.ones(count)]) if intercept else rows
@@ -172,6 +176,8 @@ def test_terms_in_original_units_are_the_same_predictor(features, intercept):
     for name, effect in named.items():
         feature, _, category = name.partition("=")
         told = values[feature]
+        if feature == "born":  # in days
+            told = (told - np.datetime64("1970-01-01")).astype(float)
         column = told == category if category else (told == "yes") if feature == "smoker" else told
         total = total + effect * column.astype(float)
     np.testing.assert_allclose(total, rows @ theta, rtol=1e-9)

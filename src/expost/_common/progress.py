@@ -1,6 +1,7 @@
-"""Which step a long computation is in, shown in a terminal and in a notebook while it runs."""
+"""Which step a long computation is in and how far it has come, shown while it runs."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,47 @@ Step = Callable[[str], None]
 
 def silent(step: str) -> None:
     """Show nothing."""
+
+
+class Watch:
+    """Counts passes over rows, and the rows of the one that is running; for a display of what is left.
+
+    Privacy
+    -------
+    Private: numbers of rows are. They are for the curator's terminal only, and for no log.
+    """
+
+    def __init__(self, show: Callable[["Watch"], None]) -> None:
+        self._show = show
+        self._lock = threading.Lock()  # rows are counted by the threads that read them
+        self.passes = 0
+        self.rows = 0
+        self.total: int | None = None
+        """The rows of a pass; None where they are known only once all of them were read."""
+        self.share = 0.0
+        """How much of the pass is done."""
+
+    def begin(self, total: int | None) -> None:
+        """A pass begins over so many rows."""
+        with self._lock:
+            self.passes, self.rows, self.total, self.share = self.passes + 1, 0, total, 0.0
+        self._show(self)
+
+    def seen(self, rows: int, share: float | None = None) -> None:
+        """So many rows more were read; ``share`` is that of the pass where it cannot be told from them."""
+        with self._lock:
+            self.rows += rows
+            if share is None and self.total:
+                share = self.rows / self.total
+            self.share = min(max(self.share, share or 0.0), 1.0)
+        self._show(self)
+
+    @property
+    def left(self) -> int | None:
+        """About how many rows of the pass are left; None before that can be told."""
+        if self.total is not None:
+            return max(self.total - self.rows, 0)
+        return round(self.rows * (1.0 / self.share - 1.0)) if self.share else None
 
 
 @contextmanager

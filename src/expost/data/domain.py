@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
+from expost.data.dialect import PLAIN, Dialect
+from expost.data.domain_errors import error_in_file
 from expost.data.features import ClassLabel, Feature, Label, NumberLabel, share_of_range
-from expost.data.texts import PublicationTexts, Texts
+from expost.data.texts import Contact, PublicationTexts, Text, Texts
 from expost.exceptions import DomainError, printable
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ class Domain(Texts):
     publication
         What the publisher says to the people who read the page, see
         :class:`expost.data.texts.PublicationTexts`.
+    table
+        How the files of the table are written. It is not published.
+    ignore
+        Columns of the table that the model must not use, such as identifiers. They are not published. Columns
+        that are named nowhere are not used either; ``expost check`` lists them.
 
     Privacy
     -------
@@ -68,6 +75,8 @@ class Domain(Texts):
     label: Label
     norm: Annotated[float, Field(gt=0.0)] | None = None
     publication: PublicationTexts | None = None
+    table: Annotated[Dialect, Field(exclude=True)] = PLAIN
+    ignore: Annotated[tuple[Text, ...], Field(exclude=True, strict=False)] = ()
 
     @classmethod
     def text_names(cls) -> tuple[str, ...]:
@@ -79,6 +88,9 @@ class Domain(Texts):
         names = [feature.name for feature in self.features] + [self.label.name]
         if len(set(names)) < len(names):
             raise ValueError("features and label must have different names")
+        both = next((name for name in names if name in self.ignore), None)
+        if both is not None:
+            raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
         taken = {name.strip().casefold() for name in names}
@@ -162,10 +174,7 @@ class Domain(Texts):
         except tomllib.TOMLDecodeError as error:
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the domain"
-            message = first["msg"].removeprefix("Value error, ")
-            raise DomainError(f"the domain file is not valid at {place}: {message}.") from None
+            raise error_in_file(error, content, _keys()) from None
 
     def _summary(self) -> Summary:
         """What is declared, for a terminal and for a notebook; long lists are cut."""
@@ -186,6 +195,14 @@ class Domain(Texts):
 
     def _repr_html_(self) -> str:
         return self._summary().html()
+
+
+def _keys() -> set[str]:
+    """All keys of a domain file."""
+    models: list[type[BaseModel]] = [Domain, Dialect, PublicationTexts, Contact]
+    for union in (Feature, Label):
+        models += get_args(get_args(union)[0])
+    return {key for model in models for key in model.model_fields}
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:

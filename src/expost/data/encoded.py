@@ -8,15 +8,16 @@ import numpy as np
 
 from expost._common.namespaces import Space
 from expost._common.parallel import block_length
+from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.data.placed import Kernel, PlacedSource
 from expost.data.scan import Scan
-from expost.data.source import ArraySource, Beside, Source
+from expost.data.source import ArraySource, Beside, Source, Watched
 from expost.data.streamed import Sent, sent_as_it_is, sent_length
-from expost.engines.base import Engine, Pass
-from expost.engines.local import LOCAL
+from expost.engines.base import Engine, Part, Pass
+from expost.engines.local import LOCAL, LocalEngine
 from expost.losses import AnyLoss
 
 Result = TypeVar("Result")
@@ -33,6 +34,8 @@ class Encoded:
     """Where rows are sent to be worked on, if they are."""
     checked: bool = False
     """Whether all rows were read and found good."""
+    watch: Watch | None = None
+    """Is told how far each pass has come."""
 
     @property
     def n_rows(self) -> int:
@@ -76,12 +79,12 @@ class Encoded:
         """Read every row once, before the table is used, or raise DomainError; see :class:`Scan`."""
         if self.checked:
             return self
-        source = self.source.scanned(Scan(loss, max_weight), self.engine)
+        source = self.source.scanned(Scan(loss, max_weight), self.engine, self.watch)
         return replace(self, source=source, checked=True)
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th block of the rows, in dense blocks; :attr:`n_rows` is that of all where known."""
-        return replace(self, source=self.source.thinned(every), engine=LOCAL)
+        return replace(self, source=self.source.thinned(every), engine=LOCAL, watch=None)
 
     def sweep(
         self,
@@ -127,11 +130,17 @@ class Encoded:
             parts = self.source.encoded_parts(self.design, width, products=products)
         if beside is not None:
             parts = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
+        if self.watch is not None:
+            self.watch.begin(self.source.n_rows)
+            if isinstance(self.engine, LocalEngine):  # elsewhere rows are read where nobody watches
+                parts = [Watched(part, self.watch) for part in parts]
         return self.source.run(self.engine, work, parts, length)
 
     def _in_place(
         self, source: PlacedSource, work: Kernel[Result], beside: Sequence[FloatArray] | None
     ) -> Iterator[Result]:
+        if self.watch is not None:
+            self.watch.begin(source.n_rows)
         for place, part in enumerate(source.parts(self.design.dimension)):
             # NumPy can be beneath another library, whose warnings would name rows.
             with np.errstate(all="ignore"):
@@ -139,4 +148,6 @@ class Encoded:
                 if beside is not None:
                     block = Block(block.X, beside[place], None)
                 found = work.in_place(iter((block,)), source.space)
+            if self.watch is not None:
+                self.watch.seen(part.stop - part.start)
             yield found

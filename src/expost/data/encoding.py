@@ -60,7 +60,7 @@ def encode_records(
     The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
-    lazy = as_lazy(X)
+    lazy = as_lazy(X, domain)
     if lazy is not None:
         return encode_lazy(
             lazy,
@@ -88,7 +88,7 @@ def encode_rows(
     feature_names: Sequence[str] | None = None,
 ) -> Encoded:
     """Open a table and scale its rows into the ball, as :func:`encode_records` does, without labels."""
-    lazy = as_lazy(X)
+    lazy = as_lazy(X, domain)
     if lazy is not None:
         names = feature_names if domain is None else None
         reader = reader_of(

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from expost._common.typing import FloatArray
-from expost.data.texts import ChosenTexts, FieldTexts, MeasuredTexts
-from expost.data.values import as_numbers, default_of, text_codes
+from expost.data.dates import Date
+from expost.data.texts import ChosenTexts, FieldTexts, MeasuredTexts, Text
+from expost.data.values import as_numbers, default_of, share_of_limits, text_codes
 from expost.exceptions import DomainError, printable
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -17,7 +18,12 @@ YES = ("yes", "true", "1", "1.0", "y", "t")
 NO = ("no", "false", "0", "0.0", "n", "f")
 _words = {**dict.fromkeys(YES, 1), **dict.fromkeys(NO, 0)}
 
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+def is_yes_or_no(text: str) -> bool:
+    """Whether a text is one of the words for yes and no."""
+    return text.strip().lower() in _words
+
+
 Bounded = TypeVar("Bounded", "Number", "NumberLabel")
 
 
@@ -39,9 +45,8 @@ def _range(part: "Number | NumberLabel") -> str:
 
 
 def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArray:
-    """Map ``[low, high]`` to [0, 1]; values beyond the bounds are clipped."""
-    share: FloatArray = (np.clip(values, part.low, part.high) - part.low) / (part.high - part.low)
-    return share
+    """Map the declared range to [0, 1]; values beyond its bounds are clipped."""
+    return share_of_limits(part.limits, values)
 
 
 class OneColumn(FieldTexts):
@@ -73,6 +78,11 @@ class Number(MeasuredTexts, OneColumn):
     """The value of the invented person that the page shows first."""
 
     _bounds = model_validator(mode="after")(_check_bounds)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers."""
+        return self.low, self.high
 
     def coded(self, values: Any) -> FloatArray:
         """The cells as numbers on the encoded scale, missing ones by the default."""
@@ -203,10 +213,15 @@ class NumberLabel(MeasuredTexts):
     _bounds = model_validator(mode="after")(_check_bounds)
 
     @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers."""
+        return self.low, self.high
+
+    @property
     def values(self) -> str:
         """The declared values in words."""
         return _range(self)
 
 
-Feature = Annotated[Number | Category | YesNo, Field(discriminator="kind")]
+Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]
 Label = Annotated[ClassLabel | NumberLabel, Field(discriminator="kind")]

@@ -1,24 +1,30 @@
 """The names and types of the columns of a file, of which no value is read."""
 
 import csv
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from expost.data.dialect import DELIMITERS, PLAIN, Dialect
 from expost.data.values import untold
 from expost.exceptions import FileError
 
 PARQUET = (".parquet", ".pq")
+# How delimiters are written in TOML and called in sentences.
+_QUOTED = {"\t": '"\\t"'}
+_SPOKEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 EMPTY = "empty"
 """The kind of a column that has no value in a file, and so no type."""
 
 
-def read_kinds(path: Path) -> dict[str, str | None]:
+def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
     """The columns of a file and their kinds, from the line of names or the schema; public.
 
     A CSV file has no schema, so its kinds are None. No value is read.
     """
     kinds: dict[str, str | None] | None = None
+    advice = ""
     with open(path, "rb"):
         pass
     if is_parquet(path):
@@ -31,9 +37,10 @@ def read_kinds(path: Path) -> dict[str, str | None]:
             _check_names(path, schema.names)
     else:
         with suppress(UnicodeError, csv.Error):
-            # Python reads ahead of the first line. Bytes there that are not UTF-8 must not cause an error.
-            with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-                names = next(csv.reader(file, strict=True), [])
+            # Python reads ahead of the first line. Bytes there that are not text must not cause an error.
+            with open(path, encoding=dialect.codec, errors="surrogateescape", newline="") as file:
+                names = next(csv.reader(file, strict=True, delimiter=dialect.delimiter), [])
+            advice = delimiter_advice(names, dialect)  # both at once, where the encoding is another one too
             "".join(names).encode()
             kinds = dict.fromkeys(names)
         if kinds is not None:
@@ -41,8 +48,27 @@ def read_kinds(path: Path) -> dict[str, str | None]:
                 raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
             _check_names(path, names)
     if kinds is None:
-        raise invalid_file(path)
+        raise invalid_file(path, dialect, advice)
     return kinds
+
+
+def delimiter_advice(names: Iterable[str], dialect: Dialect) -> str:
+    """What to declare where the line of names looks like one of another dialect; else nothing. Public."""
+    found = list(names)
+    for delimiter in (",", *DELIMITERS):
+        if len(found) == 1 and delimiter != dialect.delimiter and delimiter in found[0]:
+            written = _QUOTED.get(delimiter, f'"{delimiter}"')
+            return f"Its line of names has one name, with {_SPOKEN[delimiter]} in it: " + line_to_add(
+                f"delimiter = {written}"
+            )
+    return ""
+
+
+def line_to_add(line: str) -> str:
+    """Where to declare what a file is written with. Public."""
+    key, value = line.split(" = ", 1)
+    option = f"--{key.replace('_', '-')} {value.strip('[]')}"
+    return f"add the line  {line}  under [table] in the domain file, or use  {option}"
 
 
 def is_parquet(path: Path) -> bool:
@@ -65,12 +91,17 @@ def _check_names(path: Path, names: list[str]) -> None:
         )
 
 
-def invalid_file(path: Path) -> FileError:
-    """The error for a file that is not what its name says; the caller raises it."""
-    kind = "Parquet; save it again as Parquet or CSV."
-    if not is_parquet(path):
-        kind = "CSV in UTF-8; save it again as CSV or Parquet."
-    return FileError(f"{path.name!r} is not valid {kind}")
+def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:
+    """The error for a file that is not what its name says, with advice; the caller raises it."""
+    if is_parquet(path):
+        return FileError(f"{path.name!r} is not valid Parquet; save it again as Parquet or CSV.")
+    utf8 = dialect.codec == PLAIN.codec
+    other = 'encoding = "cp1252"' if utf8 else 'encoding = "utf-8"'
+    source = "Excel on Windows" if utf8 else "other programs"
+    return FileError(
+        f"{path.name!r} is not valid CSV in {'UTF-8' if utf8 else dialect.encoding}. If {source} wrote it, "
+        f"{line_to_add(other)}; otherwise save it again as CSV or Parquet." + f" {advice}." * bool(advice)
+    )
 
 
 def _kind(kind: Any) -> str:
@@ -80,5 +111,7 @@ def _kind(kind: Any) -> str:
         return EMPTY
     if types.is_boolean(kind):
         return "yes_no"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "date"
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return "number" if numeric else "category"

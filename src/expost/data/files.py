@@ -1,16 +1,14 @@
 """Tables in files: CSV and Parquet, one file or many, read block by block through Arrow."""
 
-import ctypes
 import errno
 import glob
 import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from expost.data.dialect import PLAIN, Dialect
 from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds
 from expost.data.lazy import LazyTable, changed_error
 from expost.data.values import untold
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 # Bytes of a CSV file that are parsed at a time, and of a column of Parquet that are read at a time.
-_CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
+CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
 
@@ -40,7 +38,7 @@ class TableFiles(LazyTable):
     """
 
     @classmethod
-    def found(cls, path: str, engine: Engine = LOCAL) -> "TableFiles":
+    def found(cls, path: str, engine: Engine = LOCAL, dialect: Dialect = PLAIN) -> "TableFiles":
         """The files at a path, in a folder or of a pattern."""
         paths = _found(path)
         if len({is_parquet(one) for one in paths}) > 1:
@@ -48,13 +46,14 @@ class TableFiles(LazyTable):
                 "the files of a table must all be CSV or all be Parquet; got both. Name some of them by a "
                 "pattern, such as 'folder/*.csv'."
             )
-        return cls(paths=tuple(paths), kinds=read_kinds(paths[0]), engine=engine)
+        kinds = read_kinds(paths[0], dialect)
+        return cls(paths=tuple(paths), kinds=kinds, engine=engine, dialect=dialect)
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse a file that lacks one of the columns, or has another type in it than the first file."""
         wanted = list(names)
         for path in self.paths[1:]:
-            kinds = read_kinds(path)
+            kinds = read_kinds(path, self.dialect)
             for name in wanted:
                 if name not in kinds:
                     raise FileError(
@@ -71,7 +70,7 @@ class TableFiles(LazyTable):
     def pieces(self) -> "list[FilePiece]":
         """The table in pieces that are read apart: runs of row groups, or whole CSV files."""
         # Where the work is done, the folder may be another, and so may the time when a copy was written.
-        found = [piece for path in self.paths for piece in _pieces(path.absolute())]
+        found = [piece for path in self.paths for piece in _pieces(path.absolute(), self.dialect)]
         if isinstance(self.engine, LocalEngine):
             return found
         return [replace(piece, stamp=None) for piece in found]
@@ -86,9 +85,16 @@ class FilePiece:
     bytes: int = 0
     stamp: tuple[int, ...] | None = None
     """The file's size and the time when it was last written to; None where workers may have copies of it."""
+    dialect: Dialect = PLAIN
+    rows: int | None = None
+    """How many rows there are, where the file says so."""
 
-    def batches(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
+    def batches(
+        self, columns: list[str], length: int, seen: Callable[[int, float], None] | None = None
+    ) -> "Iterator[pyarrow.RecordBatch]":
         """The columns of the rows, as batches of at most ``length``; CSV cells as texts.
+
+        ``seen`` is told how many rows were read more, and which share of the piece was read by then.
 
         Raises
         ------
@@ -102,10 +108,14 @@ class FilePiece:
         uneven = False
         try:
             batches = self._open_csv(columns) if self.row_groups is None else self._open(columns, length)
-            batch = next(batches, None)
+            batch, share = next(batches, None), 0.0
             while batch is not None:
+                share += self.share_of(batch)
                 for start in range(0, len(batch), length):
-                    yield batch.slice(start, length)
+                    some = batch.slice(start, length)
+                    yield some
+                    if seen is not None:
+                        seen(len(some), share)
                 batch = next(batches, None)
             self._check_stamp()
             return
@@ -119,9 +129,13 @@ class FilePiece:
         if uneven:
             raise FileError(
                 f"{self.path.name!r} is not valid CSV: every line must have as many cells as the line of "
-                "names. Quote cells that contain commas."
+                "names. Quote cells that contain the delimiter."
             )
-        raise invalid_file(self.path)
+        raise invalid_file(self.path, self.dialect)
+
+    def share_of(self, batch: "pyarrow.RecordBatch") -> float:
+        """About which share of the piece a batch is; one of CSV is a block of text."""
+        return len(batch) / self.rows if self.rows else CSV_BYTES / max(self.bytes, CSV_BYTES)
 
     def _check_stamp(self) -> None:
         if self.stamp is not None and self.stamp != _stamp(self.path):
@@ -142,8 +156,10 @@ class FilePiece:
 
         reader: Iterator[pyarrow.RecordBatch] = arrow_csv.open_csv(
             self.path,
-            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BYTES),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=CSV_BYTES, encoding=self.dialect.encoding
+            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, string()),
                 strings_can_be_null=False,
@@ -151,34 +167,6 @@ class FilePiece:
             ),
         )
         return reader
-
-
-_pool_lock = threading.Lock()
-_pool_users = 0
-_usual_pool: Any = None
-
-
-@contextmanager
-def returning_memory() -> Iterator[None]:
-    """Let Arrow return memory to the system at once while files are read.
-
-    Its own pool keeps for later as much again as a reader of many columns uses, and reserves far more.
-    """
-    global _pool_users, _usual_pool
-    import pyarrow
-
-    with _pool_lock:
-        if _pool_users == 0:
-            _usual_pool = pyarrow.default_memory_pool()
-            pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-        _pool_users += 1
-    try:
-        yield
-    finally:
-        with _pool_lock:
-            _pool_users -= 1
-            if _pool_users == 0:
-                pyarrow.set_memory_pool(_usual_pool)
 
 
 def _found(path: str) -> list[Path]:
@@ -208,9 +196,9 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return found.st_size, found.st_mtime_ns
 
 
-def _pieces(path: Path) -> list[FilePiece]:
+def _pieces(path: Path, dialect: Dialect) -> list[FilePiece]:
     if not is_parquet(path):
-        return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path))]
+        return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path), dialect=dialect)]
     pieces: list[FilePiece] | None = None
     with untold():
         from pyarrow import parquet
@@ -219,7 +207,14 @@ def _pieces(path: Path) -> list[FilePiece]:
         metadata = parquet.read_metadata(path)
         groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
         pieces = [
-            FilePiece(path, run, sum(groups[place].total_byte_size for place in run), stamp)
+            FilePiece(
+                path,
+                run,
+                sum(groups[place].total_byte_size for place in run),
+                stamp,
+                dialect,
+                sum(groups[place].num_rows for place in run),
+            )
             for run in _runs([group.num_rows for group in groups])
         ]
     if pieces is None:
@@ -239,12 +234,3 @@ def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
             run, rows = [], 0
     if run:
         yield tuple(run)
-
-
-def release_memory() -> None:
-    """Return memory to the system that the C library keeps for threads that read.
-
-    On other C libraries than glibc nothing happens.
-    """
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)

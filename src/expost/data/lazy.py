@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from expost._common.namespaces import Space
+from expost.data.dialect import PLAIN, Dialect
 from expost.engines.base import Engine
 from expost.engines.local import LOCAL
 from expost.exceptions import DomainError
@@ -46,7 +47,8 @@ class LazyTable(ABC):
     Parameters
     ----------
     kinds
-        Each column and its kind, ``"number"``, ``"category"``, ``"yes_no"`` or, without a value, ``"empty"``;
+        Each column and its kind, ``"number"``, ``"category"``, ``"yes_no"``, ``"date"`` or, without a value,
+        ``"empty"``;
         None where cells are texts whose types only a domain knows, as in CSV.
     engine
         Where passes over the rows are run.
@@ -63,6 +65,8 @@ class LazyTable(ABC):
     device: Space | None = None
     paths: tuple[Path, ...] = ()
     """The files that it is in, if any."""
+    dialect: Dialect = PLAIN
+    """How its files are written."""
 
     @property
     def has_types(self) -> bool:

@@ -8,11 +8,14 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from expost._common.parallel import ahead, block_length
+from expost._common.progress import Watch
+from expost.data.arrow_memory import release_memory, returning_memory
 from expost.data.blocks import Block
 from expost.data.coded import Coded, CodedTable, Trace, joined, recut
 from expost.data.columns import RecordReader
-from expost.data.files import release_memory, returning_memory
+from expost.data.files import FilePiece
 from expost.data.lazy import Piece, changed_error
+from expost.data.piece_shares import PieceShares
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Source, check_rows
 from expost.engines.base import Engine, Part, Pass
@@ -82,7 +85,7 @@ class LazySource(Source):
         assert self.n_rows is not None
         return self.sample.standing_for(self.n_rows, every)
 
-    def scanned(self, scan: Scan, engine: Engine) -> Source:
+    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Source:
         """Check every record; the records themselves come back where they are few enough to be held."""
         count = max(len(self.pieces), 1)
         most = 0
@@ -90,7 +93,9 @@ class LazySource(Source):
             engine = replace(engine, threads_per_part=2)  # one of them reads
             most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
         sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
-        parts = [CodedPart(self.reader, piece) for piece in self.pieces]
+        local = isinstance(engine, LocalEngine)  # elsewhere rows are read where nobody watches
+        shares = PieceShares(self.pieces, watch) if watch is not None and local else None
+        parts = [CodedPart(self.reader, piece, shares) for piece in self.pieces]
         summed = any(piece.stamp is None for piece in self.pieces)
         work = FirstReading(self.reader, scan, most, sampled, summed)
         traces: list[Trace] = []
@@ -126,10 +131,15 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
     )
 
 
-def coded_records(piece: Piece, reader: RecordReader, length: int) -> Iterator[Coded]:
+def coded_records(
+    piece: Piece, reader: RecordReader, length: int, shares: PieceShares | None = None
+) -> Iterator[Coded]:
     """The records of a piece, in batches of several blocks; some are read while others are used."""
     with returning_memory():
-        batches = piece.batches(reader.names, _BATCH_BLOCKS * length)
+        if shares is not None and isinstance(piece, FilePiece):
+            batches = piece.batches(reader.names, _BATCH_BLOCKS * length, shares.of(piece))
+        else:
+            batches = piece.batches(reader.names, _BATCH_BLOCKS * length)
         yield from ahead(reader.coded(batch) for batch in batches)
 
 
@@ -163,10 +173,11 @@ class CodedPart:
 
     reader: RecordReader
     piece: Piece
+    shares: PieceShares | None = None
 
     def blocks(self, length: int) -> Iterator[Coded]:
         """The records, so many at a time."""
-        return coded_records(self.piece, self.reader, length)
+        return coded_records(self.piece, self.reader, length, self.shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from expost._common.parallel import block_length, spans
+from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, Table
 from expost.data.design import Design, DesignPart
@@ -72,7 +73,7 @@ class Source(ABC):
         """About each ``every``-th row, or fewer, for warm starts; the same ones in every pass."""
 
     @abstractmethod
-    def scanned(self, scan: Scan, engine: Engine) -> "Source":
+    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> "Source":
         """Check all rows; the source to read from then on, whose number of rows is known."""
 
 
@@ -123,10 +124,14 @@ class ArraySource(Source):
         """The same table, a sample of so many rows, as if each ``every``-th of all of them were read."""
         return replace(self, every=max(1, every * self.n_rows // rows))
 
-    def scanned(self, scan: Scan, engine: Engine) -> Self:
+    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows."""
         width = self.n_features
-        for _ in engine.map(scan, self.parts(width), block_length(width)):
+        parts: Sequence[Part[Block]] = self.parts(width)
+        if watch is not None:
+            watch.begin(self.n_rows)
+            parts = [Watched(part, watch) for part in parts]
+        for _ in engine.map(scan, parts, block_length(width)):
             pass
         return self
 
@@ -165,3 +170,17 @@ class Beside:
             stop = start + len(block.X)
             yield Block(block.X, self.values[start:stop], None)
             start = stop
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watched:
+    """A part whose rows are counted as they are read, in this process."""
+
+    part: Part[Block]
+    watch: Watch
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows as they are."""
+        for block in self.part.blocks(length):
+            yield block
+            self.watch.seen(block.X.shape[0] if hasattr(block.X, "shape") else len(block.X))

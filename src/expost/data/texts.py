@@ -62,6 +62,8 @@ def _pairs(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+"""A name or a value, as a table has it."""
 Plain = Annotated[str, Field(min_length=1), AfterValidator(_plain_text)]
 Word = Annotated[Plain, Field(max_length=40)]
 Line = Annotated[Plain, Field(max_length=120)]

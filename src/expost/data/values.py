@@ -54,6 +54,13 @@ def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
     return numbers
 
 
+def share_of_limits(limits: tuple[float, float], values: FloatArray) -> FloatArray:
+    """Map a range to [0, 1]; values beyond it are clipped."""
+    low, high = limits
+    share: FloatArray = (np.clip(values, low, high) - low) / (high - low)
+    return share
+
+
 def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The place of each cell among the different texts of a column, and these texts.
 
@@ -164,7 +171,9 @@ def _missing(value: Any) -> bool:
         return value == ""
     # pandas' marker for a missing value is not equal even to itself.
     return (
-        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and math.isnan(value))
     )
 
 

@@ -92,9 +92,10 @@ class PrivateGLM(TableEstimator):
             folder of them, a pattern, or what :func:`expost.scan` returns. Files may be larger than memory;
             CSV needs a domain. Or a Dask DataFrame, whose partitions are read where they are.
         y
-            One label per row. With files or a Dask frame, the name of the outcome's column: by default the
-            one that the domain declares, or the last. With a Dask frame also a Dask Series of as many rows in
-            each partition; rows are paired by their places, whatever the index.
+            One label per row. With a domain and a frame it may be left out: the labels are then those of the
+            column that the domain declares. With files or a Dask frame, the name of the outcome's column: by
+            default the one that the domain declares, or the last. With a Dask frame also a Dask Series of as
+            many rows in each partition; rows are paired by their places, whatever the index.
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
             record, as private as the rest of it. By default 1. With files, the name of its column.
@@ -115,7 +116,7 @@ class PrivateGLM(TableEstimator):
             weighting = self._declared_weighting(sample_weight)
             self._labels = None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-            lazy = as_lazy(X)
+            lazy = as_lazy(X, self.domain)
             self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
             if lazy is None:
@@ -244,7 +245,7 @@ class PrivateGLM(TableEstimator):
         check_is_fitted(self)
         private = self._private_part()
         X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-        lazy = as_lazy(X)
+        lazy = as_lazy(X, self.domain)
         if lazy is None:
             records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
         else:

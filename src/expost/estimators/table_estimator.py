@@ -33,7 +33,7 @@ class TableEstimator(PrivateEstimator):
     _weighting: Weighting
 
     def _encode_rows(self, X: Any) -> Encoded:
-        lazy = as_lazy(X)
+        lazy = as_lazy(X, self.domain)
         if lazy is not None:
             names = getattr(self, "feature_names_in_", None)
             return encode_rows(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
 from expost._common.typing import FloatArray
+from expost.data.dates import Date
 from expost.data.domain import Domain
 from expost.data.features import Category, Number
 
@@ -100,10 +101,10 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
                 references.append(feature.column_names[0])
                 columns = columns[1:]
             anchored = True
-        elif isinstance(feature, Number):
-            width = feature.high - feature.low
-            slopes[columns[0]] = (2.0 if feature.scale == "symmetric" else 1.0) / width
-            constant[columns[0]] = -feature.low * slopes[columns[0]] - (feature.scale == "symmetric")
+        elif isinstance(feature, Number | Date):  # a date counts days
+            low, high = feature.limits
+            slopes[columns[0]] = (2.0 if feature.scale == "symmetric" else 1.0) / (high - low)
+            constant[columns[0]] = -low * slopes[columns[0]] - (feature.scale == "symmetric")
         kept += columns
     if intercept:
         kept.append(size - 1)

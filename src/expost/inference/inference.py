@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from expost._common.validation import check_positive
+from expost.data.dates import Date
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
 from expost.data.features import Number
@@ -142,8 +143,9 @@ class Inference:
 
     def _span(self, term: str) -> float:
         features = () if self.domain is None else self.domain.features
-        widths = {part.name: part.high - part.low for part in features if isinstance(part, Number)}
-        return widths.get(term, 1.0)
+        limits = {part.name: part.limits for part in features if isinstance(part, Number | Date)}
+        low, high = limits.get(term, (0.0, 1.0))
+        return high - low
 
     @property
     def _title(self) -> str:

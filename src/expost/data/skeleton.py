@@ -1,0 +1,187 @@
+"""A domain file that explains itself, with the names of a table's columns and everything else left open."""
+
+import re
+from collections.abc import Mapping
+
+from expost.data.dialect import PLAIN, Dialect
+from expost.data.domain import PLACEHOLDER
+from expost.data.file_schema import delimiter_advice
+from expost.data.texts import quoted
+from expost.exceptions import DomainError
+
+_OPENING = f"""\
+# The domain file: what is publicly known about a record, before anyone looks at
+# the table. Only the names of the columns (and, from Parquet, their types) were
+# taken from the table, and no value.
+#
+# Replace every "{PLACEHOLDER}". Take the values from what the columns mean: a codebook,
+# a law, common sense. Never compute them from the table: the privacy guarantee
+# does not cover what is learnt that way. docs/domain.md explains every key.
+#
+# Each feature is of one of four kinds:
+#   kind = "number"    low = 0.0  high = 120.0        beyond them it counts as the bound
+#   kind = "category"  categories = ["a", "b"]        any other value is refused
+#   kind = "yes_no"                                   yes/no, true/false or 1/0
+#   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
+# A missing value is refused, unless `missing` says what it counts as.
+# The texts (title, unit, question, help, group) are what people read on the
+# page. All are optional: delete the # in front of those that you write.
+#
+# `norm` is the longest that an encoded record may be: longer ones are scaled down,
+# and the noise grows with it. The default follows from the number of features.
+# norm = 2.0
+"""
+
+_IGNORE = """\
+# Columns that the model must not use. Move names here, and delete their parts:
+#   - identifiers (patient number, name): they point to one person, and say
+#     nothing about others;
+#   - free text (notes, remarks): nobody knows beforehand what is written in it;
+#   - dates, if an age or a length of stay says what you need: add that as a
+#     column instead. A full date also makes a person easy to find.
+"""
+
+_TABLE = {
+    "delimiter": ('";"', "what separates the cells"),
+    "decimal": ('","', "the decimal mark of numbers"),
+    "encoding": ('"cp1252"', "what Excel on Windows writes"),
+    "missing_words": ('["NA", "-"]', "words for a missing value, beside empty cells"),
+    "dates": ('"DD.MM.YYYY"', "how dates are written"),
+}
+
+_PUBLICATION = """\
+# What you tell the people who read the page. All of it is public and optional;
+# write nothing that was learnt from the table, such as how many people are in it.
+# [publication]
+# title = "..."                 # the name of the model
+# publisher = "..."             # who publishes it
+# contact = { email = "privacy@clinic.example" }    # or phone, or address
+# purpose = "..."               # completes: a computer model that ...
+# date = 2026-01-31             # the day of the publication
+# population = "..."            # completes: made from the records of ...
+# opt_out = true                # if you leave out next time whoever asks for it
+# reply = "..."                 # what you promise to those who ask
+"""
+
+_TEXTS = ("title", "unit", "question", "help", "group")
+# Words in names of columns, as people write them in English and in German.
+_IDENTIFIERS = frozenset(
+    "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname surname email mail phone "  # noqa: SIM905
+    "telefon address adresse street strasse straße iban".split()
+)
+_FREE_TEXTS = frozenset(
+    "comment comments kommentar note notes notiz notizen remark remarks bemerkung bemerkungen text "  # noqa: SIM905
+    "freitext description beschreibung".split()
+)
+_DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "geburtsdatum", "dob"])
+
+
+def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect: Dialect = PLAIN) -> str:
+    """A domain file with the names of the columns and everything else still to be declared.
+
+    Columns that are identifiers or free text by their names are proposed for ``ignore``.
+
+    Parameters
+    ----------
+    kinds
+        Each column's name and its kind, if a schema states it; columns of unknown kind start as numbers.
+    label
+        The outcome; by default the last column.
+    dialect
+        How the table's file is written, which the skeleton declares where it is not plain.
+
+    Privacy
+    -------
+    Public: names and types only. :meth:`expost.Domain.from_toml` refuses the text until it is filled in.
+    """
+    if len(kinds) < 2:
+        advice = delimiter_advice(kinds, dialect)
+        raise DomainError(
+            "a table must have at least two columns: a feature and the outcome."
+            + f" {advice}." * bool(advice)
+        )
+    label = list(kinds)[-1] if label is None else label
+    if label not in kinds:
+        raise DomainError(f"the table has no column {label!r} to be the outcome. Check `--label`.")
+    ignored = {name: why for name in kinds if name != label and (why := _why_ignored(name))}
+    if len(ignored) == len(kinds) - 1:
+        ignored = {}
+    features = [name for name in kinds if name != label and name not in ignored]
+    return "\n".join(
+        [
+            _OPENING,
+            _ignore_list(ignored),
+            _table(dialect),
+            *(_feature(name, kinds[name]) for name in features),
+            _label(label, numeric=kinds[label] == "number"),
+            _PUBLICATION,
+        ]
+    )
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name such as ``PatientID`` or ``patient_id``, in lower case."""
+    parted = re.sub(r"([a-zäöüß0-9])([A-ZÄÖÜ])", r"\1 \2", name)
+    return set(re.split(r"[\W_]+", parted.lower()))
+
+
+def _why_ignored(name: str) -> str:
+    words = _words(name)
+    if words & _IDENTIFIERS:
+        return "by its name an identifier"
+    return "by its name free text" if words & _FREE_TEXTS else ""
+
+
+def _ignore_list(ignored: Mapping[str, str]) -> str:
+    lines = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
+    return f"{_IGNORE}ignore = [\n{lines}]\n" if lines else f"{_IGNORE}ignore = []\n"
+
+
+def _table(dialect: Dialect) -> str:
+    """How the file is written; what is not declared is shown as a comment."""
+    declared = {key: value for key, value in dialect.model_dump().items() if value != PLAIN.model_dump()[key]}
+    lines = ["# How the table is written, if it is not CSV with commas, in UTF-8, with 1.5 for 3/2:\n"]
+    lines.append("[table]\n" if declared else "# [table]\n")
+    for key, (example, meaning) in _TABLE.items():
+        line = f"{key} = {_toml(declared[key]) if key in declared else example}"
+        lines.append(f"{'' if key in declared else '# '}{line:<30}# {meaning}\n")
+    return "".join(lines)
+
+
+def _toml(value: str | tuple[str, ...]) -> str:
+    return quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
+
+
+def _feature(name: str, kind: str | None) -> str:
+    unknown = kind not in ("number", "category", "yes_no", "date")
+    if kind is None or unknown:
+        kind = "date" if _words(name) & _DATES else "number"
+    choices = ", ".join(f'"{one}"' for one in ("number", "category", "yes_no", "date") if one != kind)
+    lines = [f"[[features]]\nname = {quoted(name)}\n", f'kind = "{kind}"'.ljust(30) + f"# or {choices}\n"]
+    if kind == "category":
+        lines.append(f'categories = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n')
+    elif kind != "yes_no":
+        example = ("1900-01-01", "2030-12-31") if kind == "date" else ("0.0", "120.0")
+        for bound, one in zip(("low", "high"), example, strict=True):
+            lines.append(f'{bound} = "{PLACEHOLDER}"'.ljust(30) + f"# such as {one}\n")
+    if unknown:
+        lines.append('# categories = ["a", "b"]'.ljust(30) + "# for a category, in place of low and high\n")
+    defaults = {"number": "40.0", "category": '"a"', "yes_no": "false", "date": "1970-01-01"}
+    lines.append(f"# missing = {defaults[kind]}".ljust(30) + "# what a missing value counts as\n")
+    # Only what is measured has a unit.
+    lines += [f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or kind == "number"]
+    return "".join(lines)
+
+
+def _label(name: str, *, numeric: bool) -> str:
+    number = f'kind = "number"\nlow = "{PLACEHOLDER}"\nhigh = "{PLACEHOLDER}"\n'
+    classes = f'kind = "classes"\nclasses = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n'
+    chosen, other = (number, classes) if numeric else (classes, number)
+    return (
+        "# The outcome: two classes or more, or a number. Write classes as texts, codes too:\n"
+        '# classes = ["0", "1", "2"]. Of two classes, positive scores predict the second.\n'
+        f"[label]\nname = {quoted(name)}\n{chosen}"
+        f"# For {'classes' if numeric else 'a number'} write instead:\n"
+        + "".join(f"# {line}\n" for line in other.splitlines())
+        + "".join(f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or numeric)
+    )
