@@ -13,9 +13,13 @@ from expost._common.validation import numeral
 from expost.data.blocks import Block, ColumnRows
 from expost.data.coded import Coded
 from expost.data.design import check_finite
+from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
+from expost.data.features import Feature
+from expost.data.file_schema import delimiter_advice
 from expost.data.labels import label_numbers
 from expost.data.lazy import LazyTable
+from expost.data.problems import dialect_advice
 from expost.data.source import NO_LABELS
 from expost.data.values import as_numbers, as_texts, distinct_texts
 from expost.data.weights import UNWEIGHTED, Weighting
@@ -35,6 +39,7 @@ class RecordReader:
     classes: tuple[Any, ...] | None
     weight: str | None = None
     weighting: Weighting = UNWEIGHTED
+    dialect: Dialect = PLAIN
 
     @property
     def names(self) -> list[str]:
@@ -54,11 +59,13 @@ class RecordReader:
             # What is not finite is refused by the first pass, and by the design in every other.
             columns = [as_numbers(batch.column(name), name, finite=False) for name in self.features]
         else:
-            columns = [feature.coded(batch.column(feature.name)) for feature in self.domain.features]
+            columns = [self._coded(feature, batch.column(feature.name)) for feature in self.domain.features]
         if self.label is None:
             return Coded(columns, NO_LABELS, None)
         labels = self._labels(batch.column(self.label))
-        sample = None if self.weight is None else as_numbers(batch.column(self.weight), self.weight)
+        sample = None
+        if self.weight is not None:
+            sample = as_numbers(self.dialect.plain(batch.column(self.weight), "number"), self.weight)
         return Coded(columns, labels, self.weighting.of(sample, labels, self.loss))
 
     def check(self, coded: Coded) -> None:
@@ -75,10 +82,25 @@ class RecordReader:
         """The records as a block of rows."""
         return Block(self.rows(coded.columns), coded.labels, coded.weights)
 
+    def _coded(self, feature: Feature, column: Any) -> NDArray[Any]:
+        """The codes of a column; a refusal says what to declare where it looks like another dialect."""
+        try:
+            return feature.coded(self.dialect.plain(column, feature.kind))
+        except DomainError as error:
+            refusal = str(error)
+        raise DomainError(refusal + dialect_advice(feature, column, self.dialect))
+
     def _labels(self, column: Any) -> FloatArray:
-        if self.classes is None or self.domain is not None:
-            return label_numbers(column, loss=self.loss, classes=self.classes, domain=self.domain)
-        places, texts = distinct_texts(column, "y")
+        plain = self.dialect.plain(column, "number" if self.classes is None else "classes")
+        if self.domain is not None:
+            try:
+                return label_numbers(plain, loss=self.loss, classes=self.classes, domain=self.domain)
+            except DomainError as error:
+                refusal = str(error)
+            raise DomainError(refusal + dialect_advice(self.domain.label, column, self.dialect))
+        if self.classes is None:
+            return label_numbers(plain, loss=self.loss, classes=None)
+        places, texts = distinct_texts(plain, "y")
         few = as_classes(texts, self.classes)
         numbers: FloatArray = label_numbers(few, loss=self.loss, classes=self.classes)[places]
         return numbers
@@ -159,12 +181,14 @@ def reader_of(
         classes=None if classes is None else tuple(listed),
         weight=weight,
         weighting=weighting,
+        dialect=table.dialect,
     )
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
     roles |= {label: "outcome", weight: "weight"}
     for name in reader.names:
         if name not in table.kinds:
             role = roles[name]
-            raise DomainError(f"the table lacks the column {name!r}, a declared {role}. Add or rename it.")
+            advice = delimiter_advice(table.kinds, table.dialect) or "Add or rename it"
+            raise DomainError(f"the table lacks the column {name!r}, a declared {role}. {advice}.")
     table.check_columns(reader.names)
     return reader

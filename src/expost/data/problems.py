@@ -1,0 +1,220 @@
+"""The kinds of problems that the cells of a column can have, and how each is told from the others."""
+
+import math
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.validation import numeral
+from expost.data.dates import Date, as_days, days_of_text
+from expost.data.dialect import Dialect
+from expost.data.features import Category, ClassLabel, Feature, Label, Number, YesNo, is_yes_or_no
+from expost.data.lenient import NOT_TEXT
+from expost.data.values import as_numbers, distinct_texts
+from expost.exceptions import DomainError
+
+# Words that people write for a missing value, in lower case.
+_MISSING_WORDS = frozenset(
+    "na|n/a|n.a.|nan|null|none|nil|-|--|---|.|?|??|unknown|missing|not known|#n/a|#nv|#null!|k.a.|k. a.|"  # noqa: SIM905
+    "keine angabe|unbekannt|nicht bekannt|fehlt".split("|")
+)
+_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
+_POINT = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+\s*")
+_GROUPED = re.compile(r"\s*[+-]?[0-9]{1,3}([.,' ][0-9]{3})+([.,][0-9]+)?\s*")
+# Dates that are written in other orders, and what the domain file says then.
+_OTHER_DATES = {
+    "DD.MM.YYYY": re.compile(r"\s*[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}.*"),
+    "DD/MM/YYYY": re.compile(r"\s*[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}.*"),
+    "YYYY/MM/DD": re.compile(r"\s*[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}.*"),
+}
+
+
+def _under_table(line: str, note: str = "") -> str:
+    return f"add the line  {line}  under [table]" + (f", with {note}" if note else "")
+
+
+class Problem(Enum):
+    """A kind of problem: what it is, what to do, and whether a fit is refused because of it."""
+
+    LACKING = "the table has no such column", "rename the column, or the name in the domain file"
+    UNEVEN = (
+        "a line with more or fewer cells than names",
+        "quote cells with delimiters, and close quotes",
+    )
+    BROKEN = "the file cannot be read to its end", "look for a quote that is not closed, and save it again"
+    ENCODING = "characters that the encoding does not have", _under_table('encoding = "cp1252"')
+    COMMA = "a number with a decimal comma", _under_table('decimal = ","')
+    POINT = "a number with a decimal point", "write it with a comma, as [table] declares"
+    GROUPED = "a number with grouped digits", "write numbers without marks between thousands"
+    WORD = "a word for a missing value", _under_table('missing_words = ["NA"]', "your words")
+    NUMBER = "not a number", "correct the cells, or list the column in `ignore`"
+    INFINITE = "not a finite number", "correct the cells"
+    DATE_ORDER = "a date that is written otherwise", _under_table('dates = "DD.MM.YYYY"')
+    DATE = "not a date", "correct the cells, or list the column in `ignore`"
+    MISSING = "missing, without a default", "declare `missing` for it, fill the cells, or leave records out"
+    NO_OUTCOME = "the outcome is missing", "fill the cells, or leave these records out"
+    SPELLING = "declared but for case or blanks", "correct the spelling: it counts"
+    UNDECLARED = "a value that is not declared", "correct the cells; declare it only if the codebook has it"
+    YES_NO = "neither yes nor no", "write yes/no, true/false or 1/0"
+    WEIGHT = "not a weight from 0 to the largest", "scale the weights by a public constant, or --max-weight"
+    TYPE = "a type that cannot be read", "save the column as numbers, texts or dates"
+    EMPTY = "the table has no records", "check that the file is the right one"
+    BEYOND = "beyond the declared bounds", "nothing: it counts as the bound. Check the unit"
+
+    def __init__(self, title: str, advice: str) -> None:
+        self.title, self.advice = title, advice
+
+    @property
+    def refused(self) -> bool:
+        """Whether a fit is refused because of it."""
+        return self is not Problem.BEYOND
+
+    @property
+    def of_dialect(self) -> bool:
+        """Whether it goes away if the domain file says how the table is written."""
+        return self in (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)
+
+
+Classify = Callable[[str, str], Problem | None]
+
+
+def problems_in(part: Feature | Label, column: Any, dialect: Dialect) -> dict[Problem, NDArray[np.bool_]]:
+    """Which cells of an Arrow column have which problem.
+
+    Privacy
+    -------
+    Which cells have a problem is private. Which problems a column has is what a refusal says too.
+    """
+    if not isinstance(part, Category | YesNo | ClassLabel):
+        beyond = _beyond(part, dialect.plain(column, part.kind))
+        if beyond is not None:
+            return {Problem.BEYOND: beyond} if beyond.any() else {}
+    try:
+        places, raw = distinct_texts(column, part.name)
+        texts = _texts_of(raw, dialect, part.kind)
+    except DomainError:
+        return {Problem.TYPE: np.ones(len(column), dtype=bool)}
+    classify = _classifier(part, dialect)
+    found = [
+        Problem.ENCODING if NOT_TEXT in original else classify(original, text)
+        for original, text in zip(raw, texts, strict=True)
+    ]
+    return {
+        problem: np.array([one is problem for one in found])[places]
+        for problem in Problem
+        if problem in found
+    }
+
+
+def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
+    """What to declare where a column is refused whose cells look like another dialect; else nothing.
+
+    Privacy
+    -------
+    Public as a refusal is: it names a kind of problem, and no cell.
+    """
+    found = [problem for problem in problems_in(part, column, dialect) if problem.of_dialect]
+    return f" It has {found[0].title}: {found[0].advice} in the domain file." if found else ""
+
+
+def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> NDArray[np.bool_]:
+    """Which cells of a column are no weights; private."""
+    places, texts = distinct_texts(dialect.plain(column, "number"), name)
+    weights = np.array([_number(text) for text in texts])
+    wrong: NDArray[np.bool_] = ~((weights >= 0.0) & (weights <= largest))[places]
+    return wrong
+
+
+def _texts_of(raw: NDArray[Any], dialect: Dialect, kind: str) -> list[str]:
+    """Texts as the library reads them; a missing one is empty."""
+    from pyarrow import array, string
+
+    return ["" if text is None else text for text in dialect.plain(array(raw, string()), kind).to_pylist()]
+
+
+def _beyond(part: Any, column: Any) -> NDArray[np.bool_] | None:
+    """Which cells are beyond the bounds, where all of a column's are numbers, or dates; None otherwise."""
+    try:
+        read = as_days if isinstance(part, Date) else as_numbers
+        numbers = read(column, part.name)
+    except DomainError:
+        return None
+    if np.isnan(numbers).any():
+        return None
+    low, high = part.limits
+    beyond: NDArray[np.bool_] = (numbers < low) | (numbers > high)
+    return beyond
+
+
+def _number(text: str) -> float:
+    try:
+        return numeral(text)
+    except ValueError:
+        return math.nan
+
+
+def _classifier(part: Feature | Label, dialect: Dialect) -> Classify:
+    """What is wrong with a cell of a part, from its text and the same as the library reads it."""
+    gone = Problem.NO_OUTCOME if not hasattr(part, "missing") else Problem.MISSING
+    default = getattr(part, "missing", None)
+
+    def missing(original: str, text: str, otherwise: Classify) -> Problem | None:
+        number = isinstance(part, Number) or part.kind == "number"
+        if text == "" or (number and text.strip().lower() in ("nan", "+nan", "-nan")):
+            return gone if default is None else None
+        problem = otherwise(original, text)
+        if problem is not None and original.strip().lower() in _MISSING_WORDS:
+            return Problem.WORD
+        return problem
+
+    if isinstance(part, Category | ClassLabel):
+        values = part.categories if isinstance(part, Category) else part.classes
+        folded = {value.strip().casefold() for value in values}
+
+        def check(original: str, text: str) -> Problem | None:
+            if text in values:
+                return None
+            return Problem.SPELLING if text.strip().casefold() in folded else Problem.UNDECLARED
+
+    elif isinstance(part, YesNo):
+
+        def check(original: str, text: str) -> Problem | None:
+            return None if is_yes_or_no(text) else Problem.YES_NO
+
+    elif isinstance(part, Date):
+
+        def check(original: str, text: str) -> Problem | None:
+            day, (low, high) = days_of_text(text), part.limits
+            if math.isnan(day):
+                other = any(
+                    pattern.fullmatch(original)
+                    for name, pattern in _OTHER_DATES.items()
+                    if name != dialect.dates
+                )
+                return Problem.DATE_ORDER if other else Problem.DATE
+            return None if low <= day <= high else Problem.BEYOND
+
+    else:
+
+        def check(original: str, text: str) -> Problem | None:
+            return _of_number(part, original, text, dialect)
+
+    return lambda original, text: missing(original, text, check)
+
+
+def _of_number(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
+    number = _number(text)
+    if math.isinf(number):
+        return Problem.INFINITE
+    if not math.isnan(number):
+        low, high = part.limits
+        return None if low <= number <= high else Problem.BEYOND
+    if dialect.decimal == "." and _COMMA.fullmatch(original):
+        return Problem.COMMA
+    if dialect.decimal == "," and _POINT.fullmatch(original):
+        return Problem.POINT
+    return Problem.GROUPED if _GROUPED.fullmatch(original) else Problem.NUMBER
