@@ -37,6 +37,7 @@ MODULES = (
     "people",
     "control",
     "quantity",
+    "calendar",
     "choice",
     "form",
     "table",

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from expost.data.dates import Date
+from expost.data.features import Feature
 from expost.data.texts import FieldTexts
 from expost.exceptions import PublicationError
 from expost.losses import predictors
@@ -92,12 +94,21 @@ def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[
 
 def _features(publication: Published) -> list[dict[str, Any]]:
     if publication.domain is not None:
-        return [feature.model_dump(mode="json") for feature in publication.domain.features]
+        return [_declared(feature) for feature in publication.domain.features]
     names = column_names(publication)
     if publication.feature_names is not None:
         return [_unbounded(name) for name in names]
     # The page has words of its own for what has no name.
     return [_unbounded(name) | {"unnamed": number} for number, name in enumerate(names, start=1)]
+
+
+def _declared(feature: Feature) -> dict[str, Any]:
+    """What the page asks for a feature; a date is a number of days that is asked for as a date."""
+    field = feature.model_dump(mode="json")
+    if isinstance(feature, Date):
+        low, high = feature.limits
+        field |= {"kind": "number", "date": True, "low": low, "high": high, "scale": feature.scale}
+    return field
 
 
 def column_names(publication: Published) -> list[str]:

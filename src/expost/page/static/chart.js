@@ -20,7 +20,8 @@ export function ticks(least, most, count = 4) {
 const largest = (values) => Math.max(...values.filter((value) => value < Number.MAX_VALUE / 4));
 
 // A figure along one feature. `points` are {x, y}; `here` is the person's own point.
-export function curveChart(points, here, width, description, name, axis) {
+// `label` writes values along the curve, where they are no plain numbers.
+export function curveChart(points, here, width, description, name, axis, label = null) {
   const height = 230;
   const box = { left: 52, right: width - 14, top: 30, bottom: height - 44 };
   const most = 1.12 * largest([...points.map((point) => point.y), 1e-9]);
@@ -35,7 +36,8 @@ export function curveChart(points, here, width, description, name, axis) {
     );
   }
   for (const { value, text } of ticks(first, last, width < 480 ? 3 : 5)) {
-    drawing.append(svg("text", { x: x(value), y: box.bottom + 20, class: "label", "text-anchor": "middle" }, text));
+    const written = label === null ? text : label(value);
+    drawing.append(svg("text", { x: x(value), y: box.bottom + 20, class: "label", "text-anchor": "middle" }, written));
   }
   drawing.append(
     svg("text", { x: (box.left + box.right) / 2, y: height - 6, class: "label", "text-anchor": "middle" }, name),

@@ -1,5 +1,7 @@
 // Her own table as answers: which column is which question, and what each cell says.
 
+import { readDate } from "./calendar.js";
+import { dateTitle } from "./control.js";
 import { Refusal, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
@@ -57,6 +59,11 @@ function bestTable(fields, text) {
 }
 
 function readCell(numbers, field, cell, factor, mark) {
+  if (field.date) {
+    const found = readDate(cell);
+    if (found === null) throw new Refusal(field, "need_date", { example: dateTitle(field.low) });
+    return found;
+  }
   if (field.kind === "number") {
     if (/^[+-]?nan$/i.test(cell)) return "";
     const [bare, stated] = unitOf(field, cell);
@@ -116,7 +123,7 @@ export function readTable(numbers, text) {
   });
   const uneven = body.find(({ cells }) => cells.length !== names.length);
   if (uneven) refuse("wrong_count", { line: uneven.line, found: uneven.cells.length, count: names.length });
-  const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" ? [i] : []));
+  const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" && !fields[column.place].date ? [i] : []));
   const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])), separator);
   return {
     header,

@@ -1,14 +1,21 @@
 // What all questions of the form have in common. Each control knows its answer: a text as encoding.js reads it, UNKNOWN,
 // or undefined while there is none.
 
-import { Refusal } from "./encoding.js";
-import { element, say, titleOf, valueTitle } from "./language.js";
+import { dateOf, daysOf, Refusal } from "./encoding.js";
+import { day, element, say, titleOf, valueTitle } from "./language.js";
 import { shown } from "./notation.js";
 import { check, mayBeUnknown, UNKNOWN } from "./ranges.js";
 
 const hasDefault = (field) => field.missing !== null && field.missing !== undefined;
 
+// A day as the language writes it, from a number of days or from a text such as 1980-12-31.
+export const dateTitle = (value) => {
+  const days = typeof value === "number" ? value : daysOf(value);
+  return day(dateOf(Number.isNaN(days) ? Number(value) : days));
+};
+
 function defaultWord(field) {
+  if (field.date) return dateTitle(field.missing);
   if (typeof field.missing === "boolean") return say(field.missing ? "form.yes" : "form.no");
   return typeof field.missing === "number" ? shown(field.missing) : valueTitle(field, field.missing);
 }
@@ -19,6 +26,7 @@ export function answerTitle({ constants }, field, answer) {
   if (answer === "") return hasDefault(field) ? defaultWord(field) : "";
   if (field.kind === "yes_no") return say(answer === constants.words.yes[0] ? "form.yes" : "form.no");
   if (field.kind !== "number") return valueTitle(field, answer);
+  if (field.date) return dateTitle(answer);
   return [shown(Number(answer)), field.unit].filter(Boolean).join("\u00a0");
 }
 

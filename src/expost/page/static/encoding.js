@@ -24,11 +24,30 @@ const bare = (text) => text.replace(BLANKS, "");
 // The number that a text spells, or NaN.
 export const numeral = (text) => (NUMBER.test(bare(text)) ? Number(bare(text)) : NaN);
 
+// Dates by the rule of expost.data.dates: ISO 8601, where one digit may do for a month or a day.
+const DATE = /^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T][0-9:.+Z-]+)?$/;
+
+// The days from 1 January 1970 to the date that a text spells, or NaN.
+export function daysOf(text) {
+  const found = DATE.exec(bare(text));
+  if (found === null) return NaN;
+  const [year, month, day] = found.slice(1).map(Number);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  const exists = year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return exists ? date.getTime() / 86_400_000 : NaN;
+}
+
+// The date of a number of days, as ISO 8601 has it.
+export const dateOf = (days) => new Date(Math.round(days) * 86_400_000).toISOString().slice(0, 10);
+
 const isMissing = (field, text) =>
   text === "" || (field.kind === "number" && NOT_A_NUMBER.test(bare(text)));
 
+// The number of an answer. A date counts days; charts give days themselves.
 function number(field, text) {
-  const value = numeral(text);
+  const days = field.date ? daysOf(text) : NaN;
+  const value = Number.isNaN(days) ? numeral(text) : days;
   if (!Number.isFinite(value)) throw new Refusal(field, "need_number");
   return value;
 }

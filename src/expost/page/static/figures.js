@@ -3,7 +3,7 @@
 import { read } from "./bounds.js";
 import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
-import { numeral } from "./encoding.js";
+import { dateOf, daysOf, numeral } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 import { shown } from "./notation.js";
 import { factor, percent, rounded, sureness, titleOfModel } from "./odds.js";
@@ -75,8 +75,9 @@ export function showFigures(place, fields, view) {
 
 // The values of a number that a curve runs over, and the person's own.
 function span({ publications }, field, answer) {
-  const typed = numeral(answer);
-  const own = Number.isNaN(typed) ? field.missing : typed;
+  const spelt = (text) => (field.date && !Number.isNaN(daysOf(String(text))) ? daysOf(String(text)) : numeral(String(text)));
+  const typed = spelt(answer);
+  const own = Number.isNaN(typed) ? spelt(field.missing) : typed;
   const reach = Math.min(Math.max(1, 2 * Math.abs(own), ...publications.map(({ norm }) => norm)), FARTHEST);
   const [low, high] = [field.low ?? field.least ?? -reach, field.high ?? field.most ?? reach];
   return { own, low, high, values: Array.from({ length: STEPS + 1 }, (_, i) => low + (high - low) * (i / STEPS)) };
@@ -98,7 +99,7 @@ export function showCurve(place, numbers, answers, chosen, totalOf, width) {
     const points = values.map((x) => ({ x, y: at(String(x)) }));
     const here = { x: Math.min(Math.max(own, low), high), y: at(String(own)) };
     const axis = say("experts.axis");
-    place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis));
+    place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis, field.date ? dateOf : null));
     return;
   }
   const { yes, no } = numbers.constants.words;

@@ -1,5 +1,6 @@
 // The form: questions in groups, and how far she has come.
 
+import { DateControl } from "./calendar.js";
 import { ChoiceControl } from "./choice.js";
 import { element, say, titleOf } from "./language.js";
 import { NumberControl } from "./quantity.js";
@@ -10,9 +11,10 @@ const groupOf = (field) => field.group ?? say(field.role === "outcome" ? "form.o
 export class Form {
   constructor(numbers, place) {
     this.fields = numbers.fields;
-    this.controls = this.fields.map((field, i) =>
-      field.kind === "number" ? new NumberControl(numbers, i) : new ChoiceControl(numbers, i),
-    );
+    this.controls = this.fields.map((field, i) => {
+      if (field.date) return new DateControl(numbers, i);
+      return field.kind === "number" ? new NumberControl(numbers, i) : new ChoiceControl(numbers, i);
+    });
     // A weight that nobody gives is 1, so that question is answered from the start.
     this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(""));
     this.left = new Set();
