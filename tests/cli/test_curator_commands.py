@@ -125,8 +125,8 @@ def test_fit_and_losses_agree_from_csv_and_parquet(suffix, tmp_path):
     assert shown.stderr == ""
     assert "The most exposed (private)" in shown.stdout
     if suffix == "csv":
-        first, second = (pd.read_csv(path, comment="#") for path in (kept, again))
-        assert again.read_text().startswith("# PRIVATE")
+        first, second = (pd.read_csv(path) for path in (kept, again))
+        assert again.read_text().startswith("PRIVATE_row,ex_post_loss\n")
     else:
         import pyarrow.parquet
 
@@ -189,14 +189,15 @@ def test_a_file_of_losses_says_that_it_is_private(name, tmp_path):
     assert refused(run("losses", publication, table, "-o", tmp_path / name), "a file of exact losses must")
 
 
-def test_losses_warn_about_a_table_that_was_not_fitted(tmp_path):
+def test_losses_refuse_a_table_that_was_not_fitted(tmp_path):
     domain, table = ward(tmp_path)
     assert run("fit", domain, table, "-o", tmp_path / "p.json").exit_code == 0
     other = write_csv(tmp_path / "other.csv", [[90, "south", "yes", "yes"]] * 2000)
-    result = run("losses", tmp_path / "p.json", other, "--json")
-    assert result.exit_code == 0
-    assert "could not have been drawn" in result.stderr
-    assert json.loads(result.stdout)["plausible"] is False
+    for options in (["--json"], ["-o", tmp_path / "private-losses.csv"]):
+        result = run("losses", tmp_path / "p.json", other, *options)
+        assert refused(result, "could not have been drawn")
+        assert result.stdout == ""
+    assert not (tmp_path / "private-losses.csv").exists()
 
 
 def test_a_numeric_outcome_is_fitted_too(tmp_path):
@@ -227,7 +228,7 @@ def test_weights_of_records_go_from_the_table_to_the_publication_and_the_losses(
     assert planned["sigma"] == publication.plan.sigma
     again = json.loads(run("losses", out, table, *options, "--json").stdout)
     assert again["plausible"]
-    written = pd.read_csv(private, comment="#").iloc[:, -1]
+    written = pd.read_csv(private).iloc[:, -1]
     np.testing.assert_allclose(again["losses"], written, rtol=1e-9)
     assert np.all(written[frame["counts"] == 0] == 0.0)
     bounds = json.loads(run("bounds", out, table, *options, "--confidence", 1 - 1e-9, "--json").stdout)
@@ -254,7 +255,7 @@ def test_an_outcome_of_several_classes_goes_all_the_way(report, tmp_path):
     assert planned["loss_parameters"]["classes"] == 4
     assert not planned["reduced"]
     assert expost.Publication.load(out).classes == tuple(classes)
-    written = pd.read_csv(private, comment="#").iloc[:, -1]
+    written = pd.read_csv(private).iloc[:, -1]
     again = json.loads(run("losses", out, table, "--json").stdout)
     assert again["plausible"]
     np.testing.assert_allclose(again["losses"], written, rtol=1e-6, atol=1e-9)

@@ -29,8 +29,8 @@ def test_the_demo_writes_and_lists_its_files(tmp_path):
     publication = expost.Publication.load(tmp_path / "publication.json")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render([publication])
     lines = (tmp_path / "private" / "losses.csv").read_text().splitlines()
-    assert lines[0].startswith("# PRIVATE")
-    rows = list(csv.DictReader(lines[1:]))
+    assert lines[0].startswith("PRIVATE")
+    rows = list(csv.DictReader(lines))
     assert len(rows) == 569
     assert all(0.0 <= float(row["ex_post_loss"]) < 1.0 for row in rows)
 
@@ -38,7 +38,7 @@ def test_the_demo_writes_and_lists_its_files(tmp_path):
 def test_the_other_commands_read_the_files_of_the_demo(tmp_path):
     assert run("demo", "--out", tmp_path).exit_code == 0
     again = run("losses", tmp_path / "publication.json", tmp_path / "private" / "table.csv", "--json")
-    lines = (tmp_path / "private" / "losses.csv").read_text().splitlines()[2:]
+    lines = (tmp_path / "private" / "losses.csv").read_text().splitlines()[1:]
     kept = [float(line.split(",")[1]) for line in lines]
     assert json.loads(again.stdout)["losses"] == pytest.approx(kept, rel=1e-6, abs=1e-12)
     assert run("plan", tmp_path / "domain.toml").exit_code == 0

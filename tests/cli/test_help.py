@@ -14,7 +14,9 @@ NAMES = [command.callback.__name__ for command in app.registered_commands]
 
 
 def test_the_commands_are_those_of_the_product_in_the_order_of_the_work():
-    assert NAMES == ["demo", "init", "plan", "fit", "bounds", "losses", "page", "summary", "ledger"]
+    assert NAMES == [
+        "demo", "init", "check", "plan", "fit", "page", "predict", "bounds", "losses", "summary", "ledger",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -26,7 +26,7 @@ def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch):
     write_csv("me.csv", patients(1))
     skeleton = run("init", "table.csv")  # > domain.toml
     assert skeleton.exit_code == 0
-    assert "expost plan domain.toml" in skeleton.stderr
+    assert "expost check domain.toml table.csv" in skeleton.stderr
     (tmp_path / "domain.toml").write_text(filled(skeleton.stdout))
     commands = [
         "plan domain.toml --epsilon 1 --delta 1e-6 --report leverage",

@@ -328,7 +328,7 @@ def test_commands_use_a_cluster(client, tmp_path):
     assert run("bounds", publication, folder, "-o", bounds, *there).exit_code == 0
     assert len(pd.read_csv(bounds)) == len(pd.read_csv(records))
     # What the curator kept in memory and what she recomputes differ by rounding.
-    first, second = (pd.read_csv(path, comment="#")["ex_post_loss"] for path in (losses, again))
+    first, second = (pd.read_csv(path)["ex_post_loss"] for path in (losses, again))
     np.testing.assert_allclose(second, first, rtol=1e-6, atol=1e-9)
     here = tmp_path / "private-here.csv"
     assert run("losses", publication, folder, "-o", here).exit_code == 0

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
+from expost.cli.base import console, legible, print_json, report_errors, say, warn
 from expost.cli.cluster import connected
-from expost.cli.options import AsJson, Cluster, Force, Weight, number, whole_number
+from expost.cli.declared import (
+    Dates,
+    Decimal,
+    Delimiter,
+    DialectOf,
+    Encoding,
+    MissingWords,
+    check_order,
+    dialect_of,
+)
+from expost.cli.options import AsJson, Cluster, Force, Identifier, Weight, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -63,7 +73,14 @@ def bounds(
         Path | None,
         typer.Option("--output", "-o", help="Write all figures (.csv or .parquet) as they are computed."),
     ] = None,
+    identifier: Identifier = None,
     dask: Cluster = None,
+    domain: DialectOf = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    missing_words: MissingWords = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,33 +96,46 @@ def bounds(
     from expost._common.files import check_output
     from expost._common.validation import check_positive
     from expost.cli.display import MOST_RECORDS, show_bounds
+    from expost.cli.identifiers import check_identifier, with_identifiers
     from expost.cli.private_files import check_table_name, write_columns
+    from expost.cli.progress import shown
     from expost.cli.record_figures import FirstRecords, columns_of, figures_of
     from expost.data.open_lazy import scan
     from expost.exceptions import FileError
     from expost.publication import Publication
     from expost.reports.base import Scope
+    from expost.reports.bounds import Figures
 
     check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)
+    check_order(publications[0], records)
+    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
+    dialect = dialect_of(domain, missing_words=missing_words, **written)
     read = [Publication.load(path) for path in publications]
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     with connected(dask) as client:
-        table = scan(records, client=client)
+        table = scan(records, client=client, dialect=dialect)
+        check_identifier(table, identifier, Figures._fields)
         if output is not None:
             check_table_name(output, "bounds")
             check_output(output, inputs=(*publications, records, *table.paths), overwrite=force)
         first = FirstRecords(None if as_json and output is None else MOST_RECORDS)
-        with error_console.status("Reading the publications for each record"):
+        with shown("Reading the publications for each record") as progress:
             found = figures_of(
-                read, table, weight, confidence=confidence, member=_MEMBER[member], simultaneous=scope
+                read,
+                table,
+                weight,
+                confidence=confidence,
+                member=_MEMBER[member],
+                simultaneous=scope,
+                watch=progress.watch,
             )
             columns = (columns_of(run) for run in first.passing(found))
             if output is None:
                 deque(columns, maxlen=0)
             else:
-                write_columns(output, columns, overwrite=force)
+                write_columns(output, with_identifiers(columns, table, identifier), overwrite=force)
     if weight is None and any(publication.weighting.max_weight is not None for publication in read):
         warn("records may have weights in this publication; without --weight COLUMN each counts once.")
     for path, publication in zip(publications, read, strict=True):

@@ -71,12 +71,12 @@ def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
     """Write the curator's files and return a description of each."""
     from expost.cli import figures
     from expost.cli.demonstration import write_table
-    from expost.cli.private_files import write_losses
+    from expost.cli.private_files import COLUMN, write_losses
     from expost.reports.base import CONFIDENCE
 
     table, losses, histogram, intervals = (folder / name for name in _PRIVATE)
     write_table(table, shown, overwrite=overwrite)
-    write_losses(losses, [shown.losses], overwrite=overwrite)
+    write_losses(losses, [{COLUMN: shown.losses}], overwrite=overwrite)
     written = {
         table: "the table, to try the other commands on (private)",
         losses: "the exact loss of every person (PRIVATE)",

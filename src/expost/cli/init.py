@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from expost.cli.base import error_console, report_errors, say
+from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, changed_dialect
 
 
 @report_errors
@@ -14,6 +15,11 @@ def init(
     label: Annotated[
         str | None, typer.Option(metavar="NAME", help="The outcome's column; by default the last.")
     ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    missing_words: MissingWords = None,
+    dates: Dates = None,
 ) -> None:
     """Print a domain file with the table's column names and nothing learnt from its values.
 
@@ -22,9 +28,12 @@ def init(
 
     Example: expost init table.csv > domain.toml
     """
-    from expost.data.domain_files import skeleton
+    from expost.data.dialect import PLAIN
     from expost.data.open_lazy import scan
+    from expost.data.skeleton import skeleton
 
-    text = skeleton(scan(table).kinds, label)
+    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
+    dialect = changed_dialect(PLAIN, missing_words=missing_words, **written)
+    text = skeleton(scan(table, dialect=dialect).kinds, label, dialect)
     typer.echo(text, nl=False)
-    say("Next: fill in what the file leaves open, then run  expost plan domain.toml", to=error_console)
+    say("Next: fill in the file, then run  expost check domain.toml " + str(table), to=error_console)

@@ -1,17 +1,29 @@
 """``expost losses``: everyone's exact loss, for the curator only."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import console, error_console, legible, print_json, report_errors, say, warn
+from expost.cli.base import console, legible, print_json, report_errors, say, warn
 from expost.cli.cluster import connected
-from expost.cli.options import AsJson, Cluster, Force, Weight
+from expost.cli.declared import (
+    Dates,
+    Decimal,
+    Delimiter,
+    DialectOf,
+    Encoding,
+    MissingWords,
+    check_order,
+    dialect_of,
+)
+from expost.cli.options import AsJson, Cluster, Force, Identifier, Weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from expost._common.progress import Watch
     from expost._common.typing import FloatArray
     from expost.data.lazy import LazyTable
     from expost.publication import Publication
@@ -33,25 +45,38 @@ def losses(
         ),
     ] = None,
     weight: Weight = None,
+    identifier: Identifier = None,
     dask: Cluster = None,
+    domain: DialectOf = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    missing_words: MissingWords = None,
+    dates: Dates = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 
-    The noise that was drawn follows from the two, so it was never stored. The command cannot know whether the
-    table is the one that was fitted. With another table the figures mean nothing, and only large differences
-    are noticed. Never publish the result, nor tell it to the person it is about.
+    The noise that was drawn follows from the two, so it was never stored. A table that cannot be the one that
+    was fitted is refused; small differences are not noticed, and then the figures mean nothing. Never publish
+    the result, nor tell it to the person it is about.
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
     from expost.cli.display import quantiles, show_losses
-    from expost.cli.private_files import MARK, check_private, write_losses
+    from expost.cli.identifiers import check_identifier, with_identifiers
+    from expost.cli.private_files import COLUMN, LOSSES_MARK, check_private, write_losses
+    from expost.cli.progress import shown
     from expost.cli.tally import Tally
     from expost.data.open_lazy import scan
+    from expost.exceptions import DomainError
     from expost.publication import Publication
 
+    check_order(publication, table)
     read = Publication.load(publication)
+    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
+    dialect = dialect_of(domain, missing_words=missing_words, **written)
     if weight is None and read.weighting.max_weight is not None:
         warn(
             "this publication states that its records may have weights; without --weight COLUMN each counts "
@@ -60,25 +85,28 @@ def losses(
     tally = Tally()
     listed: list[float] = []
     with connected(dask) as client:
-        found = scan(table, client=client)
+        found = scan(table, client=client, dialect=dialect)
+        check_identifier(found, identifier, [COLUMN])
         if output is not None:
-            check_private(output, inputs=(publication, table, *found.paths), overwrite=force)
-        with error_console.status("Computing everyone's exact loss"):
-            parts, likely = exact_losses(read, found, weight)
+            inputs = (publication, table, *found.paths)
+            check_private(output, "exact losses", inputs=inputs, overwrite=force)
+        with shown("Computing everyone's exact loss") as progress:
+            parts, likely = exact_losses(read, found, weight, progress.watch)
+            if not likely:
+                raise DomainError(
+                    "this table implies noise that could not have been drawn, so it is not the one behind "
+                    "the publication (or not in its units). Name the table that was fitted."
+                )
             counted = tally.counted(parts)
             if output is not None:
-                write_losses(output, counted, overwrite=force)
+                columns = ({COLUMN: part} for part in counted)
+                write_losses(output, with_identifiers(columns, found, identifier), overwrite=force)
             else:
                 listed = [loss for part in counted for loss in (part.tolist() if as_json else ())]
-    if not likely:
-        warn(
-            "this table implies noise that could not have been drawn, so it is not the one behind the "
-            "publication (or not in its units), and the figures mean nothing."
-        )
     if as_json:
         print_json(
             {
-                "private": MARK,
+                "private": LOSSES_MARK,
                 "plausible": likely,
                 "epsilon": read.plan.epsilon,
                 "quantiles": quantiles(tally),
@@ -94,7 +122,7 @@ def losses(
 
 
 def exact_losses(
-    publication: "Publication", table: "LazyTable", weight: str | None = None
+    publication: "Publication", table: "LazyTable", weight: str | None = None, watch: "Watch | None" = None
 ) -> "tuple[Iterator[FloatArray], bool]":
     """Everyone's exact loss, part by part, and whether the table could be the fitted one; both private."""
     from expost.fitting.ex_post import streamed_terms
@@ -102,7 +130,8 @@ def exact_losses(
     from expost.publication.readings import encoded_records
 
     plan = publication.release.plan
-    records = encoded_records(publication, table, None, weight).scanned(plan.loss, plan.max_weight)
+    encoded = replace(encoded_records(publication, table, None, weight), watch=watch)
+    records = encoded.scanned(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
     parts = streamed_terms(private, records, publication.loss, member=True)
     return (terms.loss for terms in parts), plausible(private)

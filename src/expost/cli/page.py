@@ -31,10 +31,10 @@ def page(
 
     Example: expost page publication.json -o report.html --language de
     """
-    from expost._common.files import check_output
+    from expost.cli.private_files import check_public
     from expost.publication import Publication
 
-    check_output(output, inputs=publications, overwrite=force)
+    check_public(output, inputs=publications, overwrite=force)
     read = [Publication.load(path) for path in publications]
     with error_console.status("Making the page"):
         write_page(output, read, overwrite=force, language=language)

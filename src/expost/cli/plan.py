@@ -1,6 +1,6 @@
 """``expost plan``: what a fit would spend; no data is needed."""
 
-from expost.cli.base import console, print_json, report_errors
+from expost.cli.base import console, print_json, report_errors, say
 from expost.cli.options import (
     L2,
     ROWS_AT_MOST,
@@ -39,10 +39,12 @@ def plan(
 
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
     """
-    from expost.data.domain import Domain
+    from expost.cli.declared import load_domain
+    from expost.cli.words import explain
 
+    declared = load_domain(domain)
     planned = make_plan(
-        Domain.load(domain),
+        declared,
         epsilon=epsilon,
         delta=delta,
         report=report,
@@ -57,4 +59,6 @@ def plan(
     if as_json:
         print_json(planned.fields())
     else:
+        explain(console, planned, len(declared.column_names) + planned.fit_intercept)
+        say("\nThe same in numbers, for experts:\n")
         console.print(planned)

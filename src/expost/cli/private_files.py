@@ -1,6 +1,8 @@
-"""Files of figures that are written as they come; exact losses are marked PRIVATE in name and content."""
+"""Files of figures that are written as they come; private ones are marked PRIVATE in name and content."""
 
-from collections.abc import Iterable, Mapping
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,59 +10,116 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.files import atomic_write_bytes, check_output
+from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
 from expost.data.file_schema import PARQUET
+from expost.data.values import untold
 from expost.exceptions import FileError
 
 if TYPE_CHECKING:
     import pyarrow
 
-MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
+    from expost.data.check import Finding
+
+LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
+# The first name in a private file: whoever opens it sees the word, and every program can read it.
+_MARK = "PRIVATE_"
 COLUMN = "ex_post_loss"
+TABLES = (".csv", *PARQUET)
+
+Columns = Mapping[str, FloatArray | Sequence[str]]
 
 
-def check_private(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:
+def check_private(
+    path: Path,
+    what: str,
+    *,
+    kinds: Sequence[str] = TABLES,
+    inputs: Iterable[Path] = (),
+    overwrite: bool = False,
+) -> None:
     """Check the name and the place of a private file, before anything is computed for it.
 
     "private" must be in the file's name or in that of its folder, so that nobody publishes it by mistake.
     """
     if "private" not in path.name.lower() and "private" not in path.parent.name.lower():
         raise FileError(
-            f"a file of exact losses must have 'private' in its name or its folder's; got {path.name!r}. "
+            f"a file of {what} must have 'private' in its name or its folder's; got {path.name!r}. "
             f"Call it {'private-' + path.name!r}."
         )
-    check_table_name(path, "exact losses")
+    check_table_name(path, what, kinds)
     check_output(path, inputs=inputs, overwrite=overwrite)
 
 
-def write_losses(path: Path, losses: Iterable[FloatArray], *, overwrite: bool = False) -> None:
+def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:
+    """Check the name and the place of a file that is made public, before anything is computed for it.
+
+    A name with "private" in it is that of a private file, and a file that is marked PRIVATE is never
+    replaced by a public one.
+    """
+    if "private" in path.name.lower() or _is_marked(path):
+        raise FileError(f"{path} is the name of a private file, and what goes there is public. Name another.")
+    check_output(path, inputs=inputs, overwrite=overwrite)
+
+
+def _is_marked(path: Path) -> bool:
+    """Whether a file exists and is marked PRIVATE."""
+    marked = False
+    with untold():
+        with open(path, "rb") as file:
+            marked = file.read(len(_MARK)).startswith((_MARK.encode(), b"# PRIVA"))
+        if path.suffix.lower() in PARQUET:
+            from pyarrow import parquet
+
+            marked = parquet.read_schema(path).names[0].startswith(_MARK)
+    return marked
+
+
+def check_table_name(path: Path, what: str, kinds: Sequence[str] = TABLES) -> None:
+    """Refuse a file of figures that is of another kind by its name."""
+    if path.suffix.lower() not in kinds:
+        named = " or ".join(kind for kind in kinds if kind != ".pq")
+        raise FileError(f"a file of {what} must be {named}; got {path.name!r}.")
+
+
+def write_losses(path: Path, losses: Iterable[Columns], *, overwrite: bool = False) -> None:
     """Write a file of exact losses atomically, marked PRIVATE, with rows in the table's order.
 
-    The losses come part by part and are written as they come.
+    The losses come part by part, in the column :data:`COLUMN`, and are written as they come.
 
     Privacy
     -------
     The file is private.
     """
-    columns = ({COLUMN: part} for part in losses)
-    write_columns(path, columns, mark=MARK, overwrite=overwrite)
+    write_columns(path, losses, private=True, overwrite=overwrite)
 
 
-def check_table_name(path: Path, what: str) -> None:
-    """Refuse a file of figures that is neither CSV nor Parquet by its name."""
-    if path.suffix.lower() not in (".csv", *PARQUET):
-        raise FileError(f"a file of {what} must be .csv or .parquet; got {path.name!r}.")
+def write_problems(
+    path: Path, findings: "Iterable[Finding]", *, identifier: str | None, overwrite: bool = False
+) -> None:
+    """Write a file of a table's problems atomically, marked PRIVATE, as they are found.
+
+    Privacy
+    -------
+    The file is private: it quotes cells.
+    """
+    with atomic_write(path, private=True, overwrite=overwrite) as file:
+        writer = csv.writer(file)
+        ids = [] if identifier is None else [identifier]
+        writer.writerow([f"{_MARK}file", "record", *ids, "column", "problem", "value"])
+        for one in findings:
+            found = (one.file, one.column, one.problem.title)
+            if not one.records:
+                writer.writerow([one.file, "", *("" for _ in ids), one.column, one.problem.title, ""])
+            for place, record in enumerate(one.records):
+                known = [one.ids[place]] if ids else []
+                writer.writerow([found[0], record, *known, *found[1:], one.values[place]])
 
 
 def write_columns(
-    path: Path,
-    parts: Iterable[Mapping[str, FloatArray]],
-    *,
-    mark: str | None = None,
-    overwrite: bool = False,
+    path: Path, parts: Iterable[Columns], *, private: bool = False, overwrite: bool = False
 ) -> None:
-    """Write columns of numbers as they come, part by part, after a column ``row`` that counts from 0.
+    """Write columns as they come, part by part, after a column ``row`` that counts from 0.
 
     The file appears whole or not at all, and only its owner may read it.
 
@@ -69,42 +128,46 @@ def write_columns(
     path
         A ``.csv`` or ``.parquet`` file.
     parts
-        Runs of rows, as columns of one length and always the same names; there is one run at least.
-    mark
-        A line on top of the file, or in its metadata.
+        Runs of rows, as columns of numbers or texts of one length and always the same names; there is one run
+        at least.
+    private
+        Whether to mark the file: its first column is then ``PRIVATE_row``.
     """
     import pyarrow
     from pyarrow import csv as arrow_csv, parquet
 
     runs = iter(parts)
     run = next(runs)
-    names = list(run)
-    fields = [("row", pyarrow.int64()), *((name, pyarrow.float64()) for name in names)]
+    first = f"{_MARK}row" if private else "row"
+    fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
     schema = pyarrow.schema(fields)
     writer: Any
     with atomic_write_bytes(path, private=True, overwrite=overwrite) as file:
         if path.suffix.lower() in PARQUET:
-            marked = schema if mark is None else schema.with_metadata({"PRIVATE": mark})
+            marked = schema.with_metadata({"PRIVATE": "Never publish."}) if private else schema
             writer = parquet.ParquetWriter(file, marked)
         else:
-            head = "" if mark is None else f"# {mark}\n"
-            file.write((head + ",".join(["row", *names]) + "\n").encode())
+            names = io.StringIO()
+            csv.writer(names, lineterminator="\n").writerow(schema.names)
+            file.write(names.getvalue().encode())
             options = arrow_csv.WriteOptions(include_header=False)
             writer = arrow_csv.CSVWriter(file, schema, write_options=options)
         with writer:
             start = 0
             for part in chain([run], runs):
-                columns = [part[name] for name in names]
+                columns = [_as_arrow(part[name]) for name in run]
                 stop = start + len(columns[0])
-                arrays = [_as_arrow(np.arange(start, stop)), *map(_as_arrow, columns)]
+                arrays = [_as_arrow(np.arange(start, stop)), *columns]
                 writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
                 start = stop
 
 
-def _as_arrow(column: NDArray[Any]) -> "pyarrow.Array":
-    """A column of Arrow's in the same memory; its own way would import pandas first."""
+def _as_arrow(column: NDArray[Any] | Sequence[str]) -> "pyarrow.Array":
+    """A column of Arrow's; numbers stay in the same memory: its own way would import pandas first."""
     import pyarrow
 
+    if not isinstance(column, np.ndarray):
+        return pyarrow.array(column, pyarrow.string())
     kind = pyarrow.int64() if column.dtype.kind == "i" else pyarrow.float64()
     buffer = pyarrow.py_buffer(np.ascontiguousarray(column))
     return pyarrow.Array.from_buffers(kind, len(column), [None, buffer])

@@ -1,10 +1,12 @@
 """The figures of each record, from one or several publications, as they come."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.lazy import LazyTable
 from expost.publication import Publication
@@ -31,12 +33,13 @@ def figures_of(
     confidence: float,
     member: bool | None,
     simultaneous: int | str | None,
+    watch: Watch | None = None,
 ) -> Iterator[Run]:
     """Read each publication for each record of a table, and all of them together, in runs of records.
 
     The column of weights is used by publications that have weights.
     """
-    records = [encoded_for(one, table, None, weight) for one in publications]
+    records = [replace(encoded_for(one, table, None, weight), watch=watch) for one in publications]
     releases = [one.release for one in publications]
     totals = streamed_totals(
         releases, records, confidence=confidence, member=member, simultaneous=simultaneous

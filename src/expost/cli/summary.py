@@ -32,11 +32,11 @@ def summary(
 
     Example: expost summary publication.json --confidence 0.9
     """
-    from expost._common.files import check_output
+    from expost.cli.private_files import check_public
     from expost.publication import Publication
 
     if figure is not None:
-        check_output(figure, inputs=(publication,), overwrite=force)
+        check_public(figure, inputs=(publication,), overwrite=force)
     table = Publication.load(publication).summary(confidence)
     if figure is not None:
         _draw(table, figure, overwrite=force)

@@ -1,0 +1,163 @@
+"""``expost check``: every problem of a table at once."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from expost.cli.base import console, legible, print_json, report_errors, say
+from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
+from expost.cli.options import AsJson, DomainFile, Force, Identifier, MaxWeight, Table, Weight
+
+if TYPE_CHECKING:
+    from expost.data.check import Finding
+    from expost.data.domain import Domain
+    from expost.data.lazy import LazyTable
+    from expost.data.problems import Problem
+
+
+@report_errors
+def check(
+    domain: DomainFile,
+    table: Table,
+    problems: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write every problem with its record and value (.csv), for the curator only; the name must "
+            "have 'private' in it.",
+        ),
+    ] = None,
+    identifier: Identifier = None,
+    weight: Weight = None,
+    max_weight: MaxWeight = 1.0,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    missing_words: MissingWords = None,
+    dates: Dates = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find everything in a table that does not fit the domain, at once. Nothing is spent.
+
+    The screen shows which columns have which kind of problem: no value, no record and no count. The file of
+    `--problems` lists them record by record, and is private. Status 1 if `fit` would refuse the table.
+
+    Example: expost check domain.toml table.csv --problems private-problems.csv
+    """
+    from expost.cli.private_files import check_private, write_problems
+    from expost.cli.progress import shown
+    from expost.data.check import find_problems
+    from expost.data.files import TableFiles
+    from expost.data.open_lazy import scan
+    from expost.exceptions import DomainError
+
+    options = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
+    declared = load_domain(domain, table, missing_words=missing_words, **options)
+    found = scan(table, dialect=declared.table)
+    assert isinstance(found, TableFiles)
+    _check_columns(found, identifier)
+    if problems is not None:
+        inputs = (domain, table, *found.paths)
+        check_private(problems, "problems", kinds=(".csv",), inputs=inputs, overwrite=force)
+    order = [part.name for part in declared.features] + [declared.label.name]
+    seen = _Kinds(order if weight is None else [*order, weight])
+    with shown("Checking the table") as progress:
+        findings = seen.passing(
+            find_problems(
+                found,
+                declared,
+                weight=weight,
+                max_weight=max_weight,
+                identifier=identifier,
+                watch=progress.watch,
+            )
+        )
+        if problems is not None:
+            write_problems(problems, findings, identifier=identifier, overwrite=force)
+        else:
+            for _ in findings:
+                pass
+    unused = _unused(found, declared, weight)
+    if as_json:
+        print_json(_fields(seen) | {"unused_columns": unused, "private_problems": problems})
+    else:
+        _report(seen, unused, problems, domain=domain, table=table)
+    if seen.refused:
+        raise DomainError("the table does not fit the domain. Every kind of problem is in the list above.")
+
+
+class _Kinds:
+    """Which columns have which kinds of problems, in a given order of columns; public."""
+
+    def __init__(self, order: list[str]) -> None:
+        self._found: dict[str, list[Problem]] = {name: [] for name in order}
+
+    def passing(self, findings: "Iterable[Finding]") -> "Iterator[Finding]":
+        """The same findings."""
+        for one in findings:
+            kinds = self._found.setdefault(one.column, [])
+            if one.problem not in kinds:
+                kinds.append(one.problem)
+            yield one
+
+    @property
+    def by_column(self) -> "dict[str, list[Problem]]":
+        """The kinds of each column that has any."""
+        return {column: kinds for column, kinds in self._found.items() if kinds}
+
+    @property
+    def refused(self) -> bool:
+        """Whether a fit would be refused."""
+        return any(problem.refused for kinds in self.by_column.values() for problem in kinds)
+
+
+def _fields(seen: _Kinds) -> dict[str, object]:
+    problems = [
+        {"column": column, "problem": one.title, "advice": one.advice, "refused": one.refused}
+        for column, kinds in seen.by_column.items()
+        for one in kinds
+    ]
+    return {"fits": not seen.refused, "problems": problems}
+
+
+def _check_columns(table: "LazyTable", identifier: str | None) -> None:
+    """Refuse what leaves nothing to be checked: one column, or no column of identifiers."""
+    from expost.data.file_schema import delimiter_advice
+    from expost.exceptions import DomainError, FileError
+
+    advice = delimiter_advice(table.kinds, table.dialect)
+    if advice:
+        raise FileError(f"{table.paths[0].name!r} cannot be read as it is declared. {advice}.")
+    if identifier is not None and identifier not in table.kinds:
+        raise DomainError(f"the table lacks the column {identifier!r} that `--id` names.")
+
+
+def _unused(table: "LazyTable", domain: "Domain", weight: str | None) -> list[str]:
+    """The columns that nothing is said about."""
+    declared = {*(part.name for part in domain.features), domain.label.name, *domain.ignore, weight}
+    return [name for name in table.kinds if name not in declared]
+
+
+def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: Path, table: Path) -> None:
+    from expost._common.summary import Summary
+
+    if seen.by_column:
+        rows = [
+            (column if place == 0 else "", problem.title, problem.advice)
+            for column, kinds in seen.by_column.items()
+            for place, problem in enumerate(kinds)
+        ]
+        title = "What does not fit the domain (without values and counts)"
+        console.print(Summary(title, rows, ("column", "problem", "what to do")).terminal())
+        if problems is not None:
+            say(f"Private: {legible(problems)}  has every problem with its record and value.")
+        else:
+            say("To see them record by record, add  --problems private-problems.csv")
+    if unused:
+        say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
+    if not seen.refused:
+        say("The table fits the domain. Nothing was spent.")
+        say(f"Next: expost fit {legible(domain)} {legible(table)} -o publication.json")

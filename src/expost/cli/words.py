@@ -1,0 +1,91 @@
+"""What a plan promises and what to do after a fit, in plain words."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from expost.cli.base import legible, say
+
+if TYPE_CHECKING:
+    from expost.ledger import Account
+    from expost.privacy.plan import Plan
+    from expost.publication.quality import Quality
+
+# What a reader gains by each report and what it costs her, as a steward would say it to a colleague.
+REPORTS = {
+    "independent": "nothing beside the model. It costs nobody anything more. Everyone can look up her own "
+    "figure, which is often higher than what she really lost. The default, and right for tables with "
+    "fewer than about a thousand rows for each column.",
+    "leverage": "also a noisy Hessian, a summary of how records spread. With about a thousand "
+    "rows or more for each column most people look up a lower figure, and the model gets hardly noisier. "
+    "Recommended there.",
+    "dependent": "also a noisy Hessian and gradient. Figures are closer to what people really lost, but the "
+    "model gets noisier.",
+    "adaptive": "the same as 'dependent' and one number more. Seldom better than that.",
+}
+
+
+def explain(out: Console, plan: "Plan", coefficients: int) -> None:
+    """Say what a plan promises, and what will be published."""
+    from rich.table import Table
+
+    lines = Table.grid(padding=(0, 2))
+    if math.isfinite(plan.epsilon):
+        sure = math.ceil(1000.0 / (1.0 + math.exp(-plan.epsilon)) - 1e-9) / 10.0
+        promise = (
+            "Whoever thinks it 50:50 that a person is in the table can be at most "
+            f"{sure:g}% sure after seeing all that is published, whatever else she knows "
+            f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
+        )
+        lines.add_row("[bold]The promise[/bold]", promise)
+    lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.")
+    lines.add_row("[bold]The report[/bold]", f"{plan.report}: {REPORTS[plan.report]}")
+    out.print(lines, highlight=False)
+
+
+def announce(
+    out: Console, plan: "Plan", output: Path, losses: Path | None, account: "Account | None"
+) -> None:
+    """Say what a fit will spend and write."""
+    written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
+    written += f"\nWill write   {legible(output)}  (public)"
+    if losses is not None:
+        written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
+    if account is not None:
+        left = f"{account.left:.4g} left of {account.epsilon:g}"
+        written += f"\nWill count   in the account {legible(account.name)}, which has epsilon {left}"
+    say(written, to=out)
+
+
+def say_next(out: Console, publication: Path, table: Path, *, dialect: str, losses: Path | None) -> None:
+    """Say what can be done with a publication; ``dialect`` is the option that says how tables are written."""
+    name, people = legible(publication), legible(table)
+    lines = {
+        f"expost page {name} -o report.html": "the page for everyone (public)",
+        f"expost predict {name} new.csv{dialect}": "predictions for other records",
+    }
+    if losses is None:
+        command = f"expost losses {name} {people} -o private-losses.csv{dialect}"
+        lines[command] = "what it cost each (PRIVATE)"
+    say("\n[bold]What next[/bold]", to=out)
+    for command, words in lines.items():
+        say(f"  {command}\n      {words}", to=out)
+
+
+def show_quality(out: Console, quality: "Quality") -> None:
+    """Show how well a publication predicts held-out records; private."""
+    say("\n[bold]How well it predicts the held-out table (PRIVATE)[/bold]", to=out)
+    if quality.auc is not None:
+        say(f"  AUC       {quality.auc:.3f}   (0.5 is chance, 1 is perfect)", to=out)
+    if quality.log_loss is not None:
+        guess = f"{quality.guess_log_loss:.3f} without any feature"
+        say(f"  log-loss  {quality.log_loss:.3f}   (less is better; {guess})", to=out)
+    if quality.r2 is not None:
+        say(f"  R²        {quality.r2:.3f}   (0 is no better than the mean, 1 is perfect)", to=out)
+    out.print(
+        "For you only: these figures come from people's records without noise. Do not publish them, and "
+        "do not refit until they please you: every fit spends again, and no budget pays for the choice.",
+        highlight=False,
+    )
