@@ -1,0 +1,65 @@
+"""A steward's way from her table to a page, exactly as the documents tell it."""
+
+import csv
+import re
+import stat
+
+import messy
+import pytest
+import transcripts
+
+from expost import Publication
+
+
+@pytest.fixture(scope="module", params=list(transcripts.TRANSCRIPTS))
+def walked(request, tmp_path_factory):
+    """A document whose transcript was run, the folder, and every command with what it printed."""
+    folder = tmp_path_factory.mktemp("journey")
+    return request.param, folder, list(transcripts.run(request.param, folder))
+
+
+def test_the_documents_print_what_the_commands_print(walked):
+    document, _, steps = walked
+    for command, written, printed in steps:
+        assert transcripts.masked(written) == transcripts.masked(printed), command
+    assert len(steps) <= {"README.md": 5, "docs/journey.md": 6}[document]
+    assert [steps[0][0].split()[1], *(step[0].split()[1] for step in steps if "page" in step[0])] == [
+        "init",
+        "page",
+    ]
+
+
+def test_the_page_and_the_publication_are_there_and_nothing_private_is_public(walked):
+    _, folder, _ = walked
+    publication = Publication.load(folder / "publication.json")
+    public = (folder / "publication.json").read_text() + (folder / "report.html").read_text()
+    assert publication.domain is not None
+    for secret in ("Müller", "P000001", "zweiundsechzig", "patient_id", "Patienten_ID", "missing_words"):
+        assert secret not in public
+
+
+def test_one_check_finds_every_mistake_and_nothing_else(tmp_path):
+    """The private file has the mistakes that were made, with their records and values, and no others."""
+    document = "docs/journey.md"
+    steps = transcripts.run(document, tmp_path)
+    for command, _, _ in steps:
+        if "check" in command:
+            break
+    path = tmp_path / "private-problems.csv"
+    with open(path, encoding="utf-8", newline="") as file:
+        found = [(int(r["record"]), r["column"], r["value"], r["problem"]) for r in csv.DictReader(file)]
+    lines = [row for row in found if row[1] == "(line)"]
+    assert sorted(row for row in found if row[1] != "(line)") == sorted(messy.MISTAKES)
+    assert sorted(row[0] for row in lines) == sorted(messy.UNEVEN)
+    assert path.read_text(encoding="utf-8").startswith("PRIVATE_")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    steps.close()
+
+
+def test_the_screen_shows_neither_values_nor_counts_nor_records(walked):
+    for command, _, printed in walked[2]:
+        if "check" not in command:
+            continue
+        assert not re.search(r"\d", re.sub(r"1/0", "", printed))
+        for _, _, cell, _ in messy.MISTAKES:
+            assert not cell.strip() or cell.strip() in ("", "178", "1.78") or cell not in printed
