@@ -73,6 +73,15 @@ def test_a_table_that_fits_is_told_so(tmp_path):
     assert json.loads(run("check", domain, table, "--json").stdout)["fits"]
 
 
+def test_a_column_that_is_spelt_otherwise_is_pointed_to(tmp_path):
+    domain, _ = ward(tmp_path)
+    table = write_csv(tmp_path / "table.csv", patients(5), ["Age ", *NAMES[1:]])
+    result = run("check", domain, table)
+    assert refused(result, "does not fit")
+    assert "the table has no such column" in result.stdout
+    assert "Perhaps the table means age by its column Age ." in result.stdout
+
+
 def test_bounds_that_clip_are_told_but_not_refused(tmp_path):
     rows = patients(5)
     rows[0][0] = 250

@@ -30,10 +30,17 @@ def test_init_names_the_columns_and_learns_no_value(tmp_path):
 
 def test_init_takes_kinds_from_parquets_schema_and_the_outcome_from_the_option(tmp_path):
     frame = pd.DataFrame({"paid": [1.5], "city": ["x"], "old": [True], "rooms": [3]})
+    frame["since"] = pd.Timestamp("2020-01-31")
     frame.to_parquet(tmp_path / "table.parquet")
     text = run("init", tmp_path / "table.parquet", "--label", "paid").stdout
     kinds = dict(re.findall(r'name = "(\w+)"\nkind = "(\w+)"', text))
-    assert kinds == {"city": "category", "old": "yes_no", "rooms": "number", "paid": "number"}
+    assert kinds == {
+        "city": "category",
+        "old": "yes_no",
+        "rooms": "number",
+        "since": "date",
+        "paid": "number",
+    }
     assert refused(run("init", tmp_path / "table.parquet", "--label", "nope"), "no column 'nope'")
 
 

@@ -201,3 +201,43 @@ def test_a_bad_domain_file_is_refused_in_one_sentence(text, words):
         expost.Domain.from_toml(text)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "`features` is missing"),
+        ("{x}", "not valid TOML"),
+        ('[[features]]\nname = "x"\nkind = "number"\nlow = 0\n', "`high` of the feature 'x' is missing"),
+        ('[[features]]\nname = "x"\nkind = "text"\n', "`kind` of the feature 'x' must be one of"),
+        ('[[features]]\nname = "x"\nlow = 0\n', "`kind` of the feature 'x' is missing"),
+        ('[[features]]\nkind = "yes_no"\n', "`name` of feature number 1 is missing"),
+        (
+            '[[features]]\nname = "x"\nkind = "yes_no"\nlow = 0\n',
+            "`low` of the feature 'x' does not belong there",
+        ),
+        ('[[features]]\nname = "x"\nkind = "number"\nlow = "0"\nhigh = 1\n', "must be a number, such as"),
+        (
+            '[[features]]\nname = "x"\nkind = "category"\ncategories = ["a", 3]\n',
+            "every entry of `categories`",
+        ),
+        ('[[features]]\nname = "x"\nkind = "category"\ncategories = "a"\n', "must be a list, such as"),
+        ('[[features]]\nname = "x"\nkind = "category"\ncategories = ["a"]\n', "must have 2 entries or more"),
+        ('[[features]]\nname = "x"\nkind = "yes_no"\nmissing = "no"\n', "must be true or false; got 'no'"),
+        (
+            '[[features]]\nname = "x"\nkind = "date"\nlow = 1\nhigh = 2\n',
+            r"must be a date, .*\(1 more after this\)",
+        ),
+        ("nrom = 2.0\n", r"`nrom` is no key of a domain file \(perhaps `norm` is meant\)"),
+        ("norm = -1.0\n", "`norm` must be above 0; got -1.0"),
+        ("[table]\ndelimeter = ';'\n", r"`delimeter` of \[table\] is no key .* `delimiter`"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence_of_ours(text, words):
+    rest = '[label]\nname = "y"\nkind = "classes"\nclasses = ["a", "b"]\n'
+    if text and "features" not in text:
+        text += '[[features]]\nname = "x"\nkind = "yes_no"\n'
+    with pytest.raises(DomainError, match=words) as refusal:
+        expost.Domain.from_toml(text + rest)
+    assert "\n" not in str(refusal.value)
+    assert not any(theirs in str(refusal.value) for theirs in ("Input should", "Field required", "pydantic"))

@@ -142,7 +142,10 @@ def _unused(table: "LazyTable", domain: "Domain", weight: str | None) -> list[st
 
 
 def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: Path, table: Path) -> None:
+    from difflib import get_close_matches
+
     from expost._common.summary import Summary
+    from expost.data.problems import Problem
 
     if seen.by_column:
         rows = [
@@ -156,6 +159,11 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: P
             say(f"Private: {legible(problems)}  has every problem with its record and value.")
         else:
             say("To see them record by record, add  --problems private-problems.csv")
+        for column, kinds in seen.by_column.items():
+            close = get_close_matches(column.casefold(), [name.casefold() for name in unused], n=1)
+            if Problem.LACKING in kinds and close:
+                meant = next(name for name in unused if name.casefold() == close[0])
+                say(f"Perhaps the table means {legible(column)} by its column {legible(meant)}.")
     if unused:
         say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
     if not seen.refused:

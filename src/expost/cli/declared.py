@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from expost.data.dialect import Dialect
     from expost.data.domain import Domain
 
-_PANEL = "How TABLE is written (else as [table] in the domain file says)"
+_PANEL = "How the table is written, where the domain file does not say it"
 
 Delimiter = Annotated[
     str | None,
@@ -41,7 +41,7 @@ DialectOf = Annotated[
         "--domain",
         metavar="DOMAIN.toml",
         help="A domain file whose [table] says how the table is written; nothing else of it is used.",
-        rich_help_panel="How the table is written",
+        rich_help_panel=_PANEL,
     ),
 ]
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from expost.data.domain import Domain
     from expost.privacy.plan import Plan
 
+# The heading of options that few people need, in the help.
+_EXPERTS = "For experts"
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
 ROWS_AT_MOST = 10_000_000
@@ -90,7 +92,10 @@ ReportOption = Annotated[
 L2 = Annotated[
     float | None,
     typer.Option(
-        parser=number, metavar="<number>", help="Regularisation of the sum; by default from public values."
+        parser=number,
+        metavar="<number>",
+        rich_help_panel=_EXPERTS,
+        help="Regularisation of the sum; by default from public values.",
     ),
 ]
 Cap = Annotated[
@@ -98,6 +103,7 @@ Cap = Annotated[
     typer.Option(
         parser=number,
         metavar="<number>",
+        rich_help_panel=_EXPERTS,
         help="Largest slope of the logistic loss, of two classes or more; "
         "by default from the budget, 1 for none.",
     ),
@@ -107,19 +113,23 @@ Split = Annotated[
     typer.Option(
         parser=number,
         metavar="<number>",
+        rich_help_panel=_EXPERTS,
         help="The model's share of the budget's precision, between 0 and 1; "
         "by default all but what cheap statistics cost.",
     ),
 ]
 LossOption = Annotated[
     LossName | None,
-    typer.Option(help="By default logistic for classes, pseudo_huber for a numeric outcome."),
+    typer.Option(
+        rich_help_panel=_EXPERTS, help="By default logistic for classes, pseudo_huber for a numeric outcome."
+    ),
 ]
 Threshold = Annotated[
     float | None,
     typer.Option(
         parser=number,
         metavar="<number>",
+        rich_help_panel=_EXPERTS,
         help="Where pseudo_huber turns from squared to absolute, in units of half the outcome's range; by "
         "default from the budget.",
     ),
@@ -129,6 +139,7 @@ RowsAtMost = Annotated[
     typer.Option(
         parser=whole_number,
         metavar="<number>",
+        rich_help_panel=_EXPERTS,
         help="Up to how many rows exact losses and intervals keep their stated accuracy; not a limit.",
     ),
 ]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PLACEHOLDER = "FILL IN"
 # How many features, and how many characters of their values, are shown of a domain.
 _MOST_FEATURES, _LONGEST_LIST = 50, 80
+# So many places that are still to be filled in are named.
+_MOST_PLACES = 6
 
 
 class Domain(Texts):
@@ -206,14 +208,19 @@ def _keys() -> set[str]:
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:
-    """Raise DomainError if the file still has a placeholder."""
+    """Raise DomainError if the file still has placeholders; it names the first ones."""
     features = content.get("features")
     parts = [*(features if isinstance(features, list) else []), content.get("label")]
-    for part in [*parts, content.get("publication")]:
-        for key, value in part.items() if isinstance(part, Mapping) else ():
-            if PLACEHOLDER in (value if isinstance(value, list) else [value]):
-                name = part.get("name", "publication")
-                raise DomainError(
-                    f"the domain file still says {PLACEHOLDER!r} for `{key}` of {name!r}. Write "
-                    "what is known about it without looking at the table."
-                )
+    places = [
+        f"`{key}` of {part.get('name', 'publication')!r}"
+        for part in [*parts, content.get("publication")]
+        for key, value in (part.items() if isinstance(part, Mapping) else ())
+        if PLACEHOLDER in (value if isinstance(value, list) else [value])
+    ]
+    if places:
+        more = len(places) - _MOST_PLACES
+        named = ", ".join(places[:_MOST_PLACES]) + (f" and in {more} more places" if more > 0 else "")
+        raise DomainError(
+            f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
+            "looking at the table."
+        )

@@ -71,7 +71,10 @@ def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Coll
         sentence = f"{entry}{key} must be {wanted}; got {_shown(first['input'])}"
     else:
         sentence = f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
-    return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
+    # A list whose entries are refused is also said to be too short.
+    others = sum(one["type"] != "too_short" for one in error.errors(include_url=False)[1:])
+    more = f" ({others} more after this)" if others else ""
+    return DomainError(f"the domain file is not valid: {sentence}{more}. docs/domain.md explains every key.")
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:

@@ -76,8 +76,9 @@ def is_parquet(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix not in (".csv", *PARQUET):
         raise FileError(
-            f"a table must be a .csv or .parquet file; got {path.name!r}. Of a folder with other files, name "
-            "those of the table by a pattern, such as 'folder/*.parquet'."
+            f"a table must be a .csv or .parquet file; got {path.name!r}. Save a spreadsheet as CSV, call "
+            "a text file .csv, and of a folder with other files name those of the table by a pattern, as in "
+            "'folder/*.parquet'."
         )
     return suffix in PARQUET
 
