@@ -88,7 +88,7 @@ def test_bounds_that_clip_are_told_but_not_refused(tmp_path):
     domain, table = ward(tmp_path, rows)
     result = run("check", domain, table)
     assert result.exit_code == 0
-    assert "beyond the declared bounds" in result.stdout
+    assert "Beyond the declared bounds, so that they count as the bound: age." in result.stdout
     assert run("fit", domain, table, "--dry-run", "-o", tmp_path / "p.json").exit_code == 0
 
 

@@ -147,23 +147,33 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: P
     from expost._common.summary import Summary
     from expost.data.problems import Problem
 
-    if seen.by_column:
-        rows = [
-            (column if place == 0 else "", problem.title, problem.advice)
-            for column, kinds in seen.by_column.items()
-            for place, problem in enumerate(kinds)
-        ]
+    refused = {column: [kind for kind in kinds if kind.refused] for column, kinds in seen.by_column.items()}
+    rows = [
+        (column if place == 0 else "", kind.title)
+        for column, kinds in refused.items()
+        for place, kind in enumerate(kinds)
+    ]
+    if rows:
         title = "What does not fit the domain (without values and counts)"
-        console.print(Summary(title, rows, ("column", "problem", "what to do")).terminal())
-        if problems is not None:
-            say(f"Private: {legible(problems)}  has every problem with its record and value.")
-        else:
-            say("To see them record by record, add  --problems private-problems.csv")
-        for column, kinds in seen.by_column.items():
-            close = get_close_matches(column.casefold(), [name.casefold() for name in unused], n=1)
-            if Problem.LACKING in kinds and close:
-                meant = next(name for name in unused if name.casefold() == close[0])
-                say(f"Perhaps the table means {legible(column)} by its column {legible(meant)}.")
+        console.print(Summary(title, rows, ("column", "problem")).terminal())
+        say("What to do")
+        for kind in Problem:
+            if any(kind in kinds for kinds in refused.values()):
+                say(f"  {kind.title}:\n      {legible(kind.advice)}")
+    for column, kinds in refused.items():
+        close = get_close_matches(column.casefold(), [name.casefold() for name in unused], n=1)
+        if Problem.LACKING in kinds and close:
+            meant = next(name for name in unused if name.casefold() == close[0])
+            say(f"Perhaps the table means {legible(column)} by its column {legible(meant)}.")
+    clipped = [column for column, kinds in seen.by_column.items() if Problem.BEYOND in kinds]
+    if clipped:
+        names = ", ".join(map(legible, clipped))
+        say(f"Beyond the declared bounds, so that they count as the bound: {names}.")
+        say("      That is no problem if their units are right.")
+    if problems is not None and seen.by_column:
+        say(f"Private: {legible(problems)}  has everything with its record and value.")
+    elif seen.by_column:
+        say("To see all of it record by record, add  --problems private-problems.csv")
     if unused:
         say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
     if not seen.refused:
