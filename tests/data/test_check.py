@@ -93,7 +93,7 @@ def test_check_and_fit_refuse_the_same_tables(domain, tmp_path):
     if domain is NUMBERS:
         mostly[-1] = st.sampled_from(["3", "4.5", "12", "3", "4", "5", "6", "", "x", "inf"])
 
-    @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.tuples(*mostly), min_size=1, max_size=3))
     def agree(rows):
         path = write(tmp_path / "t.csv", rows)

@@ -38,22 +38,17 @@ def test_the_page_and_the_publication_are_there_and_nothing_private_is_public(wa
         assert secret not in public
 
 
-def test_one_check_finds_every_mistake_and_nothing_else(tmp_path):
+def test_one_check_finds_every_mistake_and_nothing_else(walked):
     """The private file has the mistakes that were made, with their records and values, and no others."""
-    document = "docs/journey.md"
-    steps = transcripts.run(document, tmp_path)
-    for command, _, _ in steps:
-        if "check" in command:
-            break
-    path = tmp_path / "private-problems.csv"
+    document, folder, _ = walked
+    path = folder / "private-problems.csv"
     with open(path, encoding="utf-8", newline="") as file:
         found = [(int(r["record"]), r["column"], r["value"], r["problem"]) for r in csv.DictReader(file)]
-    lines = [row for row in found if row[1] == "(line)"]
-    assert sorted(row for row in found if row[1] != "(line)") == sorted(messy.MISTAKES)
-    assert sorted(row[0] for row in lines) == sorted(messy.UNEVEN)
+    messed = document == "docs/journey.md"
+    assert sorted(row for row in found if row[1] != "(line)") == sorted(messy.MISTAKES) * messed
+    assert sorted(row[0] for row in found if row[1] == "(line)") == sorted(messy.UNEVEN) * messed
     assert path.read_text(encoding="utf-8").startswith("PRIVATE_")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    steps.close()
 
 
 def test_the_screen_shows_neither_values_nor_counts_nor_records(walked):
@@ -61,5 +56,4 @@ def test_the_screen_shows_neither_values_nor_counts_nor_records(walked):
         if "check" not in command:
             continue
         assert not re.search(r"\d", re.sub(r"1/0", "", printed))
-        for _, _, cell, _ in messy.MISTAKES:
-            assert not cell.strip() or cell.strip() in ("", "178", "1.78") or cell not in printed
+        assert not any(cell and cell in printed for _, _, cell, _ in messy.MISTAKES)

@@ -54,7 +54,8 @@ def scan(
         lies there. Rows are read here and sent there block by block, in every pass, so that the table may be
         larger than the device. ``table`` is then files, or an array or a frame in memory.
     dialect
-        How the files are written, such as ``domain.table`` of a domain file, which says it in ``[table]``.
+        How files, or texts in a frame, are written: ``domain.table`` of a domain, whose file says it in
+        ``[table]``.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def scan(
     if device is not None:
         return _on_device(table, client, Space.named(device), dialect)
     if is_dask_frame(table):
-        return DaskTable.of(table, engine_of(client, current=True))
+        return replace(DaskTable.of(table, engine_of(client, current=True)), dialect=dialect)
     if not isinstance(table, str | os.PathLike):
         raise DomainError(
             "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
