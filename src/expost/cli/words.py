@@ -33,16 +33,32 @@ def explain(out: Console, plan: "Plan", coefficients: int) -> None:
 
     lines = Table.grid(padding=(0, 2))
     if math.isfinite(plan.epsilon):
-        sure = math.ceil(1000.0 / (1.0 + math.exp(-plan.epsilon)) - 1e-9) / 10.0
         promise = (
-            "Whoever thinks it 50:50 that a person is in the table can be at most "
-            f"{sure:g}% sure after seeing all that is published, whatever else she knows "
-            f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
+            "A guess whether a person is in the table, which is right half of the time without the "
+            f"publication, is right at most {right_at_most(plan):g}% of the time with it, whatever else is "
+            f"known (ε = {plan.epsilon:g} at δ = {plan.delta:g})."
         )
         lines.add_row("[bold]The promise[/bold]", promise)
     lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.")
     lines.add_row("[bold]The report[/bold]", f"{plan.report}: {REPORTS[plan.report]}")
     out.print(lines, highlight=False)
+
+
+def right_at_most(plan: "Plan") -> float:
+    r"""How often a guess between two neighbouring tables is right at most, in percent, rounded up.
+
+    .. math:: \frac{e^\epsilon + \delta}{e^\epsilon + 1}
+
+    for guesses that start at 50:50 (P. Kairouz, S. Oh and P. Viswanath. The composition theorem for
+    differential privacy. ICML 2015). Unlike a bound on one person's belief, it holds on average over what
+    could have been published, as the guarantee does.
+
+    Privacy
+    -------
+    Public.
+    """
+    chance = (1.0 + plan.delta * math.exp(-plan.epsilon)) / (1.0 + math.exp(-plan.epsilon))
+    return math.ceil(1000.0 * chance - 1e-9) / 10.0
 
 
 def announce(
