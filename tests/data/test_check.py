@@ -136,6 +136,20 @@ def test_several_files_of_both_kinds_and_columns_that_lack(tmp_path):
     assert found(write(tmp_path / "e.csv", [])) == [(0, LINE, "", Problem.EMPTY)]
 
 
+def test_files_with_other_types_or_without_identifiers_are_told(tmp_path):
+    """A fit refuses files of different types, even where every text spells a number."""
+    for name, age in (("a", [40]), ("b", ["41"]), ("c", ["old"])):
+        columns = {one: [good] for one, good in zip(NAMES, GOOD, strict=True)} | {"age": age}
+        if name == "a":
+            columns["who"] = ["p1"]
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / f"{name}.parquet")
+    told = found(str(tmp_path / "[ab].parquet"))
+    assert told == [(0, "age", "", Problem.MIXED)]
+    table = expost.scan(str(tmp_path / "*.parquet"))
+    last = [one for one in find_problems(table, CLASSES, identifier="who") if one.problem is Problem.NUMBER]
+    assert [(one.file, list(one.ids)) for one in last] == [("c.parquet", [""])]
+
+
 def test_bytes_of_another_encoding_are_found_cell_by_cell(tmp_path):
     buffer = io.StringIO()
     csv.writer(buffer).writerows([NAMES, GOOD, ["40", "70", "nörth", *GOOD[3:]], ["x", *GOOD[1:]]])

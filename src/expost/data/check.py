@@ -12,7 +12,7 @@ from expost._common.parallel import block_length
 from expost._common.progress import Watch
 from expost.data.domain import Domain
 from expost.data.features import Feature, Label
-from expost.data.file_schema import read_kinds
+from expost.data.file_schema import EMPTY, read_kinds
 from expost.data.files import FilePiece, TableFiles
 from expost.data.lenient import LenientReader
 from expost.data.piece_shares import PieceShares
@@ -85,6 +85,8 @@ def find_problems(
         for name in wanted:
             if name not in kinds:
                 yield Finding(path.name, name, Problem.LACKING)
+            elif len({kinds[name], table.kinds.get(name, kinds[name])} - {EMPTY}) > 1:
+                yield Finding(path.name, name, Problem.MIXED)
         reader = LenientReader(path, table.dialect)
         asked = [*wanted, *([] if identifier is None else [identifier])]
         present = [name for name in dict.fromkeys(asked) if name in kinds]
@@ -154,5 +156,7 @@ class _Walk:
             chosen = plain_cells(batch.column(column))[cells]
             return [text[:_LONGEST_VALUE] for text in as_texts(chosen, column)]
 
-        ids = texts(self.identifier) if self.identifier is not None else []
+        ids: Sequence[str] = ()
+        if self.identifier is not None:  # a file of several may lack it
+            ids = texts(self.identifier) if self.identifier in self.columns else [""] * int(cells.sum())
         return Finding(self.reader.path.name, name, problem, records[cells].tolist(), texts(name), ids)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from expost._common.validation import numeral
 from expost.data.dates import Date, as_days, days_of_text
 from expost.data.dialect import Dialect
-from expost.data.features import Category, ClassLabel, Feature, Label, Number, YesNo, is_yes_or_no
+from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, is_yes_or_no
 from expost.data.lenient import NOT_TEXT
 from expost.data.values import as_numbers, distinct_texts
 from expost.exceptions import DomainError
@@ -41,12 +41,16 @@ class Problem(Enum):
     """A kind of problem: what it is, what to do, and whether a fit is refused because of it."""
 
     LACKING = "the table has no such column", "rename the column, or the name in the domain file"
+    MIXED = "another type than in the first file", "write all files of the table with one type"
     UNEVEN = (
         "a line with more or fewer cells than names",
         "quote cells with delimiters, and close quotes",
     )
     BROKEN = "the file cannot be read to its end", "look for a quote that is not closed, and save it again"
-    ENCODING = "characters that the encoding does not have", _under_table('encoding = "cp1252"')
+    ENCODING = (
+        "characters that the encoding does not have",
+        _under_table('encoding = "cp1252"', "the one that the file was saved with"),
+    )
     COMMA = "a number with a decimal comma", _under_table('decimal = ","')
     POINT = "a number with a decimal point", "write it with a comma, as [table] declares"
     GROUPED = "a number with grouped digits", "write numbers without marks between thousands"
@@ -163,7 +167,7 @@ def _classifier(part: Feature | Label, dialect: Dialect) -> Classify:
     default = getattr(part, "missing", None)
 
     def missing(original: str, text: str, otherwise: Classify) -> Problem | None:
-        number = isinstance(part, Number) or part.kind == "number"
+        number = part.kind == "number"
         if text == "" or (number and text.strip().lower() in ("nan", "+nan", "-nan")):
             return gone if default is None else None
         problem = otherwise(original, text)
