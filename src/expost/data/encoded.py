@@ -16,7 +16,7 @@ from expost.data.placed import Kernel, PlacedSource
 from expost.data.scan import Scan
 from expost.data.source import ArraySource, Beside, Source, Watched
 from expost.data.streamed import Sent, sent_as_it_is, sent_length
-from expost.engines.base import Engine, Part, Pass
+from expost.engines.base import Engine, Pass
 from expost.engines.local import LOCAL, LocalEngine
 from expost.losses import AnyLoss
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from expost._common.namespaces import Space, namespace_of, on_host
+from expost._common.progress import Watch
 from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.data.placed_rows import LONG, PlacedRows, as_numbers
@@ -96,7 +97,7 @@ class PlacedSource(Source):
         views = {name: value[::every] for name in beside if (value := getattr(self, name)) is not None}
         return replace(self, matrix=self.matrix[::every, :], **views)
 
-    def scanned(self, scan: Scan, engine: Engine) -> Self:
+    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows where they lie, and measure them, once for all passes that follow."""
         xp, unit, found = self.space.xp, Design(self.n_features, 1.0, False), []
         with np.errstate(all="ignore"):
@@ -106,6 +107,8 @@ class PlacedSource(Source):
                 if not float(xp.max(found[-1])) <= LONG:
                     PlacedRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
                 scan.check_labels(y, weights)
+                if watch is not None:
+                    watch.seen(part.stop - part.start)
         lengths = xp.concat(found)
         longest = float(xp.max(lengths))
         kept = lengths if longest <= LONG and self.n_features > _WORTH_KEEPING else None
