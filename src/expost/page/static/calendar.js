@@ -51,10 +51,8 @@ export class DateControl extends Control {
     return say("form.need_date", { example: dateTitle(this.field.low) });
   }
 
-  set(answer) {
-    this.clear();
-    if (answer === "") this.extras.find(({ kind }) => kind === "missing").box.checked = true;
-    else this.input.value = Number.isNaN(daysOf(answer)) ? dateOf(Number(answer)) : dateOf(daysOf(answer));
+  put(answer) {
+    this.input.value = Number.isNaN(daysOf(answer)) ? dateOf(Number(answer)) : dateOf(daysOf(answer));
   }
 
   clear(kept) {
