@@ -63,8 +63,10 @@ def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
 
 
 def _is_marked(path: Path) -> bool:
-    """Whether a file exists and is marked PRIVATE."""
+    """Whether a file exists and is marked PRIVATE; to open a pipe would wait for whoever writes to it."""
     marked = False
+    if not path.is_file():
+        return False
     with untold():
         with open(path, "rb") as file:
             marked = file.read(len(_MARK)).startswith((_MARK.encode(), b"# PRIVA"))
