@@ -465,7 +465,7 @@ def test_15_confidence_is_chosen_before_looking_and_covers_what_it_says(original
     with pytest.raises(ParameterError, match="records that are asked about"):
         publication.bounds(records, ["no", "yes"], simultaneous=1)
     page = (original / "report.html").read_text(encoding="utf-8")
-    assert "before you look" in page
+    assert "before looking at any figure" in page
     for text in (expost.Publication.bounds.__doc__, run("bounds", "--help").output):
         assert "before looking" in " ".join(text.replace("\u2502", " ").split())
 

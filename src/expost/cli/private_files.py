@@ -57,9 +57,9 @@ def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
     A name with "private" in it is that of a private file, and a file that is marked PRIVATE is never
     replaced by a public one.
     """
+    check_output(path, inputs=inputs, overwrite=overwrite)
     if "private" in path.name.lower() or _is_marked(path):
         raise FileError(f"{path} is the name of a private file, and what goes there is public. Name another.")
-    check_output(path, inputs=inputs, overwrite=overwrite)
 
 
 def _is_marked(path: Path) -> bool:
