@@ -15,6 +15,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.domain_files import to_toml
 from expost.data.features import ClassLabel, Number
+from expost.data.texts import PublicationTexts
 from expost.estimators import LogisticRegression
 
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
@@ -33,10 +34,20 @@ BOUNDS = {
 }
 
 
-# The table's names for the three figures of each measurement.
-_FIGURES = ("mean {}", "{} error", "worst {}")
+# The table's names for the three figures of each measurement, and headings for them.
+_FIGURES = {
+    "mean {}": "The cells on average",
+    "{} error": "How much the cells differ",
+    "worst {}": "The three most unusual cells",
+}
 _LABEL = "diagnosis"
 _CLASSES = ("malignant", "benign")
+_TEXTS = PublicationTexts(
+    title="Lumps in the breast",
+    publisher="The demonstration of expost",
+    purpose="tells malignant lumps from benign ones by their cells",
+    population="people whose cells were looked at under a microscope",
+)
 
 
 @dataclass(frozen=True)
@@ -52,11 +63,19 @@ class Demonstration:
 def bundled_domain() -> Domain:
     """What is publicly known about a record of the breast-cancer data."""
     features = tuple(
-        Number(name=figure.format(name), low=0.0, high=bounds[kind])
-        for kind, figure in enumerate(_FIGURES)
+        Number(
+            name=figure.format(name), low=0.0, high=bounds[kind], title=_title(figure, name), group=heading
+        )
+        for kind, (figure, heading) in enumerate(_FIGURES.items())
         for name, bounds in BOUNDS.items()
     )
-    return Domain(features=features, label=ClassLabel(name=_LABEL, classes=_CLASSES))
+    label = ClassLabel(name=_LABEL, classes=_CLASSES, title="Diagnosis", group="The diagnosis")
+    return Domain(features=features, label=label, publication=_TEXTS)
+
+
+def _title(figure: str, name: str) -> str:
+    """What the page calls a figure of a measurement."""
+    return figure.format(name).capitalize()
 
 
 def domain_file() -> str:
