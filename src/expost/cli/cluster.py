@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,10 @@ def connected(address: str | None) -> "Iterator[Client | None]":
     failure = ""
     with error_console.status(f"Connecting to {legible(address)}"):
         try:
-            # Before a client is made: one that could not connect hangs when it is forgotten.
-            asyncio.run(knock())
+            # Before a client is made: one that could not connect hangs when it is forgotten. In a thread of
+            # its own: this one may have a loop that runs, as in a notebook.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(lambda: asyncio.run(knock())).result()
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             failure = type(error).__name__
     if failure:
