@@ -31,7 +31,7 @@ def hostile():
     )
 
 
-# Every loss with every kind of report is compared in node; a few of them here, where numbers are the browser's.
+# Every loss with every kind of report is compared in node; here a few, with the numbers of a browser.
 QUICKLY = {("logistic", "leverage"), ("capped", "adaptive"), ("squared", "adaptive"), ("softmax", "adaptive")}
 IN_A_BROWSER = [
     pytest.param(loss, kind, marks=[pytest.mark.slow] * ((loss, kind) not in QUICKLY), id=f"{loss}-{kind}")
