@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from expost._common.typing import FloatArray
 from expost.privacy.plan import Plan
@@ -20,7 +21,21 @@ from papers.redberg_wang_2021.measuring import (
     rounded,
     summary,
 )
-from papers.redberg_wang_2021.plotting import PAPER, PAPER_ADAPTIVE, PAPER_DEPENDENT, WORST, band_line, panels
+from papers.redberg_wang_2021.plotting import (
+    LOSS,
+    PAPER,
+    PAPER_DEPENDENT,
+    REFERENCE,
+    Mark,
+    bound_and_truth,
+    bound_keys,
+    ink,
+    interval,
+    legend_above,
+    line_key,
+    panels,
+    plain_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +43,8 @@ if TYPE_CHECKING:
 # In powers of ten.
 LOSSES = np.linspace(-4.0, 0.25, 86)
 RATIOS = np.linspace(0.0, 3.0, 61)
-COLOURS = {
-    "independent": PAPER,
-    "dependent": PAPER_DEPENDENT,
-    "independent_same_l2": PAPER_ADAPTIVE,
-    "dependent_small_l2": WORST,
-}
+COLOURS = {"independent": PAPER, "dependent": PAPER_DEPENDENT}
+OPEN: Mark = {"marker": "o", "markersize": 10, "mfc": "white", "mec": None, "mew": 2.5}
 Score = Callable[[Fitted], float]
 
 
@@ -69,52 +80,68 @@ def points() -> Numbers:
 
 
 def draw_pair(numbers: Numbers, labels: Mapping[str, str], *, worst: float | None) -> Figure:
-    """Left the losses and the bounds, right the ratios."""
-    figure, axes = panels(1, 2, width=6.4, height=4.4)
-    paper = {kind: label for kind, label in labels.items() if kind in ("independent", "dependent")}
-    draw_losses(axes[0, 0], numbers, paper, worst=worst)
-    draw_ratios(axes[0, 1], numbers, labels)
-    legend_above(figure, axes[0, 0])
+    """The losses and bounds of either release, and the ratios of all."""
+    figure, axes = panels(1, 3, height=4.6)
+    draw_row(axes[0], numbers, labels, worst=worst)
+    losses_legend(figure, worst=worst)
     return figure
 
 
-def legend_above(figure: Figure, plane: "Axes") -> None:
-    """One legend for all panels, above them."""
-    figure.legend(*plane.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+def draw_row(
+    planes: Sequence["Axes"], numbers: Numbers, labels: Mapping[str, str], *, worst: float | None
+) -> None:
+    """A row of three panels: losses without statistics, losses with them, and ratios."""
+    for plane, kind in zip(planes, COLOURS, strict=False):
+        draw_losses(plane, numbers, numbers[kind], COLOURS[kind], worst=worst)
+        plane.set_title(labels[kind])
+    planes[0].set_ylabel("people at or below")
+    draw_ratios(planes[2], numbers, [(label, kind, numbers[kind]) for kind, label in labels.items()])
 
 
-def draw_losses(plane: "Axes", numbers: Numbers, labels: Mapping[str, str], *, worst: float | None) -> None:
-    """The share of people at or below a loss: dotted the true one, solid the published bound."""
-    x = numbers["losses_at"]
-    for kind, label in labels.items():
-        band_line(plane, x, numbers[kind]["truths"], COLOURS[kind], f"true loss, {label}", linestyle=":")
-        band_line(plane, x, numbers[kind]["uppers"], COLOURS[kind], f"bound, {label}")
+def losses_legend(figure: Figure, *, worst: float | None, changed: bool = True, who: str = "people") -> None:
+    """What the panels of :func:`draw_losses` show."""
+    keys = bound_keys(list(COLOURS.values()), "bound that is published", "true loss")
     if worst is not None:
-        promise = f"promise, ε = {worst:g}"
-        plane.axvline(np.log10(worst), color=WORST, linestyle="--", linewidth=2, label=promise)
-    powers(plane, x)
-    plane.set_xlabel("privacy loss (log-odds)")
-    plane.set_ylabel("share of people at or below")
-    plane.set_ylim(0.0, 1.0)
+        keys[f"promise to everyone, ε = {worst:g}"] = line_key(linestyle="--", linewidth=2)
+    keys[f"10% to 90% of the {who}"] = line_key(linewidth=2)
+    if changed:
+        keys["λ by the other rule"] = line_key(linestyle="--", linewidth=2, **OPEN)
+    legend_above(figure, keys, 3)
 
 
-def draw_ratios(plane: "Axes", numbers: Numbers, labels: Mapping[str, str]) -> None:
-    """The share of people whose bound is at most so many times their true loss."""
-    x = numbers["ratios_at"]
-    for kind, label in labels.items():
-        band_line(plane, x, numbers[kind]["ratios"], COLOURS[kind], label)
-    powers(plane, x)
-    plane.set_xlabel("bound over true loss")
-    plane.set_ylabel("share of people at or below")
-    plane.set_ylim(0.0, 1.0)
-    plane.legend(loc="lower right", fontsize=9.5)
+def draw_losses(
+    plane: "Axes", numbers: Numbers, release: Numbers, colour: str, *, worst: float | None
+) -> None:
+    """The share of people at or below a loss: dotted the true one, solid the published bound."""
+    x = np.power(10.0, numbers["losses_at"])
+    bound_and_truth(plane, x, release["uppers"], release["truths"], colour)
+    if worst is not None:
+        plane.axvline(worst, color=REFERENCE, linestyle="--", linewidth=2)
+    plane.set(xscale="log", xlabel=LOSS, xlim=(x[0], x[-1]), ylim=(0.0, 1.01))
+    plain_ticks(plane.xaxis, (0.001, 0.01, 0.1, 1.0))
+    plane.yaxis.set_major_formatter(PercentFormatter(1.0))
 
 
-def powers(plane: "Axes", points: Sequence[float]) -> None:
-    """Label an axis of logarithms with powers of ten."""
-    ticks = np.arange(np.ceil(points[0]), np.floor(points[-1]) + 1)
-    plane.set_xticks(ticks, [f"$10^{{{int(tick)}}}$" for tick in ticks])
-    plane.set_xlim(points[0], points[-1])
+def draw_ratios(plane: "Axes", numbers: Numbers, rows: Sequence[tuple[str, str, Numbers]]) -> None:
+    """How many times its true loss a bound is: one row for each label, kind and release.
+
+    The mark is the median person, its thick bar 10% to 90% of the draws, the thin line 10% to 90% of the
+    people in the median draw. Open marks and dashes: the λ is not the one that the release asks for.
+    """
+    x = np.power(10.0, numbers["ratios_at"])
+    for place, (label, kind, release) in enumerate(rows):
+        base, _, changed = kind.partition("_")
+        colour, style = COLOURS[base], ("--" if changed else "-")
+        ends = np.interp([0.1, 0.9], np.array(release["ratios"])[:, 1], x)
+        plane.plot(ends, [place, place], style, color=colour, linewidth=2)
+        interval(plane, place, release["ratio"], colour, **OPEN if changed else {})
+        plane.text(1.0, place - 0.24, label, color=ink(colour), fontsize=13.5, va="bottom")
+        times = f"{release['ratio'][1]:.2g}×"
+        plane.text(1.15 * max(*ends, *release["ratio"]), place, times, color=ink(colour), va="center")
+    plane.set(xscale="log", xlim=(1.0, 1000.0), ylim=(len(rows) - 0.5, -0.75), yticks=[])
+    plane.set(xlabel="bound over true loss (times)", title="all releases compared")
+    plane.spines["left"].set_visible(False)
+    plain_ticks(plane.xaxis, (1, 10, 100, 1000))
 
 
 def overview(numbers: Numbers, labels: Mapping[str, str], *, score: str | None = "auc") -> list[str]:

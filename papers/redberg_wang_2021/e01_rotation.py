@@ -17,12 +17,13 @@ from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed
 from papers.redberg_wang_2021.measuring import DELTA, band, listed, rounded
-from papers.redberg_wang_2021.plotting import LOSS, TRUTH, panels
+from papers.redberg_wang_2021.plotting import LOSS, TRUTH, legend_above, line_key, panels
 from papers.redberg_wang_2021.synthetic import separable_disc
 
 ANGLES = {"0": 0.0, "π/12": 1 / 12, "π/4": 1 / 4, "π/2": 1 / 2, "3π/4": 3 / 4, "π": 1.0}
 N, MARGIN, L2 = 1000, 0.4, 1.0
 NOISES = (1.0, 0.5, 0.2, 0.1)
+MARKS = {0: "o", 1: "^"}
 
 
 class Rotation(Experiment):
@@ -130,7 +131,7 @@ class Rotation(Experiment):
         top = max(loss.max() for loss in losses.values())
         scale = LogNorm(1e-5 * top, top)
         for plane, angle in zip(axes.flat, ANGLES, strict=True):
-            for value, marker in ((0, "o"), (1, "^")):
+            for value, marker in MARKS.items():
                 chosen = label == value
                 dots = plane.scatter(
                     x[chosen],
@@ -138,7 +139,7 @@ class Rotation(Experiment):
                     c=np.clip(losses[angle][chosen], scale.vmin, None),
                     norm=scale,
                     cmap="cividis_r",
-                    s=14,
+                    s=20,
                     marker=marker,
                     linewidths=0,
                     rasterized=True,
@@ -147,7 +148,7 @@ class Rotation(Experiment):
             along = np.array([-across[1], across[0]]) / np.linalg.norm(across)
             plane.plot(*(1.05 * np.outer(along, [-1, 1])), color=TRUTH, linewidth=1.6)
             median = np.median(losses[angle])
-            plane.set_title(f"turned by {angle}: median loss {median:.2g}")
+            plane.set_title(f"turned by {angle}:\nmedian loss {median:.2g}")
             plane.set(
                 xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1)
             )
@@ -156,6 +157,8 @@ class Rotation(Experiment):
         for plane in axes[1]:
             plane.set_xlabel("first feature")
         figure.colorbar(dots, ax=axes, label=LOSS, shrink=0.8)
+        keys = {f"class {value}": line_key(linestyle="", marker=sign) for value, sign in MARKS.items()}
+        legend_above(figure, keys | {"boundary of the model": line_key(TRUTH, linewidth=1.6)}, 3)
         return figure
 
     def text(self, numbers: Numbers) -> str:

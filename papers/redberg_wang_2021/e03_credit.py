@@ -35,10 +35,11 @@ class Credit(Experiment):
     name = "03_credit"
     title = "Credit default at ε = 1: data-independent and data-dependent bounds"
     caption = (
-        "Left, the share of the 30,000 clients whose true loss (dotted) and whose published bound (solid) "
-        "is at most so much, for the two ways of spending ε = 1: where solid lies close to dotted, the "
-        "bound says much. Right, bound over truth, with both releases at both λ. Bands: 10% to 90% of the "
-        "draws."
+        "Left and middle, the share of the 30,000 clients whose true loss (dotted) and whose published bound "
+        "(solid) is at most so much, for the two ways of spending ε = 1: where solid lies close to dotted, "
+        "the bound says much. Bands: 10% to 90% of the draws. Right, bound over truth: the median client "
+        "(mark and number) with 10% to 90% of the draws (thick) and of the clients (thin). Open marks are "
+        "the same releases with λ by the other rule."
     )
     needs = ("credit",)
 

@@ -7,7 +7,17 @@ from expost._common.typing import FloatArray
 from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, band, fit, paper_plan, read
-from papers.redberg_wang_2021.plotting import LOSS, OURS, PAPER, PAPER_DEPENDENT, band_line, panels
+from papers.redberg_wang_2021.plotting import (
+    LOSS,
+    OURS,
+    PAPER,
+    PAPER_DEPENDENT,
+    bound_and_truth,
+    bound_keys,
+    legend_above,
+    panels,
+    plain_ticks,
+)
 from papers.redberg_wang_2021.synthetic import directions
 
 N, D = 1000, 50
@@ -112,24 +122,23 @@ class Sizes(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> Figure:
-        """Two panels with one scale."""
-        figure, axes = panels(1, 2, width=6.4, height=4.6)
-        for plane, sizes, key in zip(axes[0], ("by_rows", "by_features"), ("rows", "features"), strict=True):
-            x = [row[key] for row in numbers[sizes]]
-            for kind, (label, colour) in LINES.items():
-                rows = numbers[sizes]
-                band_line(plane, x, [row[kind] for row in rows], colour, label)
-                band_line(plane, x, [row[f"{kind}_truth"] for row in rows], colour, "", linestyle=":")
-            plane.set_ylim(0.0, 1.9)
-            plane.set_ylabel(LOSS)
-        axes[0, 0].set_xscale("log")
-        axes[0, 0].set_xlabel(f"people in the table (d = {D})")
-        axes[0, 1].set_xlabel(f"features (n = {N:,})")
-        axes[0, 1].plot([], [], color="#555555", label="solid: the largest bound")
-        axes[0, 1].plot(
-            [], [], color="#555555", linestyle=":", label="dotted: the largest true loss of that model"
-        )
-        axes[0, 1].legend(loc="upper left", bbox_to_anchor=(0.0, 1.02))
+        """A row of panels for each size that grows, a column for each release, one scale."""
+        figure, axes = panels(2, len(LINES), height=3.6, sharey=True)
+        for planes, grown in zip(axes, ("rows", "features"), strict=True):
+            rows = numbers[f"by_{grown}"]
+            x = [row[grown] for row in rows]
+            for plane, (kind, (label, colour)) in zip(planes, LINES.items(), strict=True):
+                truth = [row[f"{kind}_truth"] for row in rows]
+                bound_and_truth(plane, x, [row[kind] for row in rows], truth, colour)
+                plane.set_ylim(0.0, 1.25)
+                if grown == "rows":
+                    plane.set(title=label.replace(", ", ",\n"), xscale="log", xlabel=f"people (d = {D})")
+                    plain_ticks(plane.xaxis, (100, 1000, 10_000), "{:,}")
+                else:
+                    plane.set_xlabel(f"features (n = {N:,})")
+            planes[0].set_ylabel(LOSS)
+        keys = bound_keys([colour for _, colour in LINES.values()], "largest bound", "largest true loss")
+        legend_above(figure, keys, len(keys))
         return figure
 
     def text(self, numbers: Numbers) -> str:

@@ -5,13 +5,19 @@ from matplotlib.figure import Figure
 import expost
 from expost.privacy.plan import Plan
 from papers.datasets import credit
-from papers.redberg_wang_2021.distributions import draw_losses, draw_ratios, legend_above, measure, points
+from papers.redberg_wang_2021.distributions import (
+    COLOURS,
+    draw_losses,
+    draw_ratios,
+    losses_legend,
+    measure,
+    points,
+)
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed
 from papers.redberg_wang_2021.measuring import DELTA, own_auc, paper_plan
 from papers.redberg_wang_2021.plotting import panels
 
 ALLOCATIONS = ((0.2, 0.7, 0.1), (0.4, 0.5, 0.1), (0.5, 0.25, 0.25), (0.8, 0.1, 0.1))
-LABELS = {"independent": "data-independent", "dependent": "data-dependent"}
 
 
 class Allocations(Experiment):
@@ -21,10 +27,11 @@ class Allocations(Experiment):
     name = "05_allocations"
     title = "Four ways to share the budget"
     caption = (
-        "From top to bottom the model's share of ε = 1 grows. Left, the share of clients whose true loss "
-        "(dotted) and published bound (solid) is at most so much; right, bound over truth. As the "
-        "statistics get less, the data-dependent curve moves towards the data-independent one. Bands: 10% "
-        "to 90% of the draws."
+        "The share of clients whose true loss (dotted) and published bound (solid) is at most so much: "
+        "without statistics, and for four allocations (model, gradient, Hessian) in which the model's share "
+        "of ε = 1 grows. Bands: 10% to 90% of the draws. Last, bound over truth: the median client (mark "
+        "and number) with 10% to 90% of the draws (thick) and of the clients (thin). As the statistics get "
+        "less, the data-dependent bounds move towards the data-independent ones."
     )
     needs = ("credit",)
 
@@ -111,17 +118,19 @@ class Allocations(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> Figure:
-        """One row of panels per allocation."""
-        figure, axes = panels(len(ALLOCATIONS), 2, width=6.4, height=3.5)
-        for planes, row in zip(axes, numbers["allocations"], strict=True):
-            budgets = ", ".join(f"{budget:g}" for budget in row["budgets"])
-            shown = numbers | {"dependent": row}
-            draw_losses(planes[0], shown, LABELS, worst=1.0)
-            draw_ratios(planes[1], shown, LABELS)
-            planes[0].set_title(f"data-dependent: {budgets}")
-        for plane in axes[:-1].flat:
-            plane.set_xlabel("")
-        legend_above(figure, axes[0, 0])
+        """A panel for each release, and one with all ratios."""
+        figure, axes = panels(2, 3, height=4.2)
+        releases = [("data-independent", "independent", numbers["independent"])] + [
+            (", ".join(f"{budget:g}" for budget in row["budgets"]), "dependent", row)
+            for row in numbers["allocations"]
+        ]
+        for plane, (label, kind, release) in zip(axes.flat, releases, strict=False):
+            draw_losses(plane, numbers, release, COLOURS[kind], worst=1.0)
+            plane.set_title(label if kind == "independent" else f"data-dependent: {label}")
+        draw_ratios(axes[1, 2], numbers, releases)
+        for plane in axes[:, 0]:
+            plane.set_ylabel("people at or below")
+        losses_legend(figure, worst=1.0, changed=False)
         return figure
 
     def text(self, numbers: Numbers) -> str:

@@ -24,9 +24,10 @@ class Kidney(Experiment):
     title = "Chronic kidney disease, logistic regression"
     caption = (
         "400 patients, ε = 1 for the model (dashed line), and 1 each for gradient and Hessian in the "
-        "data-dependent release, which so costs three times the budget. Left, the share of patients whose "
-        "true loss (dotted) and published bound (solid) is at most so much; right, bound over truth. Bands: "
-        "10% to 90% of the draws."
+        "data-dependent release, which so costs three times the budget. Left and middle, the share of "
+        "patients whose true loss (dotted) and published bound (solid) is at most so much, with bands of "
+        "10% to 90% of the draws; right, bound over truth: the median patient (mark and number) with 10% to "
+        "90% of the draws (thick) and of the patients (thin)."
     )
     needs = ("kidney",)
 

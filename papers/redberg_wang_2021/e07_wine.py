@@ -13,9 +13,8 @@ from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from papers.datasets import kidney, wine
 from papers.redberg_wang_2021.distributions import (
-    draw_losses,
-    draw_ratios,
-    legend_above,
+    draw_row,
+    losses_legend,
     measure,
     overview,
     points,
@@ -39,9 +38,11 @@ class Wine(Experiment):
     name = "07_wine"
     title = "Wine quality, linear regression with the squared loss"
     caption = (
-        "Top, 1,599 red wines; bottom, 4,898 white ones. Left, the share of wines whose true loss (dotted) "
-        "and published bound (solid) is at most so much; right, bound over truth. There is no line for a "
-        "promise: the squared loss has no worst case at any noise. Bands: 10% to 90% of the draws."
+        "Top, 1,599 red wines; bottom, 4,898 white ones. Left and middle, the share of wines whose true loss "
+        "(dotted) and published bound (solid) is at most so much, with bands of 10% to 90% of the draws; "
+        "right, bound over truth: the median wine (mark and number) with 10% to 90% of the draws (thick) and "
+        "of the wines (thin). There is no line for a promise: the squared loss has no worst case at any "
+        "noise."
     )
     needs = ("wine", "kidney")
 
@@ -124,14 +125,13 @@ class Wine(Experiment):
 
     def draw(self, numbers: Numbers) -> Figure:
         """A row of panels for each colour."""
-        figure, axes = panels(2, 2, width=6.4, height=4.0)
+        figure, axes = panels(2, 3, height=4.2)
         for planes, colour in zip(axes, COLOURS, strict=True):
-            shown = numbers | numbers[colour]
-            paper = {kind: LABELS[kind] for kind in ("independent", "dependent")}
-            draw_losses(planes[0], shown, paper, worst=None)
-            draw_ratios(planes[1], shown, LABELS)
-            planes[0].set_title(f"{colour} wine")
-        legend_above(figure, axes[0, 0])
+            draw_row(planes, numbers | numbers[colour], LABELS, worst=None)
+            for plane in planes[:2]:
+                plane.set_title(f"{colour} wine, {plane.get_title()}")
+            planes[0].set_ylabel("wines at or below")
+        losses_legend(figure, worst=None, who="wines")
         return figure
 
     def text(self, numbers: Numbers) -> str:

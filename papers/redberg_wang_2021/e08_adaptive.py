@@ -1,5 +1,7 @@
 """The second experiment that the authors' draft lists as missing: the report with the smallest eigenvalue."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import ndtri
@@ -25,12 +27,16 @@ from papers.redberg_wang_2021.measuring import (
     rounded,
 )
 from papers.redberg_wang_2021.plotting import (
-    OURS,
+    DRAWS,
+    OURS_ADAPTIVE,
     OURS_DEPENDENT,
     OURS_LEVERAGE,
     PAPER_ADAPTIVE,
     PAPER_DEPENDENT,
+    band_key,
     band_line,
+    legend_above,
+    line_key,
     panels,
     plain_ticks,
 )
@@ -42,7 +48,7 @@ LINES = {
     "paper_adaptive": ("the paper's adaptive", PAPER_ADAPTIVE, "--"),
     "leverage": ("ours, Ĥ", OURS_LEVERAGE, "-"),
     "dependent": ("ours, Ĥ and ĝ", OURS_DEPENDENT, "-"),
-    "adaptive": ("ours, Ĥ, ĝ and λ̂", OURS, "-"),
+    "adaptive": ("ours, Ĥ, ĝ and λ̂", OURS_ADAPTIVE, "-"),
 }
 
 
@@ -150,21 +156,27 @@ class Adaptive(Experiment):
 
     def draw(self, numbers: Numbers) -> Figure:
         """The leverage term and the whole."""
-        figure, axes = panels(1, 2, width=6.4, height=4.8)
+        figure, axes = panels(1, 2, width=6.4, height=5.4)
         rows = numbers["sizes"]
         x = [row["rows"] for row in rows]
         smallest = [row["smallest"][1] for row in rows]
-        window = np.interp(np.log(_window(numbers)), np.log(smallest), np.log(x))
+        window = np.exp(np.interp(np.log(_window(numbers)), np.log(smallest), np.log(x)))
         for plane, suffix in zip(axes[0], ("_leverage", ""), strict=True):
-            for kind, (label, colour, style) in LINES.items():
-                band_line(plane, x, [row[f"{kind}{suffix}"] for row in rows], colour, label, linestyle=style)
-            plane.axvspan(*np.exp(window), color="#000000", alpha=0.07, linewidth=0)
+            plane.axvspan(*window, color="#EBEBEB", linewidth=0, zorder=0)
+            for kind, (_, colour, style) in LINES.items():
+                band_line(plane, x, [row[f"{kind}{suffix}"] for row in rows], colour, linestyle=style)
             plane.set(xscale="log", yscale="log", xlabel=f"people (d = {numbers['features']})")
-        axes[0, 0].set_ylabel("leverage term: bound over truth")
-        axes[0, 1].set_ylabel("loss: median bound over truth")
+            plain_ticks(plane.xaxis, (1000, 10_000, 100_000), "{:,}")
+        axes[0, 0].set_ylabel("leverage term: bound / truth")
+        axes[0, 1].set_ylabel("whole loss: bound / truth")
         plain_ticks(axes[0, 0].yaxis, (1, 2, 5, 10, 20, 50, 100))
         plain_ticks(axes[0, 1].yaxis, (1, 2, 5, 10, 20))
-        axes[0, 1].legend(loc="lower right")
+        keys: dict[str, Any] = {
+            label: line_key(colour, linestyle=style) for label, colour, style in LINES.values()
+        }
+        keys[DRAWS] = band_key()
+        axes[0, 1].text(np.sqrt(np.prod(window)), 1.6, "where λ̂\ncan help", ha="center", fontsize=13)
+        legend_above(figure, keys, 3)
         return figure
 
     def text(self, numbers: Numbers) -> str:

@@ -1,33 +1,11 @@
 """The first experiment that the authors' draft lists as missing: linear regression with two losses."""
 
-from typing import TYPE_CHECKING
-
-import numpy as np
 from matplotlib.figure import Figure
 
 from papers.redberg_wang_2021.e05_allocations import ALLOCATIONS
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.linear import FEATURES, ROWS, D, N, regularization, sizes, wines
-from papers.redberg_wang_2021.plotting import (
-    LOSS,
-    OURS,
-    PAPER,
-    PAPER_ADAPTIVE,
-    PAPER_DEPENDENT,
-    band_line,
-    panels,
-    plain_ticks,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-KINDS = {
-    "squared": ("squared, data-independent", PAPER_ADAPTIVE),
-    "pseudo_huber": ("pseudo-Huber, data-independent", PAPER),
-    "pseudo_huber_dependent": ("pseudo-Huber, data-dependent", PAPER_DEPENDENT),
-    "ours": ("pseudo-Huber, ours", OURS),
-}
+from papers.redberg_wang_2021.linear_figure import draw_linear
 
 
 class Linear(Experiment):
@@ -37,10 +15,10 @@ class Linear(Experiment):
     name = "08_linear"
     title = "Linear regression, for which the draft has no experiments"
     caption = (
-        "Top left, the held-out error against λ (1 is as good as always predicting the mean). Top right and "
-        "bottom left, the largest bound (solid) and the largest true loss (dotted) as people and features "
-        "are added. Bottom right, wine with a real guarantee, ε = 1 in all: bound over truth for each "
-        "allocation. Bands: 10% to 90% of the draws."
+        "Top left, the held-out error against λ (1 is as good as always predicting the mean). Top right, "
+        "wine with a real guarantee: bound over truth of the median wine for each allocation (model, "
+        "gradient, Hessian). Below, the largest bound (solid) and the largest true loss (dotted) of each "
+        "release as people and features are added, on one scale. Bars and bands: 10% to 90% of the draws."
     )
     needs = ("wine",)
 
@@ -149,67 +127,8 @@ class Linear(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> Figure:
-        """Four panels."""
-        figure, axes = panels(2, 2, width=6.4, height=4.4)
-        self._draw_regularization(axes[0, 0], numbers["regularization"])
-        for plane, grown, key, label in (
-            (axes[0, 1], "by_rows", "rows", f"people (d = {D})"),
-            (axes[1, 0], "by_features", "features", f"features (n = {N:,})"),
-        ):
-            rows = numbers[grown]
-            x = [row[key] for row in rows]
-            for kind, (name, colour) in KINDS.items():
-                band_line(plane, x, [row[kind] for row in rows], colour, name)
-                band_line(plane, x, [row[f"{kind}_truth"] for row in rows], colour, "", linestyle=":")
-            plane.set(xlabel=label, ylabel=LOSS, yscale="log")
-        axes[0, 1].set_xscale("log")
-        axes[0, 1].legend(loc="upper right", ncols=1, fontsize=10.5)
-        axes[0, 1].set_ylim(top=60.0)
-        self._draw_wine(axes[1, 1], numbers["wine"])
-        return figure
-
-    @staticmethod
-    def _draw_regularization(plane: "Axes", numbers: Numbers) -> None:
-        for loss in ("squared", "pseudo_huber"):
-            name, colour = KINDS[loss]
-            row = numbers[loss]
-            band_line(plane, numbers["inflations"], row["curve"], colour, name.partition(",")[0])
-            plane.plot(
-                row["demanded_inflation"], row["star"][1], "*", color=colour, markersize=16, mec="white"
-            )
-        low, middle, high = numbers["ours"]
-        plane.errorbar(numbers["ours_inflation"], middle, [[middle - low], [high - middle]], color=OURS)
-        plane.plot(
-            numbers["ours_inflation"],
-            numbers["ours"][1],
-            "D",
-            color=OURS,
-            markersize=9,
-            label="pseudo-Huber, ours",
-        )
-        plane.plot([], [], "*", color="#777777", markersize=14, label="λ that the paper's report demands")
-        plane.axhline(1.0, color="#999999", linewidth=1)
-        plane.set(xscale="log", yscale="log", xlabel="λ, times the least of Theorem 1")
-        plane.set_ylabel("held-out error / spread of y")
-        plain_ticks(plane.yaxis, (1, 2, 3, 4, 6))
-        plane.legend(fontsize=10)
-
-    @staticmethod
-    def _draw_wine(plane: "Axes", found: Numbers) -> None:
-        names = [row["name"] for row in found["red"]]
-        places = np.arange(len(names))
-        shades = [PAPER if row["name"].startswith("paper") else OURS for row in found["red"]]
-        for offset, colour, hatch in ((-0.18, "red", ""), (0.18, "white", "///")):
-            middle = np.array([row["ratio"] for row in found[colour]])
-            error = np.abs(middle[:, [0, 2]] - middle[:, [1]]).T
-            bars = plane.bar(places + offset, middle[:, 1], 0.34, yerr=error, color=shades)
-            for bar in bars:
-                bar.set(hatch=hatch, edgecolor="white")
-            plane.bar(0, 0, color="#777777", hatch=hatch, edgecolor="white", label=f"{colour} wine")
-        plane.set_xticks(places, names, rotation=25, ha="right", fontsize=10)
-        plane.set(ylabel="median bound over true loss", yscale="log", ylim=(1.0, 200.0))
-        plain_ticks(plane.yaxis, (1, 2, 5, 10, 20, 50, 100))
-        plane.legend()
+        """The error against λ, the wines, and growing tables."""
+        return draw_linear(numbers)
 
     def text(self, numbers: Numbers) -> str:
         """The wines, the only real data of the three."""

@@ -1,19 +1,13 @@
 """Every difference from the paper, shown by an experiment."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from papers.redberg_wang_2021 import errata
+from papers.redberg_wang_2021 import errata, errata_report
+from papers.redberg_wang_2021.errata_figure import draw_errata
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
-from papers.redberg_wang_2021.plotting import OURS, PAPER, PAPER_DEPENDENT, TRUTH, WORST, panels, plain_ticks
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-SMALLEST = 1e-9
 
 
 class Errata(Experiment):
@@ -23,11 +17,11 @@ class Errata(Experiment):
     name = "10_errata"
     title = "Errata of the paper, and what it leaves on the table"
     caption = (
-        "Orange: as printed; blue: as corrected. Top: the δ that Theorem 1's noise really has at ε = 1 as "
-        "rows shrink; bounds on the leverage term, the printed one infinite below λ = ¼; how often bounds "
-        "on the inner product fail. Bottom: the share of records for which the printed leverage estimate is "
-        "too small or without meaning; the law of the GOE's largest eigenvalue and the quantile that the "
-        "paper takes from it; the noise in the model."
+        "Orange: as printed; blue: as corrected or ours. Top: the δ that Theorem 1's noise really has at ε = "
+        "1 as rows shrink; bounds on the leverage term, the printed one infinite up to λ = ¼; how often "
+        "bounds on the inner product fail, next to the 5% that are allowed. Bottom: the share of records "
+        "for which the printed leverage estimate is too small or without meaning; the law of the GOE's "
+        "largest eigenvalue and the quantile that the paper takes from it; the noise in the model."
     )
 
     def steps(self, effort: Effort) -> int:
@@ -40,13 +34,13 @@ class Errata(Experiment):
             "noise_formula": errata.noise_formula,
             "rank_one": errata.rank_one,
             "determinant": lambda: errata.determinant(effort.pick(1000, 30)),
-            "inner_product": lambda: errata.inner_product(effort.pick(200, 30)),
-            "leverage_estimate": lambda: errata.leverage_estimate(effort.pick(40, 3)),
-            "quantile": lambda: errata.quantile(effort.pick(100_000, 1000)),
+            "inner_product": lambda: errata_report.inner_product(effort.pick(200, 30)),
+            "leverage_estimate": lambda: errata_report.leverage_estimate(effort.pick(40, 3)),
+            "quantile": lambda: errata_report.quantile(effort.pick(100_000, 1000)),
             "cube": errata.cube,
             "budgets": errata.budgets,
-            "eigenvalue": lambda: errata.eigenvalue(effort.pick(1000, 50)),
-            "no_condition": lambda: errata.no_condition(effort.pick(200, 10)),
+            "eigenvalue": lambda: errata_report.eigenvalue(effort.pick(1000, 50)),
+            "no_condition": lambda: errata_report.no_condition(effort.pick(200, 10)),
         }
         numbers: Numbers = {}
         for name, measure in measurements.items():
@@ -152,19 +146,7 @@ class Errata(Experiment):
 
     def draw(self, numbers: Numbers) -> Figure:
         """Six of them as pictures."""
-        figure, axes = panels(2, 3, width=5.0, height=4.0)
-        _draw_noise(axes[0, 0], numbers["noise_formula"])
-        _draw_determinant(axes[0, 1], numbers["determinant"])
-        _draw_product(axes[0, 2], numbers["inner_product"])
-        _draw_leverage(axes[1, 0], numbers["leverage_estimate"])
-        _draw_quantile(axes[1, 1], numbers["quantile"])
-        budget = numbers["budgets"]
-        plane = axes[1, 2]
-        noises = [budget["paper"]["sigma"], budget["joint"]["sigma"]]
-        bars = plane.bar(["budgets\nadd up", "one joint\nprofile"], noises, color=(PAPER, OURS))
-        plane.bar_label(bars, fmt="%.3g")
-        plane.set(ylabel="noise in the model, σ", title="8. ε = 1 for three releases", ylim=(0.0, 62.0))
-        return figure
+        return draw_errata(numbers)
 
     def text(self, numbers: Numbers) -> str:
         """How many of each; the claims say the rest."""
@@ -174,84 +156,6 @@ class Errata(Experiment):
             f"not stand as printed; {found['loose']} stand and are looser than need be. The proofs are in "
             "[docs/mathematics.md](../../docs/mathematics.md)."
         )
-
-
-def _draw_noise(plane: "Axes", noise: Numbers) -> None:
-    for key, colour, marker, label in (
-        ("printed", PAPER, "o", "σ as printed"),
-        ("corrected", OURS, "s", "its square root"),
-    ):
-        _above_floor(plane, noise["norms"], noise[key], colour, marker, label)
-    plane.axhline(1e-6, color=WORST, linestyle="--", label="promised δ")
-    plane.set(xscale="log", yscale="log", ylim=(0.3 * SMALLEST, 3.0), xlabel="largest norm of a row")
-    plane.set(ylabel="exact δ at ε = 1", title="1. Theorem 1's noise")
-    plain_ticks(plane.yaxis, (SMALLEST, 1e-6, 1e-3, 1.0))
-    plane.set_yticklabels(["less", "1e-6", "1e-3", "1"])
-    plane.legend(loc="center right")
-
-
-def _above_floor(
-    plane: "Axes", x: Sequence[float], y: Sequence[float], colour: str, marker: str, label: str
-) -> None:
-    """What can be seen as a line, what is too small as open marks on the floor."""
-    seen = [(place, value) for place, value in zip(x, y, strict=True) if value > SMALLEST]
-    below = [place for place, value in zip(x, y, strict=True) if value <= SMALLEST]
-    places, values = zip(*seen, strict=True) if seen else ((), ())
-    plane.plot(places, values, color=colour, marker=marker, label=label)
-    plane.plot(below, [SMALLEST] * len(below), marker, color=colour, mfc="none")
-
-
-def _draw_determinant(plane: "Axes", bends: Numbers) -> None:
-    finite = [
-        (l2, value) for l2, value in zip(bends["l2"], bends["printed"], strict=True) if value is not None
-    ]
-    plane.plot(*zip(*finite, strict=True), color=PAPER, label="−log(1 − a/λ), printed")
-    plane.plot(bends["l2"], bends["ours"], color=OURS, label="log(1 + a/λ)")
-    plane.plot(bends["l2"], bends["largest"], ".", color=TRUTH, markersize=11, label="largest term found")
-    plane.axvspan(bends["l2"][0], 0.25, color=PAPER, alpha=0.12, linewidth=0)
-    plane.set(xscale="log", yscale="log", xlabel="λ", ylabel="leverage term", title="3. Without the data")
-    plane.legend(loc="lower left")
-
-
-def _draw_product(plane: "Axes", product: Numbers) -> None:
-    kinds = {
-        "printed": "ḡ as\nprinted",
-        "absolute": "|·| inside,\nno union bound",
-        "ours": "ours, for\nthe whole loss",
-    }
-    shades = (PAPER, PAPER_DEPENDENT, OURS)
-    plane.bar(list(kinds.values()), [product[kind] for kind in kinds], color=shades)
-    plane.axhline(product["level"], color=WORST, linestyle="--", label="allowed, ρ = 5%")
-    plane.set(ylabel="share of records whose bound fails", title="4. The inner product")
-    plane.legend()
-
-
-def _draw_leverage(plane: "Axes", leverage: Numbers) -> None:
-    plane.plot(leverage["l2"], leverage["too_small"], color=PAPER, marker="o", label="too small")
-    plane.plot(
-        leverage["l2"], leverage["meaningless"], color=PAPER_DEPENDENT, marker="s", label="without meaning"
-    )
-    plane.set(
-        xscale="log", xlabel="λ (Theorem 1: 0.5; required: 26.5)", ylabel="share of records", ylim=(0.0, 1.0)
-    )
-    plane.set_title("5. (3/2)xᵀĤ⁻¹x as a bound")
-    plain_ticks(plane.xaxis, (0.5, 1, 2.5, 5, 10, 26.5))
-    plane.legend()
-
-
-def _draw_quantile(plane: "Axes", quantile: Numbers) -> None:
-    plane.stairs(
-        quantile["histogram"], quantile["edges"], fill=True, color=WORST, alpha=0.5, label="simulated"
-    )
-    plane.stairs(quantile["law"], quantile["edges"], color=OURS, linewidth=2, label="exact law")
-    for place, colour, label in (
-        (12.0, PAPER, "τ = 12, printed"),
-        (quantile["true_quantile"], OURS, f"τ = {quantile['true_quantile']:.2f}"),
-    ):
-        plane.plot([place, place], [0.0, 0.09], color=colour, linestyle="--", label=label)
-    plane.set(xlabel="largest eigenvalue of GOE(50)", ylabel="probability per bin", title="6. The quantile")
-    plane.set_ylim(0.0, 0.13)
-    plane.legend(fontsize=10.5, ncols=2, loc="upper center")
 
 
 def _measurable(value: float) -> str:

@@ -152,8 +152,8 @@ def _picture() -> str:
     return (
         "![Loss told against the quality of the model, ours and the "
         "paper's](figures/09_comparison.png)\n\n*What a person is told (up) for a model of a given quality "
-        "(across), on three tables: ours solid, the paper's dashed, the paper's with our rule for λ in "
-        "grey. Down and to the right is better; section 9 has the numbers.*"
+        "(across), on three tables: ours solid, the paper's dashed, the paper's with our rule for λ as "
+        "open squares. Down and to the right is better; section 9 has the numbers.*"
     )
 
 
