@@ -13,12 +13,19 @@ from papers.redberg_wang_2021.comparison_figure import LEFT_OUT
 from papers.redberg_wang_2021.experiment import load_document
 from papers.redberg_wang_2021.publications import WHOM
 
-NAMES = [experiment.name for experiment in EXPERIMENTS]
 SMALLEST = 13.0
 """In points; at half size and 100 dots per inch such letters are nine dots high."""
 
 
-@pytest.fixture(scope="module", params=EXPERIMENTS, ids=NAMES)
+# To draw all of them takes ten seconds.
+QUICKLY = {"02_regularization", "09_comparison", "10_errata"}
+DRAWN = [
+    pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name not in QUICKLY))
+    for experiment in EXPERIMENTS
+]
+
+
+@pytest.fixture(scope="module", params=DRAWN)
 def drawn(request):
     """A figure of the committed numbers, and where its words stand."""
     with plotting.styled():
