@@ -1,5 +1,7 @@
 """Rows that are sent to a device give what they give here."""
 
+import json
+
 import numpy as np
 import pytest
 from spaces import SPACES
@@ -92,3 +94,22 @@ def test_rows_of_any_kind_are_sent(place, kind):
     here = model.fit(table, Y).coef_
     there = model.fit(expost.scan(table, device=beside(place)), Y).coef_
     np.testing.assert_allclose(there, here, rtol=0.0, atol=1e-9)
+
+
+def test_commands_send_rows(tmp_path):
+    pytest.importorskip("torch")
+    from ward import run, ward
+
+    domain, table = ward(tmp_path)
+    publication, losses = tmp_path / "p.json", tmp_path / "private.csv"
+    assert run("fit", domain, table, "-o", publication, "--losses", losses, "--device", "cpu").exit_code == 0
+    again = tmp_path / "private-again.csv"
+    assert run("losses", publication, table, "-o", again).exit_code == 0
+    first, second = (np.genfromtxt(path, delimiter=",", skip_header=1)[:, -1] for path in (losses, again))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+    told = [run("bounds", publication, table, "--json", *more).stdout for more in ([], ["--device", "cpu"])]
+    here, there = (json.loads(one)["total"] for one in told)
+    np.testing.assert_allclose(there, here, rtol=1e-8)
+    refused = run("bounds", publication, table, "--device", "abacus")
+    assert refused.exit_code == 1
+    assert "`device` must be a device that PyTorch finds" in refused.stderr

@@ -20,7 +20,7 @@ from expost.cli.declared import (
     check_order,
     dialect_of,
 )
-from expost.cli.options import AsJson, Cluster, Force, Identifier, Weight, number, whole_number
+from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, Weight, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -75,6 +75,7 @@ def bounds(
     ] = None,
     identifier: Identifier = None,
     dask: Cluster = None,
+    device: Device = None,
     domain: DialectOf = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -115,7 +116,7 @@ def bounds(
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     with connected(dask) as client:
-        table = scan(records, client=client, dialect=dialect)
+        table = scan(records, client=client, device=device, dialect=dialect)
         check_identifier(table, identifier, Figures._fields)
         if output is not None:
             check_table_name(output, "bounds")

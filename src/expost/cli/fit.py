@@ -16,6 +16,7 @@ from expost.cli.options import (
     Cap,
     Cluster,
     Delta,
+    Device,
     DomainFile,
     Epsilon,
     Force,
@@ -67,6 +68,7 @@ def fit(
     max_weight: MaxWeight = 1.0,
     identifier: Identifier = None,
     dask: Cluster = None,
+    device: Device = None,
     ledger: Annotated[
         Path | None, typer.Option(help="The ledger that counts what is spent; needs `--account`.")
     ] = None,
@@ -146,7 +148,7 @@ def fit(
     out = output_console(as_json)
     publication = quality = None
     with connected(dask) as client:
-        found = scan(table, client=client, dialect=declared.table)
+        found = scan(table, client=client, device=device, dialect=declared.table)
         aside = None if test is None else scan(test, client=client, dialect=declared.table)
         others = [path for path in (test, ledger) if path is not None]
         inputs = (domain, table, *found.paths, *others, *(() if aside is None else aside.paths))

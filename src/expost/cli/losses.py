@@ -18,7 +18,7 @@ from expost.cli.declared import (
     check_order,
     dialect_of,
 )
-from expost.cli.options import AsJson, Cluster, Force, Identifier, Weight
+from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, Weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +47,7 @@ def losses(
     weight: Weight = None,
     identifier: Identifier = None,
     dask: Cluster = None,
+    device: Device = None,
     domain: DialectOf = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -85,7 +86,7 @@ def losses(
     tally = Tally()
     listed: list[float] = []
     with connected(dask) as client:
-        found = scan(table, client=client, dialect=dialect)
+        found = scan(table, client=client, device=device, dialect=dialect)
         check_identifier(found, identifier, [COLUMN])
         if output is not None:
             inputs = (publication, table, *found.paths)

@@ -164,6 +164,13 @@ Cluster = Annotated[
         help="Let the workers of this Dask cluster read the table, for example tls://scheduler:8786.",
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Let a GPU work on the rows, which are read here and sent there: cuda, or another of PyTorch's.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
 
