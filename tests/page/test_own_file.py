@@ -161,3 +161,39 @@ def test_a_german_page_reads_and_writes_decimal_commas(open_page):
     total = visit.text("[data-figure=row_scope], [data-figure=total]  >> nth=0")
     assert "," in total
     assert "." not in total.split()[-1]
+
+
+def test_an_empty_cell_takes_no_old_answer(visit):
+    visit.fill(kidney.ANSWERS)
+    read(visit, "age;sex;sbp\n;m;131")
+    assert visit.page.locator("#field-0").input_value() == ""
+    assert "invented person" in visit.text("#answer .status")
+    read(visit, "age;sex;sbp\n50;m;131\n;m;131")
+    rows = visit.page.locator("#preview tbody tr").all_inner_texts()
+    assert ["not known yet" in row for row in rows] == [False, True]
+
+
+def test_a_list_ends_an_older_refusal(visit):
+    visit.fill(kidney.ANSWERS)
+    read(visit, "age\nold")
+    assert visit.headline == "There is no result yet."
+    read(visit, "age\n50\n60")
+    assert visit.text("#answer .status").startswith("Your result")
+
+
+def test_a_column_in_an_unknown_unit_is_not_read(visit):
+    visit.fill(kidney.ANSWERS)
+    read(visit, "age (months);sbp [mmHg]\n564;131")
+    assert "Not needed: age (months)." in visit.text("#preview")
+    assert visit.page.locator("#field-0").input_value() == kidney.ANSWERS[0]
+    assert visit.page.locator("#field-2").input_value() == "131"
+
+
+def test_a_file_that_is_too_long_is_not_called_binary(visit, tmp_path):
+    (tmp_path / "long.csv").write_text("age;sex\n" + "50;f\n" * 900_000)
+    visit.page.evaluate("document.getElementById('from').open = true")
+    visit.page.locator("#file").set_input_files(tmp_path / "long.csv")
+    visit.page.wait_for_selector("#preview .error")
+    assert "at most 500 lines" in visit.text("#preview")
+    read(visit, "age\n" + "9" * 400)
+    assert "such as 58." in visit.text("#preview")

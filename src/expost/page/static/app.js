@@ -83,24 +83,32 @@ function start(numbers) {
     Object.assign(memory, { refused: null, line: null, settled });
     update();
   };
+  // What the file has no column for stays as she answered it. An empty cell is open: the old answer may be another's.
+  const completed = ({ answers, places }) => {
+    const { answers: old } = form.state;
+    return answers.map((one, place) => (places.includes(place) ? one : old[place]));
+  };
   const file = new OwnFile(
     numbers,
     { input: $("file"), open: $("open-file"), drop: $("drop"), check: $("check"), paste: $("paste"), names: $("names-note"), preview: $("preview") },
     {
-      take(found, line) {
-        const { answers } = form.state;
-        form.fill(found.map((one, place) => one ?? answers[place]));
-        Object.assign(memory, { refused: null, line });
+      take(row) {
+        form.fill(completed(row));
+        Object.assign(memory, { refused: null, line: row.line });
         update();
-        if (line !== null) goTo($("answer"));
+        if (row.line !== null) goTo($("answer"));
       },
       refused(reason) {
         memory.refused = reason;
         update();
       },
-      limit(found) {
-        const { answers } = form.state;
-        const all = found.map((one, place) => one ?? answers[place]);
+      // A list is no answer yet, but what was wrong with the file before it is over.
+      listed() {
+        memory.refused = null;
+        update();
+      },
+      limit(row) {
+        const all = completed(row);
         return all.includes(undefined) ? null : totalOf(numbers, all, options());
       },
     },

@@ -1,14 +1,13 @@
 // Her own table as answers: which column is which question, and what each cell says.
 
 import { readDate } from "./calendar.js";
-import { dateTitle } from "./control.js";
-import { Refusal, yesOrNo } from "./encoding.js";
+import { dateOf, Refusal, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
 import { check } from "./ranges.js";
 import { plainText, SEPARATORS, splitTable } from "./table.js";
 
-const MOST_ROWS = 500;
+export const MOST_ROWS = 500;
 
 // A file that cannot be used; its message is a sentence for the person.
 export class FileRefusal extends Error {}
@@ -36,8 +35,10 @@ function fieldOf(fields, name) {
     const exact = fields.findIndex((field) => namesOf(field).includes(candidate));
     const place = exact >= 0 ? exact : fields.findIndex((field) => namesOf(field).some((one) => folded(one) !== "" && folded(one) === folded(candidate)));
     if (place < 0) continue;
-    const factor = candidate === bare && unit !== null ? unitOf(fields[place], `1 ${unit}`)[1] : 1;
-    return { place, factor };
+    if (candidate === name) return { place, factor: 1 };
+    const [number, factor] = unitOf(fields[place], `1 ${unit}`);
+    // In a unit that nobody declared, the numbers mean something else.
+    return fields[place].unit && number !== "1" ? null : { place, factor };
   }
   return null;
 }
@@ -58,17 +59,19 @@ function bestTable(fields, text) {
   return refuse("no_match", { count: fields.length, found });
 }
 
+const exampleNumber = (field) => field.example ?? field.low ?? 1;
+
 function readCell(numbers, field, cell, factor, mark) {
   if (field.date) {
     const found = readDate(cell);
-    if (found === null) throw new Refusal(field, "need_date", { example: dateTitle(field.low) });
+    if (found === null) throw new Refusal(field, "need_date", { example: dateOf(field.low) });
     return found;
   }
   if (field.kind === "number") {
     if (/^[+-]?nan$/i.test(cell)) return "";
     const [bare, stated] = unitOf(field, cell);
     const read = readNumber(bare, mark);
-    if (read === null) throw new Refusal(field, "need_number", { example: field.example ?? field.low ?? 1 });
+    if (read === null) throw new Refusal(field, "need_number");
     if (read.small) throw new Refusal(field, "ambiguous", read);
     return converted(read.text, stated === 1 ? factor : stated);
   }
@@ -100,7 +103,7 @@ function answerOf(numbers, column, { line, cells }, i, name, mark) {
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
     const named = Object.fromEntries(
-      Object.entries(problem.named).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
+      Object.entries({ example: exampleNumber(field), ...problem.named }).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
     );
     const short = cell.length > 40 ? `${cell.slice(0, 39)}…` : cell;
     return refuse("cell", { line, column: name, cell: short, reason: say(`form.${problem.key}`, named) });
@@ -125,9 +128,9 @@ export function readTable(numbers, text) {
   if (uneven) refuse("wrong_count", { line: uneven.line, found: uneven.cells.length, count: names.length });
   const numeric = columns.flatMap((column, i) => (column && fields[column.place].kind === "number" && !fields[column.place].date ? [i] : []));
   const mark = markOf(body.flatMap(({ cells }) => numeric.map((i) => cells[i])), separator);
+  const places = columns.filter((column) => column !== null).map(({ place }) => place);
   return {
     header,
-    places: columns.filter((column) => column !== null).map(({ place }) => place),
     unused: names.filter((_, i) => columns[i] === null),
     rows: body.map((row) => {
       const answers = fields.map(() => undefined);
@@ -137,7 +140,7 @@ export function readTable(numbers, text) {
         answers[column.place] = answerOf(numbers, column, row, i, names[i], mark);
         cells[column.place] = row.cells[i];
       });
-      return { line: row.line, answers, cells };
+      return { line: row.line, answers, cells, places };
     }),
   };
 }

@@ -1,6 +1,6 @@
 // Opens or takes a table of hers and shows what was read. The file stays in this page's memory.
 
-import { FileRefusal, namesOf, readTable } from "./columns.js";
+import { FileRefusal, MOST_ROWS, namesOf, readTable } from "./columns.js";
 import { answerTitle } from "./control.js";
 import { element, say, titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
@@ -20,10 +20,11 @@ function tableOf(heads, rows) {
   return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": heads.join(", ") } }, made);
 }
 
-// `take` is called with the answers of a row, `refused` with the reason, and `limit` tells a row's total or null.
+// `take` is called with a row, `refused` with the reason, `listed` where there are several rows, and `limit` tells a
+// row's total or null.
 export class OwnFile {
-  constructor(numbers, places, { take, refused, limit }) {
-    Object.assign(this, { numbers, places, take, refused, limit });
+  constructor(numbers, places, { take, refused, listed, limit }) {
+    Object.assign(this, { numbers, places, take, refused, listed, limit });
     const { input, open, drop, check, paste, names } = places;
     const known = numbers.fields.filter(({ role }) => role !== "weight").map((field) => namesOf(field)[0]);
     const more = known.length > MOST_NAMES ? ", …" : "";
@@ -42,10 +43,12 @@ export class OwnFile {
 
   async open(file) {
     if (!file) return;
-    const text = file.size > MOST_BYTES ? null : textOf(new Uint8Array(await file.arrayBuffer()));
+    const long = file.size > MOST_BYTES;
+    const text = long ? null : textOf(new Uint8Array(await file.arrayBuffer()));
     // So that the same file can be opened again.
     this.places.input.value = "";
-    if (text === null) this.refuse(say("file.not_text"));
+    if (long) this.refuse(say("file.too_long", { count: MOST_ROWS }));
+    else if (text === null) this.refuse(say("file.not_text"));
     else this.show(text);
   }
 
@@ -72,7 +75,8 @@ export class OwnFile {
       ...(unused.length ? [line(say("file.not_needed", { names: unused.join(", ") }))] : []),
     ];
     this.places.preview.replaceChildren(...(rows.length > 1 ? this.list(rows) : this.single(rows[0])), ...parts);
-    if (rows.length === 1) this.take(rows[0].answers, null);
+    if (rows.length === 1) this.take({ ...rows[0], line: null });
+    else this.listed();
   }
 
   single({ answers, cells }) {
@@ -93,11 +97,11 @@ export class OwnFile {
   list(rows) {
     const button = (row) => {
       const made = element("button", { type: "button", className: "btn text", textContent: say("file.take", { line: row.line }) });
-      made.addEventListener("click", () => this.take(row.answers, row.line));
+      made.addEventListener("click", () => this.take(row));
       return made;
     };
     const figure = (row) => {
-      const total = this.limit(row.answers);
+      const total = this.limit(row);
       if (total === null) return say("timeline.step_waiting");
       return element("data", { value: String(total), textContent: say("timeline.figure", { n: rightOfHundred(total) }) });
     };
