@@ -161,8 +161,12 @@ class Domain(Texts):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a domain file, or raise DomainError; ``expost init`` writes one to fill in."""
-        # A byte that is not UTF-8 becomes a character that TOML rejects with an error of its own.
-        return cls.from_toml(Path(path).read_text(encoding="utf-8-sig", errors="replace"))
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            # Its names and texts are published: none of them may be guessed.
+            raise DomainError("the domain file must be text in UTF-8. Save it again as UTF-8.") from None
+        return cls.from_toml(text)
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
