@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ward import refused, run, ward
+from ward import fail_to_write, refused, run, ward
 
 import expost
 from expost.exceptions import LedgerError
@@ -49,6 +49,17 @@ def test_a_dry_run_enters_nothing(tmp_path):
     book = opened(tmp_path)
     assert fit(tmp_path, "--dry-run").exit_code == 0
     assert expost.Ledger(book).account("patients").entries == ()
+
+
+def test_whoever_stops_a_fit_learns_that_it_was_counted(tmp_path, monkeypatch):
+    ward(tmp_path)
+    book = opened(tmp_path)
+    fail_to_write(monkeypatch, KeyboardInterrupt())
+    result = fit(tmp_path)
+    assert result.exit_code == 1
+    assert "the ledger counts this fit all the same" in result.stderr
+    assert "stopped before the end" in result.stderr
+    assert [entry.state for entry in expost.Ledger(book).account("patients").entries] == ["unfinished"]
 
 
 def test_json_says_what_is_left(tmp_path):

@@ -103,6 +103,7 @@ def fit(
         open_account,
         pointing_to_check,
         read_table,
+        saying_what_was_counted,
     )
     from expost.cli.identifiers import check_identifier, with_identifiers
     from expost.cli.private_files import COLUMN, write_losses
@@ -173,9 +174,13 @@ def fit(
             raise typer.Exit(1)
         else:
             # The file is open before the noise is drawn: nothing is spent where it cannot be written.
-            with atomic_write(output, overwrite=force, room=size) as file, shown("Fitting") as progress:
+            entered: list[int] = []
+            with (
+                saying_what_was_counted(entered),
+                atomic_write(output, overwrite=force, room=size) as file,
+                shown("Fitting") as progress,
+            ):
                 progress.step("Fitting", passes=PASSES_OF_A_FIT)
-                entered: list[int] = []
                 release, private = fit_model(
                     plan,
                     replace(records, watch=progress.watch),

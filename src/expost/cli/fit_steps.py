@@ -68,6 +68,17 @@ def open_account(ledger: Path | None, account: str | None, note: str) -> "Accoun
     return Ledger(ledger).account(account).noted(note)
 
 
+@contextmanager
+def saying_what_was_counted(entered: list[int]) -> Iterator[None]:
+    """Let whoever stops a fit know that the ledger counts it, if it was entered by then."""
+    try:
+        yield
+    except BaseException:
+        if entered:
+            warn("the ledger counts this fit all the same: nothing is ever refunded.")
+        raise
+
+
 def finish(account: "Account", number: int, sha256: str) -> float | None:
     """Mark the fit as finished, and return what is left; it is published and counted in any case."""
     from expost.exceptions import LedgerError

@@ -94,4 +94,4 @@ def _of_classes(loss: AnyLoss, scores: FloatArray, places: Any, classes: int) ->
         return Quality(auc=auc)
     given = log_probabilities(scores)[np.arange(len(places)), places]
     known = shares[shares > 0.0]
-    return Quality(auc, -float(np.mean(given)), -float(known @ np.log(known)))
+    return Quality(auc, -float(np.mean(given)), float(known @ -np.log(known)))
