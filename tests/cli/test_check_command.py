@@ -40,8 +40,6 @@ def test_the_screen_has_kinds_and_the_private_file_has_rows(tmp_path):
         (7, "ill", ""),
     ]
     assert stat.S_IMODE(os.stat(problems).st_mode) == 0o600
-    assert refused(run("check", domain, table, "--problems", problems), "exists")
-    assert run("check", domain, table, "--problems", problems, "--force").exit_code == 1
 
 
 def test_the_same_as_json_and_with_identifiers(tmp_path):
@@ -196,3 +194,23 @@ def test_a_skeleton_takes_identifiers_and_remarks_out_by_their_names(tmp_path):
     read = expost.Domain.from_toml(filled)
     assert read.ignore == ("PatientID", "note")
     assert read.table.delimiter == ";"
+
+
+def test_a_check_can_be_repeated_and_quotes_nothing_that_runs(tmp_path):
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    domain, table = ward(folder)
+    rows = table.read_text().splitlines()
+    rows[1:4] = ["=1+1,north,no,yes", "+x,north,no,yes", "-5x,north,no,yes"]
+    table.write_text("\n".join(rows) + "\n")
+    problems = tmp_path / "private-problems.csv"
+    for _ in range(2):  # a list of problems may be replaced by the next
+        assert run("check", domain, table, "--problems", problems).exit_code == 1
+    values = [line.rpartition(",")[2] for line in problems.read_text().splitlines()[1:]]
+    assert values == ["'=1+1", "'+x", "'-5x"]
+    other = tmp_path / "private-notes.csv"
+    other.write_text("PRIVATE_row,x\n")
+    assert "private-notes.csv exists" in run("check", domain, table, "--problems", other).stderr
+    refused = run("fit", domain, table, "-o", tmp_path / "p.json")
+    assert f"expost check '{domain}' '{table}' --problems" in refused.stderr
+    assert "Nothing was spent." in refused.stderr

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -69,6 +70,11 @@ def _about_file(error: OSError) -> str:
 def legible(text: object) -> str:
     """A text from outside, such as a path or a name in a file, as the terminal may show it."""
     return escape(printable(str(text)))
+
+
+def as_typed(path: object) -> str:
+    """A path as it is typed in a shell, for a command that is shown."""
+    return legible(shlex.quote(str(path)))
 
 
 def say(text: str, *, to: Console = console) -> None:

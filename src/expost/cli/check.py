@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import console, legible, print_json, report_errors, say
+from expost.cli.base import as_typed, console, legible, print_json, report_errors, say
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
 from expost.cli.options import AsJson, DomainFile, Force, Identifier, MaxWeight, Table, Weight
 
@@ -42,12 +42,13 @@ def check(
 ) -> None:
     """Find everything in a table that does not fit the domain, at once. Nothing is spent.
 
-    The screen shows which columns have which kind of problem: no value, no record and no count. The file of
-    `--problems` lists them record by record, and is private. Status 1 if `fit` would refuse the table.
+    The screen shows which columns have which kind of problem: no value, no record and no number of problems.
+    The file of `--problems` lists them record by record, and is private. Status 1 if `fit` would refuse the
+    table.
 
     Example: expost check domain.toml table.csv --problems private-problems.csv
     """
-    from expost.cli.private_files import check_private, write_problems
+    from expost.cli.private_files import check_private, is_list_of_problems, write_problems
     from expost.cli.progress import shown
     from expost.data.check import find_problems
     from expost.data.files import TableFiles
@@ -61,6 +62,7 @@ def check(
     _check_columns(found, identifier)
     if problems is not None:
         inputs = (domain, table, *found.paths)
+        force = force or is_list_of_problems(problems)  # a check is repeated until nothing is left
         check_private(problems, "problems", kinds=(".csv",), inputs=inputs, overwrite=force)
     order = [part.name for part in declared.features] + [declared.label.name]
     seen = _Kinds(order if weight is None else [*order, weight])
@@ -178,4 +180,4 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: P
         say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
     if not seen.refused:
         say("The table fits the domain. Nothing was spent.")
-        say(f"Next: expost fit {legible(domain)} {legible(table)} -o publication.json")
+        say(f"Next: expost fit {as_typed(domain)} {as_typed(table)} -o publication.json")

@@ -1,5 +1,6 @@
 """What a fit does before its noise is drawn, and after its file was written."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,8 +29,9 @@ def pointing_to_check(domain: Path, table: Path) -> Iterator[None]:
         return
     except (DomainError, FileError) as error:
         refusal = error
-    command = f"expost check {domain} {table} --problems private-problems.csv"
-    raise type(refusal)(f"{refusal} To see every problem at once:  {command}")
+    files = " ".join(shlex.quote(str(path)) for path in (domain, table))
+    command = f"expost check {files} --problems private-problems.csv"
+    raise type(refusal)(f"{refusal} Nothing was spent. To see every problem at once:  {command}")
 
 
 def check_places(output: Path, losses: Path | None, *, inputs: tuple[Path, ...], overwrite: bool) -> None:

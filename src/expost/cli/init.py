@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from expost.cli.base import error_console, report_errors, say
+from expost.cli.base import as_typed, error_console, report_errors, say
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, changed_dialect
 
 
@@ -36,4 +36,4 @@ def init(
     dialect = changed_dialect(PLAIN, missing_words=missing_words, **written)
     text = skeleton(scan(table, dialect=dialect).kinds, label, dialect)
     typer.echo(text, nl=False)
-    say("Next: fill in the file, then run  expost check domain.toml " + str(table), to=error_console)
+    say("Next: fill in the file, then run  expost check domain.toml " + as_typed(table), to=error_console)

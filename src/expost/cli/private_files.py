@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,6 +26,8 @@ LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. 
 # The first name in a private file: whoever opens it sees the word, and every program can read it.
 _MARK = "PRIVATE_"
 COLUMN = "ex_post_loss"
+# What starts with a sign and is no number.
+_SUM = re.compile(r"[+-](?![\d.,]+$)")
 TABLES = (".csv", *PARQUET)
 
 Columns = Mapping[str, FloatArray | Sequence[str]]
@@ -115,7 +118,22 @@ def write_problems(
                 writer.writerow([one.file, "", *("" for _ in ids), one.column, one.problem.title, ""])
             for place, record in enumerate(one.records):
                 known = [one.ids[place]] if ids else []
-                writer.writerow([found[0], record, *known, *found[1:], one.values[place]])
+                writer.writerow([found[0], record, *known, *found[1:], _inert(one.values[place])])
+
+
+def _inert(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(("=", "@", "\t", "\r")) or _SUM.match(cell) else cell
+
+
+def is_list_of_problems(path: Path) -> bool:
+    """Whether a file is one that :func:`write_problems` wrote, which a new one may replace."""
+    found = False
+    with untold():
+        if path.is_file():
+            with open(path, "rb") as file:
+                found = file.read(len(_MARK) + 11) == f"{_MARK}file,record".encode()
+    return found
 
 
 def write_columns(

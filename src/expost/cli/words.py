@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from expost.cli.base import legible, say
+from expost.cli.base import as_typed, legible, say
 
 if TYPE_CHECKING:
     from expost.ledger import Account
@@ -77,7 +77,7 @@ def announce(
 
 def say_next(out: Console, publication: Path, table: Path, *, dialect: str, losses: Path | None) -> None:
     """Say what can be done with a publication; ``dialect`` is the option that says how tables are written."""
-    name, people = legible(publication), legible(table)
+    name, people = as_typed(publication), as_typed(table)
     lines = {
         f"expost page {name} -o report.html": "the page for everyone (public)",
         f"expost predict {name} new.csv{dialect}": "predictions for other records",

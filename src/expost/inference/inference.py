@@ -195,7 +195,8 @@ def check_support(release: Release, weighting: Weighting) -> None:
         )
     if release.hessian is None:
         raise PublicationError(
-            "inference needs a Hessian, but this publication has none; publish with report='leverage'."
+            "a summary needs a report with a Hessian, and this publication has none. The next one can: "
+            "report='leverage' in Python, `--report leverage` of `expost fit`. A new fit spends again."
         )
     if plan.reduced:
         raise PublicationError(
