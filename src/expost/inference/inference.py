@@ -195,7 +195,7 @@ def check_support(release: Release, weighting: Weighting) -> None:
         )
     if release.hessian is None:
         raise PublicationError(
-            "a summary needs a report with a Hessian, and this publication has none. The next one can: "
+            "inference needs a Hessian, but this publication has none. The next one can have it: "
             "report='leverage' in Python, `--report leverage` of `expost fit`. A new fit spends again."
         )
     if plan.reduced:
