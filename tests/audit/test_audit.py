@@ -115,6 +115,7 @@ def test_statistics_agree_with_the_integral_over_coefficient_and_gradient(epsilo
         assert value == pytest.approx(cell * np.maximum(gap, 0.0).sum(), rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "y", "label", "statistics", "accuracy"),
     [
@@ -208,6 +209,7 @@ def test_a_record_of_zeros_and_a_larger_release():
     assert less.remove < more.remove
 
 
+@pytest.mark.slow
 def test_real_neighbours_attain_the_gaussian_mechanism():
     """At l2 = 5/epsilon the tight delta is the Gaussian mechanism's, and many short rows reach it."""
     sigma = 4.2247

@@ -132,6 +132,7 @@ def test_real_neighbours_attain_the_capped_plan(epsilon):
     assert 0.999 * plan.delta < found.delta <= plan.delta_at(epsilon)
 
 
+@pytest.mark.slow
 def test_weak_regularisation_leaves_the_gap_that_the_documents_state():
     found = audit_plan(expost.calibrate(loss="logistic", epsilon=1.0, l2=0.5), trials=50, random_state=0)
     assert found.ratio == pytest.approx(0.291, abs=0.001)

@@ -130,6 +130,7 @@ def test_everything_works_by_keyboard_alone(open_page):
     assert visit.figure("total") == pytest.approx([float(theirs[0, 3])], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_focus_is_never_hidden_and_targets_are_large(open_page):
     """WCAG 2.2: 2.4.11 and 2.5.8, at the width where the bar sticks to the bottom."""
     visit = open_page(kidney.published(), viewport={"width": 390, "height": 600}, reduced_motion="reduce")
@@ -156,6 +157,7 @@ def test_focus_is_never_hidden_and_targets_are_large(open_page):
     assert small == []
 
 
+@pytest.mark.slow
 def test_text_twice_as_large_still_fits(open_page):
     """A zoom of 200% on a window of 1280 pixels is one of 640; or the reader enlarges the text alone."""
     visit = open_page(kidney.published())
@@ -190,6 +192,7 @@ def test_pictures_have_names_and_say_what_the_text_says(open_page):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
+@pytest.mark.slow
 def test_little_moves_and_nothing_where_that_is_asked_for(open_page):
     for motion, wanted in (("reduce", ["none", "auto"]), ("no-preference", ["arrive", "smooth"])):
         visit = open_page(kidney.published(), reduced_motion=motion)
@@ -238,6 +241,7 @@ def test_text_and_marks_stand_out():
         assert [pair for pair in MARKS if contrast(scheme[pair[0]], scheme[pair[1]]) < 3.0] == []
 
 
+@pytest.mark.slow
 def test_the_result_is_read_out_once_she_pauses(open_page):
     visit = open_page(kidney.published())
     visit.fill(kidney.ANSWERS)

@@ -32,7 +32,7 @@ def hostile():
 
 
 # Every loss with every kind of report is compared in node; here a few, with the numbers of a browser.
-QUICKLY = {("logistic", "leverage"), ("capped", "adaptive"), ("squared", "adaptive"), ("softmax", "adaptive")}
+QUICKLY = {("capped", "adaptive"), ("softmax", "leverage")}
 IN_A_BROWSER = [
     pytest.param(loss, kind, marks=[pytest.mark.slow] * ((loss, kind) not in QUICKLY), id=f"{loss}-{kind}")
     for loss in pages.LOSSES
@@ -114,6 +114,7 @@ def test_an_answer_that_cannot_be_read_leaves_no_number(open_page):
     assert visit.page.evaluate("document.activeElement.id") == "field-2"
 
 
+@pytest.mark.slow
 def test_numbers_are_read_in_the_readers_notation(open_page):
     visit = open_page(kidney.published())
     crea = visit.page.get_by_label("What was your creatinine?", exact=True)
@@ -139,6 +140,7 @@ def test_numbers_are_read_in_the_readers_notation(open_page):
         assert crea.get_attribute("aria-invalid") == "true", typed
 
 
+@pytest.mark.slow
 def test_what_is_beyond_a_bound_is_said(open_page):
     visit = open_page(kidney.published())
     visit.fill([*kidney.ANSWERS[:2], "400", *kidney.ANSWERS[3:]])
@@ -189,6 +191,7 @@ def test_a_total_above_the_promise_is_shown_and_explained(open_page):
     assert "The promise is an average over all that could have been released" in visit.text("#answer .flag")
 
 
+@pytest.mark.slow
 def test_trying_many_records_is_noticed(open_page):
     publication = kidney.published()
     visit = open_page(publication)
@@ -205,6 +208,7 @@ def test_trying_many_records_is_noticed(open_page):
     assert "That holds for all records at once." in visit.text("#answer .notes")
 
 
+@pytest.mark.slow
 def test_left_out_next_time_only_where_it_is_promised(open_page):
     visit = open_page(kidney.published())
     assert visit.page.get_by_role("heading", name="Be left out next time").count() == 1
@@ -236,6 +240,7 @@ def test_several_publications_have_a_timeline_and_a_sum(open_page):
     assert visit.text(".eyebrow") == "Norrdal University Clinic · 14 March 2025 and 3 June 2026"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["huber", "squared"])
 def test_numbers_at_the_end_of_double_precision_are_drawn(open_page, name):
     publication = expost.Publication.from_json(json.dumps(make.read("publications")[name]))
@@ -257,6 +262,7 @@ def test_numbers_at_the_end_of_double_precision_are_drawn(open_page, name):
     assert "NaN" not in visit.text("main")
 
 
+@pytest.mark.slow
 def test_the_published_file_can_be_downloaded(browser, tmp_path):
     publication = kidney.published()
     visit = Visit(browser, tmp_path, [publication])
@@ -338,6 +344,7 @@ def test_the_policy_stops_an_injected_script(browser, tmp_path):
     assert any("Content Security Policy" in complaint for complaint in complaints)
 
 
+@pytest.mark.slow
 def test_a_dialog_would_be_noticed(browser, tmp_path):
     visit = Visit(browser, tmp_path, [pages.published("logistic", "independent")])
     visit.page.evaluate("alert('a name was run')")

@@ -81,6 +81,7 @@ def test_a_person_gives_a_date_in_the_form_or_in_her_own_file(open_page):
     assert "Please write this as a day, such as" in visit.text("#preview")
 
 
+@pytest.mark.slow
 def test_a_date_may_be_unknown(open_page):
     visit = open_page(published())
     visit.fill(["1954-07-09", "80", "yes"])

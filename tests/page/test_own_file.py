@@ -46,6 +46,7 @@ def test_a_line_of_a_table_fills_in_the_form(visit):
         assert visit.page.locator("#field-5").input_value() == "11.2"
 
 
+@pytest.mark.slow
 def test_another_unit_is_converted(visit):
     read(visit, "crea (µmol/L);age\n186,4;47")
     assert "2 of 7 answers found." in visit.text("#preview")
@@ -91,6 +92,7 @@ def test_a_refusal_clears_the_old_answer_and_names_the_cell(visit):
         visit.page.locator("#field-0").fill(str(years))
 
 
+@pytest.mark.slow
 def test_what_a_file_lacks_stays_as_she_answered_it(visit):
     visit.fill([*kidney.ANSWERS[:3], "yes", *kidney.ANSWERS[4:]])
     visit.page.locator("#field-0-unknown").check()
@@ -124,6 +126,7 @@ def test_several_rows_give_a_list(visit):
     assert visit.page.locator("#preview table").count() == 0
 
 
+@pytest.mark.slow
 def test_a_file_of_an_old_spreadsheet_is_opened(visit, tmp_path):
     path = tmp_path / "mine.csv"
     names = "Größe;Age;Sex;sbp;Diabetes;crea;hb;worse"
@@ -173,6 +176,7 @@ def test_an_empty_cell_takes_no_old_answer(visit):
     assert ["not known yet" in row for row in rows] == [False, True]
 
 
+@pytest.mark.slow
 def test_a_list_ends_an_older_refusal(visit):
     visit.fill(kidney.ANSWERS)
     read(visit, "age\nold")
@@ -189,6 +193,7 @@ def test_a_column_in_an_unknown_unit_is_not_read(visit):
     assert visit.page.locator("#field-2").input_value() == "131"
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_long_is_not_called_binary(visit, tmp_path):
     (tmp_path / "long.csv").write_text("age;sex\n" + "50;f\n" * 900_000)
     visit.page.evaluate("document.getElementById('from').open = true")
