@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
+# Arrow's own errors are of these kinds, and those of its wrappers in Python are nothing else.
+ARROW_ERRORS = (ValueError, OSError, TypeError, LookupError, NotImplementedError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +123,7 @@ class FilePiece:
             return
         except (MemoryError, ExpostError):
             raise
-        except (ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:
-            # Arrow's own errors are of these kinds, and those of its wrappers in Python are nothing else.
+        except ARROW_ERRORS as error:
             uneven = " columns, got " in str(error)
         # Raised here and not in the handler: Arrow's errors quote whole lines.
         self._check_stamp()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from expost.data.arrow_memory import returning_memory
 from expost.data.dialect import Dialect
-from expost.data.files import CSV_BYTES, FilePiece
+from expost.data.files import ARROW_ERRORS, CSV_BYTES, FilePiece
 from expost.exceptions import ExpostError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class LenientReader:
             return next(batches, None)
         except MemoryError:
             raise
-        except (ExpostError, ValueError, OSError, TypeError, LookupError, NotImplementedError):
+        except (ExpostError, *ARROW_ERRORS):
             self.broken = True  # Arrow's own errors quote whole lines
         return None
 

@@ -54,18 +54,9 @@ class PlacedResidual(ResidualPass):
             rows, parts = cut.sliced(placed)
             ((eta, rest),) = cut.predictors(parts)
             found = slope_pair(self.loss, eta, rest, labels, weights)
-            high, low = found.high[None, :], found.low[None, :]
-            lost = xp.sum(xp.zeros_like(found.high) + found.absolute)
-            numbers = xp.stack([xp.max(xp.abs(high)), xp.sum(xp.abs(high)), xp.sum(found.curvature), lost])
-            top, steepness, curvature, error = on_host(numbers).tolist()
-            total, rounding = cut.weigh(total, (high, low), parts, (top, steepness))
-            sums.error += rounding
-            sums.steepness += steepness
-            sums.curvature += curvature
+            slopes = found.high[None, :], found.low[None, :]
+            total = cut.collect(sums, total, slopes, parts, (found.curvature, found.absolute))
             sums.per_curvature = max(sums.per_curvature, found.per_curvature)
-            sums.absolute += 1.01 * error
-            sums.rows += int(rows.shape[0])
-            sums.additions += self._count**2
             del parts
             if hessian is not None:
                 hessian += squares(rows, found.curvature, xp, intercept=placed.intercept)
@@ -125,6 +116,27 @@ class Slicing:
                 rest = rest + product[-1, :, :]
         high, low = two_sum(total, rest)
         return [(high[k, :], low[k, :]) for k in range(self._points)]
+
+    def collect(
+        self, sums: Partial, total: Pair, slopes: Pair, parts: list[Sliced], sizes: tuple[Any, Any]
+    ) -> Pair:
+        """Add a block to the sums, and to the total on the device, which is returned.
+
+        ``sizes`` are the curvatures of its rows, and the absolute errors of their slopes.
+        """
+        xp, steep = self._xp, self._xp.abs(slopes[0])
+        curvatures, absolute = sizes
+        lost = xp.sum(xp.zeros_like(slopes[0][0, :]) + absolute)
+        numbers = xp.stack([xp.max(steep), xp.sum(steep), xp.sum(curvatures), lost])
+        top, steepness, curvature, error = on_host(numbers).tolist()
+        total, rounding = self.weigh(total, slopes, parts, (top, steepness))
+        sums.error += rounding
+        sums.steepness += steepness
+        sums.curvature += curvature
+        sums.absolute += 1.01 * error
+        sums.rows += int(slopes[0].shape[1])
+        sums.additions += self._count**2
+        return total
 
     def weigh(
         self, total: Pair, slopes: Pair, parts: list[Sliced], sizes: tuple[float, float]

@@ -39,20 +39,11 @@ class PlacedSoftmax(SoftmaxPass):
         ):
             rows, parts = cut.sliced(placed)
             found = softmax_slopes(self.loss, cut.predictors(parts), labels, weights)
-            slopes = tuple(xp.stack([pair[i] for pair in found.gradient]) for i in (0, 1))
-            sizes = xp.abs(slopes[0])
-            lost = xp.sum(xp.zeros_like(labels) + found.absolute)
-            numbers = xp.stack([xp.max(sizes), xp.sum(sizes), xp.sum(found.weights), lost])
-            top, steepness, bends, error = on_host(numbers).tolist()
-            total, rounding = cut.weigh(total, (slopes[0], slopes[1]), parts, (top, steepness))
-            sums.error += rounding
-            sums.steepness += steepness
-            sums.curvature += 2.0 * bends
+            high, low = (xp.stack([pair[i] for pair in found.gradient]) for i in (0, 1))
+            # The trace of a pair of classes is twice its weight.
+            total = cut.collect(sums, total, (high, low), parts, (2.0 * found.weights, found.absolute))
             sums.per_curvature = max(sums.per_curvature, found.per_curvature)
-            sums.absolute += 1.01 * error
-            sums.rows += int(rows.shape[0])
-            sums.additions += len(parts) ** 2
-            del parts, slopes, sizes
+            del parts, high, low
             for pair, hessian in enumerate(hessians):
                 hessian += squares(rows, found.weights[:, pair], xp, intercept=placed.intercept)
             if hessians:
