@@ -12,7 +12,7 @@ test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estimators/test_array_api.py \
   tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
-.PHONY: demo test check-slow check-oldest check-gpu paper bench figures screenshots browser format clean
+.PHONY: demo test check-slow check-oldest check-gpu docs paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
@@ -51,6 +51,12 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m bench.multiclass_fit
 	$(BIN)/python -m bench.inference
 
+# The site, without network, in build/site. A warning is an error; so is a dead link, and a formula that does not
+# convert.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -c docs . build/site
+	@echo "Open in a browser: build/site/docs/index.html"
+
 screenshots: $(VENV)/.installed-dev browser
 	$(BIN)/python -m bench.screenshots
 
@@ -69,7 +75,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 define new_enough
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -90,6 +96,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[figures]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-paper: pyproject.toml | $(BIN)/python

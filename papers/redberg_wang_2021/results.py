@@ -43,7 +43,7 @@ def _introduction(documents: Sequence[Document]) -> str:
         "perturbation and publish, beside it, what every person needs to compute how much of her own "
         "privacy the model cost. This page repeats every experiment of the paper on real and synthetic "
         "data, checks its claims as numbers, and sets our reports beside the paper's. It is written by "
-        "`make paper`; every number comes from the JSON files in [results](results).",
+        "`make paper`; every number comes from the JSON files in `results`.",
     ]
     if any(document["effort"] == "quick" for document in documents):
         lines += ["", "**A quick run with few draws of the noise: look at the verdicts, not at the digits.**"]

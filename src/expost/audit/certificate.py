@@ -56,7 +56,7 @@ def audit_plan(
     r"""Try to refute a plan: compare its certified delta with the largest of many neighbouring data sets.
 
     .. math:: \max_{D, z} \max\{H_\epsilon(P_{D+z}\|P_D),\, H_\epsilon(P_D\|P_{D+z})\}
-              \;\le\; \sup_{D, z}(\cdot) \;\le\; \texttt{plan.delta\_at}(\epsilon)
+              \;\le\; \sup_{D, z}(\cdot) \;\le\; \mathtt{plan.delta\_at}(\epsilon)
 
     The maximum on the left is over the pairs that :func:`worst_pair` tries. Each pair proves, up to
     quadrature, that no valid certificate is smaller. A search that finds nothing near the certificate

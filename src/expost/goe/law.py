@@ -28,14 +28,14 @@ class LargestEigenvalue:
 
     The matrix has variance 2 on the diagonal and 1 off it, and :math:`\lambda_1` is close to
     :math:`2\sqrt d` with fluctuations of order :math:`d^{-1/6}`. With :math:`t = x/\sqrt 2`, De Bruijn's
-    Pfaffian [1]_ in the basis of Hermite functions :math:`\psi_k` reads
+    Pfaffian [dB55]_ in the basis of Hermite functions :math:`\psi_k` reads
 
     .. math:: P(\lambda_1 \le x) = \sqrt{\det A(t) / \det A(\infty)}, \qquad
               A_{ij}(t) = \iint_{u < v < t} \psi_i(u) \psi_j(v) - \psi_j(u) \psi_i(v), \quad 0 \le i, j < d,
 
     bordered by :math:`\int_{-\infty}^t \psi_i` for odd :math:`d`. With the inverse of :math:`A(\infty)` from
-    [3]_ it becomes a Fredholm determinant over :math:`(t, \infty)` with a correction of finite rank, as in
-    [4]_, which is evaluated by quadrature as in [5]_; ``docs/goe.md`` derives it.
+    [M04]_ it becomes a Fredholm determinant over :math:`(t, \infty)` with a correction of finite rank, as in
+    [TW96]_, which is evaluated by quadrature as in [B10]_; ``docs/goe.md`` derives it.
 
     Parameters
     ----------
@@ -48,20 +48,20 @@ class LargestEigenvalue:
     1e-12 absolutely, and to 1e-8 of its own value where that exceeds 1e-5. Values of ``cdf`` under 1e-10
     are not resolved for ``d > 1`` and may be returned as zero. One value costs O(d) operations.
 
-    Papers that write the density as :math:`\exp(-\operatorname{tr} X^2/2)`, such as [2]_, mean
+    Papers that write the density as :math:`\exp(-\operatorname{tr} X^2/2)`, such as [C14]_, mean
     :math:`X = \mathrm{GOE}/\sqrt 2`, whose largest eigenvalue is smaller by a factor of :math:`\sqrt 2`.
 
     References
     ----------
-    .. [1] N. G. de Bruijn, "On some multiple integrals involving determinants", Journal of the Indian
+    .. [dB55] N. G. de Bruijn, "On some multiple integrals involving determinants", Journal of the Indian
        Mathematical Society 19 (1955), 133-151.
-    .. [2] M. Chiani, "Distribution of the largest eigenvalue for real Wishart and Gaussian random matrices
+    .. [C14] M. Chiani, "Distribution of the largest eigenvalue for real Wishart and Gaussian random matrices
        and a simple approximation for the Tracy-Widom distribution", Journal of Multivariate Analysis 129
        (2014), 69-81, https://arxiv.org/abs/1209.3394.
-    .. [3] M. L. Mehta, "Random Matrices", 3rd edition, Elsevier, 2004, chapter 7.
-    .. [4] C. A. Tracy and H. Widom, "On orthogonal and symplectic matrix ensembles", Communications in
+    .. [M04] M. L. Mehta, "Random Matrices", 3rd edition, Elsevier, 2004, chapter 7.
+    .. [TW96] C. A. Tracy and H. Widom, "On orthogonal and symplectic matrix ensembles", Communications in
        Mathematical Physics 177 (1996), 727-754, https://arxiv.org/abs/solv-int/9509007.
-    .. [5] F. Bornemann, "On the numerical evaluation of Fredholm determinants", Mathematics of Computation
+    .. [B10] F. Bornemann, "On the numerical evaluation of Fredholm determinants", Mathematics of Computation
        79 (2010), 871-915, https://arxiv.org/abs/0804.2543.
 
     Examples
