@@ -3,6 +3,8 @@
 A formula that cannot be converted is a warning, so that the build fails.
 """
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -11,12 +13,15 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
+# An accent and its letter, which need braces where an index follows.
+_ACCENT = re.compile(r"\\(?:hat|tilde|bar)\s*(?:\\[A-Za-z]+|[A-Za-z])")
+
 logger = logging.getLogger(__name__)
 
 
 def _converted(node: nodes.Element, *, as_block: bool) -> str:
     """The formula of a node as MathML, or its source where that fails."""
-    source = node.astext().strip()
+    source = _ACCENT.sub(lambda found: f"{{{found[0]}}}", node.astext().strip())
     if as_block and "&" in source and r"\begin" not in source:
         source = rf"\begin{{aligned}}{source}\end{{aligned}}"
     try:

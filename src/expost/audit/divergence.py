@@ -56,7 +56,7 @@ def hockey_stick(
     r"""How well the whole publication tells a data set from the same data set with one more record.
 
     .. math:: H_\epsilon(P\|Q) = \int (p - e^\epsilon q)_+
-              = \mathrm{E}_b\left[\delta_G\bigl(\epsilon - L(\hat\theta_b);\, \Delta(\hat\theta_b)\bigr)\right],
+              = \mathrm{E}_b\left[\delta_G(\epsilon - L(\hat\theta_b);\, \Delta(\hat\theta_b))\right],
               \quad b \sim N(0, \sigma^2 I)
 
     ``L`` is the log-ratio of the two densities of the coefficients. Given these, the noisy statistics
