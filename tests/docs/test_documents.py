@@ -1,0 +1,117 @@
+"""The documents as they lie in the repository: links, anchors, formulas, citations, and names in the reference."""
+
+import re
+from pathlib import Path
+
+import pytest
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import expost
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "papers/*/*.md")
+    for path in ROOT.glob(pattern)
+)
+MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe")
+CITED = re.compile(r"\[([A-Za-z]+[0-9]{2})\]_")
+DEFINED = re.compile(r"\.\. \[([A-Za-z]+[0-9]{2})\] ")
+
+
+def named(paths):
+    return [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in paths]
+
+
+def outside_fences(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text):
+    """The anchors of a document's headings, as GitHub makes them."""
+    found = {}
+    for heading in re.findall(r"^#+ (.+)$", outside_fences(text), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+        slug = re.sub(r"[^\w\- ]", "", plain.strip().lower()).replace(" ", "-")
+        found[slug] = found.get(slug, -1) + 1
+    return {
+        f"{slug}-{number}" if number else slug for slug, last in found.items() for number in range(last + 1)
+    }
+
+
+def dead_links(text, place):
+    """The links of a document in this place that lead nowhere in the repository."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", outside_fences(text))):
+        if not re.match(r"[a-z]+:", target):
+            name, _, anchor = target.partition("#")
+            found = place.parent / name
+            if (name and not found.exists()) or (
+                anchor and anchor not in anchors(found.read_text(encoding="utf-8") if name else text)
+            ):
+                yield target
+
+
+@pytest.mark.parametrize("document", named(DOCUMENTS))
+def test_no_link_or_anchor_is_dead(document):
+    assert list(dead_links(document.read_text(encoding="utf-8"), document)) == []
+
+
+def test_dead_links_are_seen():
+    headings = "# A `b`: c, d?\n\n## Twice\n\n## Twice\n\n```sh\n# none\n```\n"
+    assert anchors(headings) == {"a-b-c-d", "twice", "twice-1"}
+    dead = ["#twice-2", "#none", "nowhere.md", "mathematics.md#nowhere"]
+    alive = ["#twice-1", "../README.md", "mathematics.md#2-the-exact-loss", "https://example.org/"]
+    text = headings + "".join(f"[x]({target})\n" for target in dead + alive) + "`[x](code.md)`\n"
+    assert list(dead_links(text, ROOT / "docs" / "index.md")) == dead
+
+
+@pytest.mark.parametrize("document", named(DOCUMENTS))
+def test_every_formula_converts(document):
+    for formula in re.findall(
+        r"^```math\n(.*?)^```$", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ):
+        assert tex2mathml(formula.strip(), as_block=True).startswith("<math")
+
+
+def test_the_mathematics_has_no_formula_in_plain_signs():
+    text = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\n\n    \S.*", outside_fences(text))
+
+
+def documented():
+    """The names that the pages of the reference hand to Sphinx."""
+    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
+    directive = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
+    return [name for page in pages for name in directive.findall(page.read_text(encoding="utf-8"))]
+
+
+def test_every_public_name_is_in_the_reference_once():
+    names = documented()
+    expected = {f"expost.{name}" for name in dir(expost) if name not in (*MODULES, "__version__")}
+    for module in MODULES:
+        for name, thing in vars(getattr(expost, module)).items():
+            home = getattr(thing, "__module__", None) or ""
+            if not name.startswith("_") and name != "printable" and home.startswith("expost"):
+                expected.add(f"expost.{module}.{name}")
+    assert expected <= set(names), f"missing in docs/reference: {sorted(expected - set(names))}"
+    assert len(names) == len(set(names))
+
+
+def test_every_page_is_reached_from_the_first():
+    listed = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    reached, waiting = set(), [ROOT / "docs" / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        for block in listed.findall(page.read_text(encoding="utf-8")):
+            for line in block.splitlines():
+                if line.strip() and not line.startswith(":"):
+                    entry = re.sub(r"^.*<(.*)>$", r"\1", line.strip())
+                    waiting.append((page.parent / f"{entry}.md").resolve())
+    assert reached == set(DOCUMENTS)
+
+
+@pytest.mark.parametrize("module", named(sorted((ROOT / "src").rglob("*.py"))))
+def test_citations_are_defined_where_they_are_made(module):
+    text = module.read_text(encoding="utf-8")
+    assert set(CITED.findall(text)) == set(DEFINED.findall(text))

@@ -1,0 +1,81 @@
+"""The site as it is built: without a warning, without a network, and without a dead link."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import expost
+
+ROOT = Path(__file__).parents[2]
+
+
+class Page(HTMLParser):
+    """The anchors of a page, where it leads, and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.loaded = set(), [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if "id" in found:
+            self.anchors.add(found["id"])
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        elif tag in ("script", "img", "iframe") and "src" in found:
+            self.loaded.append(found["src"])
+        elif tag == "link" and found.get("rel") in ("stylesheet", "icon", "preload"):
+            self.loaded.append(found["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-c", "docs", ".", str(folder)]
+    built = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path) for path in site.rglob("*.html")}
+
+
+@pytest.mark.slow
+def test_no_link_of_the_site_is_dead(pages):
+    assert len(pages) > 30
+    dead = []
+    for path, page in pages.items():
+        for link in page.links:
+            name, _, anchor = unquote(link).partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (path.parent / name).resolve() if name else path
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors):
+                dead.append((path.name, link))
+    assert dead == []
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(pages):
+    assert [(path.name, what) for path, page in pages.items() for what in page.loaded if "//" in what] == []
+
+
+@pytest.mark.slow
+def test_every_public_name_has_an_anchor_and_privacy_a_heading(site, pages):
+    reference = [page for path, page in pages.items() if path.parent == site / "docs" / "reference"]
+    anchors = set().union(*(page.anchors for page in reference))
+    modules = ("audit", "budgets", "exceptions", "gaussian", "goe")
+    prefix = {name: "module-" if name in modules else "" for name in dir(expost)}
+    assert {f"{prefix[name]}expost.{name}" for name in dir(expost) if name != "__version__"} <= anchors
+    text = (site / "docs" / "reference" / "models.html").read_text(encoding="utf-8")
+    assert text.count('<p class="rubric">Privacy</p>') >= 5
+    assert "**Privacy" not in text

@@ -1,0 +1,82 @@
+"""The JSON Schema of a published file: made from the models, and as strict as they are about single fields."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from publications import KINDS, document, squared
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "publication.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+GOLDEN = json.loads((ROOT / "tests" / "golden" / "publications.json").read_text(encoding="utf-8"))
+
+
+def shape(part):
+    """The names of fields and what is needed, without words that differ between versions of pydantic."""
+    if isinstance(part, dict):
+        kept = ("properties", "required", "$defs", "anyOf", "items", "enum", "const")
+        inside = {key: shape(value) for key, value in part.items() if key in kept}
+        names = {key: shape(value) for key, value in part.items() if isinstance(value, dict)}
+        return inside | names
+    return [shape(one) for one in part] if isinstance(part, list) else part
+
+
+def test_the_file_is_what_the_models_say():
+    spec = importlib.util.spec_from_file_location("made", ROOT / "docs" / "publication_schema.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert shape(made.schema()) == shape(SCHEMA), "run python docs/publication_schema.py"
+
+
+def test_it_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_published_files_are_valid(kind):
+    VALIDATOR.validate(document(kind))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_older_files_are_valid(name):
+    VALIDATOR.validate(GOLDEN[name])
+
+
+def test_a_file_without_a_guarantee_is_valid():
+    VALIDATOR.validate(json.loads(squared().to_json()))
+
+
+@pytest.mark.parametrize("field", SCHEMA["required"])
+def test_a_missing_field_is_found(field):
+    assert not VALIDATOR.is_valid({name: value for name, value in document().items() if name != field})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("format", "expost-publication/3"),
+        ("extra", 1),
+        ("norm", 0.0),
+        ("sha256", "0" * 63),
+        ("coefficients", ["1"]),
+        ("loss", {"name": "logistic", "soft": 1}),
+        ("loss", {"name": "logistic", "soft": False, "capp": 1.0}),
+        ("regularizer", {"name": "nothing"}),
+        ("plan.delta", 1.0),
+        ("plan.report", "everything"),
+        ("plan.calibration", "loose"),
+        ("precision.noise", "Gaussian"),
+        ("statistics.rows", 60),
+    ],
+)
+def test_a_wrong_field_is_found(path, value):
+    fields = document()
+    *parts, last = path.split(".")
+    place = fields
+    for part in parts:
+        place = place[part]
+    place[last] = value
+    assert not VALIDATOR.is_valid(fields)
