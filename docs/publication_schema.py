@@ -1,7 +1,7 @@
 """Write ``docs/publication.schema.json``: the JSON Schema of a published file, from the models that read it.
 
-The schema says which fields there are and what each may hold. Reading verifies more: the hash, sizes that belong
-together, and that the noise certifies the guarantee.
+The schema says which fields there are and what each may hold. Reading verifies more: the hash, sizes that
+belong together, and that the noise certifies the guarantee.
 """
 
 import json

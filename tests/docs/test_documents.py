@@ -1,4 +1,4 @@
-"""The documents as they lie in the repository: links, anchors, formulas, citations, and names in the reference."""
+"""The documents as they lie in the repository: links, anchors, formulas, citations and the reference."""
 
 import re
 from pathlib import Path
@@ -45,9 +45,9 @@ def dead_links(text, place):
         if not re.match(r"[a-z]+:", target):
             name, _, anchor = target.partition("#")
             found = place.parent / name
-            if (name and not found.exists()) or (
-                anchor and anchor not in anchors(found.read_text(encoding="utf-8") if name else text)
-            ):
+            if not found.exists():
+                yield target
+            elif anchor and anchor not in anchors(found.read_text(encoding="utf-8") if name else text):
                 yield target
 
 

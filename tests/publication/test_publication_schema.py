@@ -1,4 +1,4 @@
-"""The JSON Schema of a published file: made from the models, and as strict as they are about single fields."""
+"""The JSON Schema of a published file: made from the models, and as strict about single fields."""
 
 import importlib.util
 import json
