@@ -32,7 +32,7 @@ include_patterns = ["*.md", "docs/**.md", "examples/README.md", "papers/**.md"]
 exclude_patterns = [".*", "build", "demo", "dist", "src", "tests", "bench", "papers/*/quick"]
 
 # Markdown as GitHub reads it: headings have its anchors, and ```math is a formula.
-myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_enable_extensions = ["amsmath", "dollarmath", "html_image"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True

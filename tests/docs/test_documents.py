@@ -45,9 +45,8 @@ def dead_links(text, place):
         if not re.match(r"[a-z]+:", target):
             name, _, anchor = target.partition("#")
             found = place.parent / name
-            if not found.exists():
-                yield target
-            elif anchor and anchor not in anchors(found.read_text(encoding="utf-8") if name else text):
+            there = found.read_text(encoding="utf-8") if anchor and found.is_file() else text
+            if not found.exists() or (anchor and anchor not in anchors(there)):
                 yield target
 
 
