@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "docstrings",
+    "gallery",
     "mathml",
 ]
 root_doc = "docs/index"

@@ -114,3 +114,13 @@ def test_every_page_is_reached_from_the_first():
 def test_citations_are_defined_where_they_are_made(module):
     text = module.read_text(encoding="utf-8")
     assert set(CITED.findall(text)) == set(DEFINED.findall(text))
+
+
+def test_the_gallery_has_six_scripts_and_shows_each():
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```\{gallery\} (\w+)$", text, re.MULTILINE)
+    scripts = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+    assert sorted(shown) == [script.stem for script in scripts]
+    assert len(scripts) == 6
+    for script in scripts:
+        compile(script.read_text(encoding="utf-8"), script.name, "exec")
