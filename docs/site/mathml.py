@@ -3,6 +3,7 @@
 A formula that cannot be converted is a warning, so that the build fails.
 """
 
+import html
 import re
 
 from docutils import nodes
@@ -16,19 +17,26 @@ from sphinx.writers.html5 import HTML5Translator
 # An accent and its letter, which need braces where an index follows.
 _ACCENT = re.compile(r"\\(?:hat|tilde|bar)\s*(?:\\[A-Za-z]+|[A-Za-z])")
 
+# The name of a function and the letter after it, between which browsers leave no space by themselves.
+_FUNCTION = re.compile(r"(\\(?:log|det|operatorname\{[a-z]+\}))\s*(?=[A-Za-z]|\\(?!left)[A-Za-z])")
+# A norm is as high as what is written in a line; only the fences of \left and \right grow.
+_NORM = re.compile(r"<mo[^>]*>(‖|∥)</mo>")
+
 logger = logging.getLogger(__name__)
 
 
 def _converted(node: nodes.Element, *, as_block: bool) -> str:
     """The formula of a node as MathML, or its source where that fails."""
     source = _ACCENT.sub(lambda found: f"{{{found[0]}}}", node.astext().strip())
+    source = _FUNCTION.sub(r"\1\\,", source)
     if as_block and "&" in source and r"\begin" not in source:
         source = rf"\begin{{aligned}}{source}\end{{aligned}}"
     try:
-        return tex2mathml(source, as_block=as_block)
+        mathml = tex2mathml(source, as_block=as_block)
     except (MathError, ValueError, KeyError, IndexError, AttributeError, SyntaxError) as error:
         logger.warning("formula %r: %s", source, error, location=node)
-        return f"<code>{nodes.Text(source)}</code>"
+        return f"<code>{html.escape(source)}</code>"
+    return _NORM.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', mathml)
 
 
 def inline(translator: HTML5Translator, node: nodes.Element) -> None:
