@@ -1,7 +1,9 @@
 # Two commands on a bare machine (Python 3.11+, pip, make): `make demo` and `make test`.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+# Where an environment keeps its programs.
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(PROGRAMS)
 # The lowest versions that pyproject.toml declares live apart.
 OLDEST := .venv-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -12,7 +14,7 @@ test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estimators/test_array_api.py \
   tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
-.PHONY: demo test check-slow check-oldest check-gpu docs paper bench figures screenshots browser format clean
+.PHONY: demo test check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
@@ -25,6 +27,7 @@ test: $(VENV)/.installed-dev browser
 
 check-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto
+	$(BIN)/python -m bench.mutants
 
 # Tables on a GPU, through torch and, where it is installed, CuPy.
 check-gpu: $(VENV)/.installed-dev
@@ -32,7 +35,7 @@ check-gpu: $(VENV)/.installed-dev
 
 # The suite with the lowest version that is declared of every dependency.
 check-oldest: $(OLDEST)/.installed browser
-	$(OLDEST)/bin/python -m pytest -m "not slow" -n auto --dist loadscope
+	$(OLDEST)/$(PROGRAMS)/python -m pytest -m "not slow" -n auto --dist loadscope
 
 # The experiments of Redberg and Wang (2021), in full. `make paper ARGUMENTS=--quick` sees every verdict, and
 # writes to a folder of its own.
@@ -57,6 +60,30 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -c docs . build/site
 	@echo "Open in a browser: build/site/docs/index.html"
 
+# Wheel and source archive, checked, and the demo from the wheel in a clean environment.
+wheel: $(VENV)/.installed-release
+	rm -rf dist build/clean
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/clean
+	build/clean/$(PROGRAMS)/python -m pip install --quiet dist/*.whl
+	cd build/clean && $(PROGRAMS)/expost demo --out demo --force
+
+# The versions of everything that development needs, as they were when a release was made.
+lock: $(VENV)/.installed-release
+	UV_SYSTEM_CERTS=1 $(BIN)/uv pip compile --quiet --universal --no-header --no-emit-index-url \
+	  --extra dev --extra docs --extra paper --extra figures pyproject.toml --output-file requirements.lock
+
+# Branch coverage of src/ by the tests that are not slow; the report names every line that was not run.
+coverage: $(VENV)/.installed-dev browser
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope --cov --cov-report= -q
+	$(BIN)/python -m coverage html --directory build/coverage
+	$(BIN)/python -m coverage report --skip-covered --fail-under 95
+
+# Small changes of privacy/ and reports/ that some test must notice; `make mutants ARGUMENTS=--all` tries every one.
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.mutants $(ARGUMENTS)
+
 screenshots: $(VENV)/.installed-dev browser
 	$(BIN)/python -m bench.screenshots
 
@@ -75,7 +102,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build demo dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 define new_enough
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -102,6 +129,10 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-release: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet build twine uv
+	@touch $@
+
 $(VENV)/.installed-paper: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[paper]"
 	@touch $@ $(VENV)/.installed
@@ -120,7 +151,7 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 $(OLDEST)/.installed: pyproject.toml
 	$(new_enough)
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet uv
-	UV_SYSTEM_CERTS=1 $(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
+	$(OLDEST)/$(PROGRAMS)/python -m pip install --quiet uv
+	UV_SYSTEM_CERTS=1 $(OLDEST)/$(PROGRAMS)/uv pip install --quiet --python $(OLDEST)/$(PROGRAMS)/python --resolution lowest-direct \
 	  --only-binary :all: --no-binary expost --editable ".[dev,figures,paper]"
 	@touch $@

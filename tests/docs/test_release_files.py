@@ -34,3 +34,23 @@ def test_readme_and_citation_name_the_same_paper():
     names = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
     assert f"{{{names}}}" in readme
     assert f"{{{paper['title']}}}" in readme
+
+
+def test_hosted_checks_call_make_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8"))
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    called = {re.fullmatch(r"make ([a-z-]+) PYTHON=python", command)[1] for command in commands}
+    assert {"test", "check-oldest", "docs", "wheel", "coverage"} <= called
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in called)
+
+
+def test_hooks_are_the_checks_of_make_test():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0][
+        "hooks"
+    ]
+    entries = [hook["entry"].removeprefix(".venv/bin/") for hook in hooks]
+    recipe = re.search(r"^test: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
+    for tool in re.findall(r"\$\(BIN\)/((?:ruff \w+)|mypy)", recipe):
+        assert any(entry.startswith(tool) for entry in entries), tool
+    assert "make test" in entries
