@@ -25,7 +25,7 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
 
-check-slow: $(VENV)/.installed-dev
+check-slow: $(VENV)/.installed-dev $(VENV)/.installed-mutants
 	$(BIN)/python -m pytest -m slow -n auto
 	$(BIN)/python -m bench.mutants
 
@@ -81,7 +81,7 @@ coverage: $(VENV)/.installed-dev browser
 	$(BIN)/python -m coverage report --skip-covered --fail-under 95
 
 # Small changes of privacy/ and reports/ that some test must notice; `make mutants ARGUMENTS=--all` tries every one.
-mutants: $(VENV)/.installed-dev
+mutants: $(VENV)/.installed-dev $(VENV)/.installed-mutants
 	$(BIN)/python -m bench.mutants $(ARGUMENTS)
 
 screenshots: $(VENV)/.installed-dev browser
@@ -128,6 +128,10 @@ $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
+	@touch $@
 
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet build twine uv

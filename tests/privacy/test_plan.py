@@ -11,6 +11,7 @@ from problems import with_scales
 from rich.console import Console
 
 import expost
+from expost.privacy.precision import Rounding
 from expost.privacy.profile import PrivacyProfile
 
 # With a split the whole budget is spent on every part; by default the steepest record decides alone.
@@ -93,3 +94,15 @@ def test_a_plan_without_a_worst_case_says_so():
     assert "no worst case exists for this loss: ε = ∞" in text
     assert "and an intercept" in text
     assert "smallest eigenvalue" not in text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "share"),
+    [(8.0, 1.0), (1.0, 1.0), (0.999, 0.5), (0.5, 0.5), (2.0**-12, 2.0**-12), (1e-9, 2.0**-12)],
+)
+def test_the_solver_is_finer_for_smaller_budgets(epsilon, share):
+    """Its error falls with the largest power of two that is at most ε, down to 2⁻¹²."""
+    planned = Rounding.planned(epsilon, curvature=1.0)
+    whole = Rounding.planned(1.0, curvature=1.0)
+    assert planned.solver == share * whole.solver
+    assert planned.steps * planned.solver == whole.steps * whole.solver
