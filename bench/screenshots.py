@@ -19,9 +19,11 @@ import expost
 from expost import ClassLabel, Contact, Domain, Number, PublicationTexts
 from expost.cli.demonstration import BOUNDS
 
-HERE = Path(__file__).parent.parent / "docs" / "figures"
+DOCS = Path(__file__).parent.parent / "docs"
+HERE = DOCS / "figures"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+TUTORIAL = {"viewport": {"width": 1120, "height": 900}}
 VIEWS = {
     "page-desktop": {"viewport": {"width": 1120, "height": 900}},
     "page-phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
@@ -72,6 +74,17 @@ def published() -> tuple[expost.Publication, list[str]]:
     return publication, [f"{value:g}" for value in means[20]] + [labels[20]]
 
 
+def of_the_tutorial(folder: Path) -> tuple[expost.Publication, list[str]]:
+    """What a reader of the tutorial has published at its end, and the answers that it suggests."""
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    script, domain = (
+        re.search(rf"^```{kind}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1] for kind in ("python", "toml")
+    )
+    subprocess.run([sys.executable, "-c", script.replace("nroth", "north")], cwd=folder, check=True)
+    model = expost.LogisticRegression(domain=Domain.from_toml(domain))
+    return model.fit(folder / "patients.csv").publication_, ["70", "north", "yes", "yes"]
+
+
 def answered(page: Page, path: Path, answers: list[str]) -> None:
     page.goto(path.as_uri())
     page.locator("#from > summary").click()
@@ -114,14 +127,17 @@ def terminal() -> None:
 
 def main() -> None:
     terminal()
-    publication, answers = published()
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        path = Path(folder) / "report.html"
-        publication.to_html(path)
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder = Path(temporary)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for name, view in VIEWS.items():
-            shoot(browser, path, answers, name, view)
-            print(f"{name}.png: {(HERE / name).with_suffix('.png').stat().st_size / 1e3:.0f} kB")
+        for (publication, answers), views in (
+            (published(), VIEWS),
+            (of_the_tutorial(folder), {"page-tutorial": TUTORIAL}),
+        ):
+            publication.to_html(folder / "report.html", overwrite=True)
+            for name, view in views.items():
+                shoot(browser, folder / "report.html", answers, name, view)
+                print(f"{name}.png: {(HERE / name).with_suffix('.png').stat().st_size / 1e3:.0f} kB")
         browser.close()
 
 

@@ -20,7 +20,7 @@ A table is a `.csv` file (a line of names first; UTF-8, commas and a decimal poi
 domain file or an option says otherwise; cells are read as text and the domain decides what is a number: ASCII
 digits, a decimal mark, an exponent), a `.parquet` file, a folder of files of one of these kinds, or a quoted
 pattern such as `"folder/*.parquet"`. It may be larger than memory. [domain.md](domain.md) explains the domain
-file, and [journey.md](journey.md) shows the commands at work.
+file, and the [tutorial](tutorial.md) shows the commands at work.
 `expost --install-completion` sets up completion for your shell.
 
 ![expost demo in a terminal](figures/terminal.svg)
@@ -29,7 +29,8 @@ file, and [journey.md](journey.md) shows the commands at work.
 
 def help_text(*command: str) -> str:
     """What ``expost COMMAND --help`` prints without colours and boxes."""
-    plain = typer.Typer(rich_markup_mode=None, add_completion=False, help=app.info.help, no_args_is_help=True)
+    plain = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
+    plain.registered_callback = app.registered_callback
     plain.registered_commands = app.registered_commands
     result = CliRunner(env={"COLUMNS": "80"}).invoke(plain, [*command, "--help"], prog_name="expost")
     assert result.exit_code == 0, result.output

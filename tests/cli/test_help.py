@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ def test_the_commands_are_those_of_the_product_in_the_order_of_the_work():
     assert NAMES == [
         "demo", "init", "check", "plan", "fit", "page", "predict", "bounds", "losses", "summary", "ledger",
     ]  # fmt: skip
+
+
+def test_the_version_is_the_package_s():
+    assert run("--version").output == f"expost {version('expost')}\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,14 @@ import transcripts
 from expost import Publication
 
 
+# How many commands a document takes at most, the mistakes of its table, and records with a cell too many.
+JOURNEYS = {
+    "README.md": (5, (), ()),
+    "docs/journey.md": (6, messy.MISTAKES, messy.UNEVEN),
+    "docs/tutorial.md": (9, ((1234, "ward", "nroth", "a value that is not declared"),), ()),
+}
+
+
 @pytest.fixture(scope="module", params=list(transcripts.TRANSCRIPTS))
 def walked(request, tmp_path_factory):
     """A document whose transcript was run, the folder, and every command with what it printed."""
@@ -22,11 +30,14 @@ def test_the_documents_print_what_the_commands_print(walked):
     document, _, steps = walked
     for command, written, printed in steps:
         assert transcripts.masked(written) == transcripts.masked(printed), command
-    assert len(steps) <= {"README.md": 5, "docs/journey.md": 6}[document]
-    assert [steps[0][0].split()[1], *(step[0].split()[1] for step in steps if "page" in step[0])] == [
-        "init",
-        "page",
-    ]
+    assert len(steps) <= JOURNEYS[document][0]
+    names = [command.split()[1] for command, _, _ in steps]
+    assert [name for name in names if name in ("init", "page")] == ["init", "page"]
+
+
+def test_the_examples_in_python_hold_where_the_commands_were_run(walked):
+    document, folder, _ = walked
+    assert transcripts.run_python(document, folder) == (14 if document == "docs/tutorial.md" else 0, 0)
 
 
 def test_the_page_and_the_publication_are_there_and_nothing_private_is_public(walked):
@@ -44,16 +55,17 @@ def test_one_check_finds_every_mistake_and_nothing_else(walked):
     path = folder / "private-problems.csv"
     with open(path, encoding="utf-8", newline="") as file:
         found = [(int(r["record"]), r["column"], r["value"], r["problem"]) for r in csv.DictReader(file)]
-    messed = document == "docs/journey.md"
-    assert sorted(row for row in found if row[1] != "(line)") == sorted(messy.MISTAKES) * messed
-    assert sorted(row[0] for row in found if row[1] == "(line)") == sorted(messy.UNEVEN) * messed
+    _, mistakes, uneven = JOURNEYS[document]
+    assert sorted(row for row in found if row[1] != "(line)") == sorted(mistakes)
+    assert sorted(row[0] for row in found if row[1] == "(line)") == sorted(uneven)
     assert path.read_text(encoding="utf-8").startswith("PRIVATE_")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_screen_shows_neither_values_nor_counts_nor_records(walked):
-    for command, _, printed in walked[2]:
+    document, _, steps = walked
+    for command, _, printed in steps:
         if "check" not in command:
             continue
         assert not re.search(r"\d", re.sub(r"1/0", "", printed))
-        assert not any(cell and cell in printed for _, _, cell, _ in messy.MISTAKES)
+        assert not any(cell and cell in printed for _, _, cell, _ in JOURNEYS[document][1])

@@ -3,10 +3,14 @@
 ``python tests/journeys/transcripts.py`` runs them and writes what they print into the documents.
 """
 
+import doctest
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 import messy
@@ -19,10 +23,22 @@ ROOT = Path(__file__).parent.parent.parent
 TRANSCRIPTS = {
     "README.md": ("## From your CSV to a page", messy.write_tidy),
     "docs/journey.md": ("# From a messy table to a page", messy.write_all),
+    "docs/tutorial.md": ("# From a CSV to a page in ten minutes", lambda folder: None),
 }
-_BLOCK = re.compile(r"^```(toml|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+# What a reader is asked to do: files that she writes, commands, and, in comments that she does not see, what the
+# text asks her to change in an editor.
+_STEP = re.compile(
+    r"^```(?P<kind>toml|console|python)\n(?P<block>.*?)^```$"
+    r"|^<!-- edit (?P<edited>\S+): (?P<wrong>\S+), (?P<right>\S+) -->$"
+    r"|^<!-- write (?P<written>\S+): (?P<lines>[^\n]+) -->$",
+    flags=re.MULTILINE | re.DOTALL,
+)
 # What depends on the noise.
-_CHANGING = re.compile(r"(?m)^(  (?:AUC|log-loss) +)0\.\d{3}|\b0\.\d+(?= *[│|])")
+_CHANGING = (
+    (re.compile(r"(?m)^(  (?:AUC|log-loss) +)0\.\d{3}|\b0\.\d+(?= *[│|])"), r"\1?"),
+    (re.compile(r"(?m)^ 0\.\d+ to 0\.\d+ +\d+.*$"), "a bar"),
+    (re.compile(r"(?m)^( (?:half|90%|95%|99%|everyone).*?) +0\.\d+ +\d+\.\d%"), r"\1 ?"),
+)
 
 
 def section(document):
@@ -41,18 +57,36 @@ def commands(console):
 
 def run(document, folder):
     """Run a transcript in a folder; give each command, what the document prints and what was printed."""
-    before = os.getcwd()
     TRANSCRIPTS[document][1](folder)
-    os.chdir(folder)
-    try:
-        for kind, block in _BLOCK.findall(section(document)):
-            if kind == "toml":
-                Path("domain.toml").write_text(block, encoding="utf-8")
-                continue
-            for command, written in commands(block):
-                yield command, written, _printed(command)
-    finally:
-        os.chdir(before)
+    with chdir(folder):
+        for step in _STEP.finditer(section(document)):
+            if step["kind"] == "console":
+                for command, written in commands(step["block"]):
+                    if not command.startswith("pip install"):
+                        yield command, written, _printed(command)
+            else:
+                _do(step)
+
+
+def _do(step):
+    """Do what is no command: write a file, run a script, or change a cell."""
+    if step["kind"] == "toml":
+        Path("domain.toml").write_text(step["block"], encoding="utf-8")
+    elif step["kind"] == "python" and ">>>" not in step["block"]:
+        subprocess.run([sys.executable, "-c", step["block"]], check=True)
+    elif step["edited"]:
+        text = Path(step["edited"]).read_text(encoding="utf-8")
+        assert text.count(step["wrong"]) == 1
+        Path(step["edited"]).write_text(text.replace(step["wrong"], step["right"]), encoding="utf-8")
+    elif step["written"]:
+        Path(step["written"]).write_text(step["lines"].replace("; ", "\n") + "\n", encoding="utf-8")
+
+
+def run_python(document, folder):
+    """Run a document's examples in Python where its commands were run; how many were tried, and failed."""
+    text = doctest.DocTestParser().get_doctest(section(document), {}, document, None, 0)
+    with chdir(folder):
+        return doctest.DocTestRunner().run(text)[::-1]
 
 
 def _printed(command):
@@ -69,7 +103,9 @@ def _printed(command):
 
 def masked(text):
     """What is printed without the figures that depend on the noise."""
-    return _CHANGING.sub(r"\1?", text)
+    for pattern, kept in _CHANGING:
+        text = pattern.sub(kept, text)
+    return text
 
 
 def rewrite(document):

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -21,13 +21,29 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="What did this model cost me? Private models, and the privacy loss of every person.",
     epilog="Status 0: done. 1: refused, with one sentence that says why. 2: wrong usage.",
 )
 console = Console()
 error_console = Console(stderr=True)
 
 Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        import expost
+
+        typer.echo(f"expost {expost.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """What did this model cost me? Private models, and the privacy loss of every person."""
 
 
 def report_errors(command: Command) -> Command:
