@@ -23,11 +23,12 @@ DOCS = Path(__file__).parent.parent / "docs"
 HERE = DOCS / "figures"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-TUTORIAL = {"viewport": {"width": 1120, "height": 900}}
+DESKTOP = {"viewport": {"width": 1120, "height": 900}}
 VIEWS = {
-    "page-desktop": {"viewport": {"width": 1120, "height": 900}},
+    "page-answer": DESKTOP,
+    "page-desktop": DESKTOP,
     "page-phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
-    "page-dark": {"viewport": {"width": 1120, "height": 900}, "color_scheme": "dark"},
+    "page-dark": DESKTOP | {"color_scheme": "dark"},
 }
 # Words for the ten measurements, as a clinic would declare them.
 HELP = "It is on the report of your biopsy, as the mean of all cells that were measured."
@@ -78,7 +79,8 @@ def of_the_tutorial(folder: Path) -> tuple[expost.Publication, list[str]]:
     """What a reader of the tutorial has published at its end, and the answers that it suggests."""
     text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     script, domain = (
-        re.search(rf"^```{kind}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1] for kind in ("python", "toml")
+        re.search(rf"^```{kind}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]
+        for kind in ("python", "toml")
     )
     subprocess.run([sys.executable, "-c", script.replace("nroth", "north")], cwd=folder, check=True)
     model = expost.LogisticRegression(domain=Domain.from_toml(domain))
@@ -94,7 +96,7 @@ def answered(page: Page, path: Path, answers: list[str]) -> None:
 
 
 def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dict) -> None:
-    """The page down to the end of the answer; on a phone as much as it shows of it."""
+    """The page down to the end of the answer, or to its notes; on a phone as much as it shows of it."""
     context = browser.new_context(**view, reduced_motion="reduce")
     page = context.new_page()
     answered(page, path, answers)
@@ -103,8 +105,10 @@ def shoot(browser: Browser, path: Path, answers: list[str], name: str, view: dic
         page.locator("#answer").evaluate("section => section.scrollIntoView()")
         page.screenshot(path=HERE / f"{name}.png")
     else:
-        height = page.locator("#answer").evaluate("section => section.getBoundingClientRect().bottom")
-        clip = {"x": 0, "y": 0, "width": view["viewport"]["width"], "height": height + 24}
+        end = ".lastElementChild" if name == "page-answer" else ""
+        edge = "top" if end else "bottom + 24"
+        height = page.locator("#answer").evaluate(f"it => it{end}.getBoundingClientRect().{edge}")
+        clip = {"x": 0, "y": 0, "width": view["viewport"]["width"], "height": height}
         page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)
     context.close()
 
@@ -132,7 +136,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for (publication, answers), views in (
             (published(), VIEWS),
-            (of_the_tutorial(folder), {"page-tutorial": TUTORIAL}),
+            (of_the_tutorial(folder), {"page-tutorial": DESKTOP}),
         ):
             publication.to_html(folder / "report.html", overwrite=True)
             for name, view in views.items():

@@ -10,7 +10,6 @@ import transcripts
 
 from expost import Publication
 
-
 # How many commands a document takes at most, the mistakes of its table, and records with a cell too many.
 JOURNEYS = {
     "README.md": (5, (), ()),

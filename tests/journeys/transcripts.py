@@ -4,7 +4,6 @@
 """
 
 import doctest
-import os
 import re
 import shlex
 import subprocess
@@ -25,8 +24,8 @@ TRANSCRIPTS = {
     "docs/journey.md": ("# From a messy table to a page", messy.write_all),
     "docs/tutorial.md": ("# From a CSV to a page in ten minutes", lambda folder: None),
 }
-# What a reader is asked to do: files that she writes, commands, and, in comments that she does not see, what the
-# text asks her to change in an editor.
+# What a reader is asked to do: files that she writes, commands, and, in comments that she does not see, what
+# the text asks her to change in an editor.
 _STEP = re.compile(
     r"^```(?P<kind>toml|console|python)\n(?P<block>.*?)^```$"
     r"|^<!-- edit (?P<edited>\S+): (?P<wrong>\S+), (?P<right>\S+) -->$"
