@@ -37,13 +37,13 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option(
+    "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+)
+
+
 @app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
-    ] = False,
-) -> None:
+def options(version: Annotated[bool, _VERSION] = False) -> None:
     """What did this model cost me? Private models, and the privacy loss of every person."""
 
 
