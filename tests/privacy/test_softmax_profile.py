@@ -78,7 +78,7 @@ def test_noise_of_a_cap(classes, cap, sigma):
 
 def test_noise_in_the_document():
     text = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
-    table = text.split("| K | λ | certified σ |")[1].split("\n\n")[0]
+    table = text.split(r"| $K$ | $\lambda$ | certified $\sigma$ |")[1].split("\n\n")[0]
     rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.]+) \|$", table, flags=re.MULTILINE)
     assert len(rows) == 8
     for classes, l2, sigma in rows:
