@@ -18,7 +18,7 @@ def tracy_widom(document: Document) -> str:
         for row in rows
     ]
     header = (
-        "d | largest error of the cdf | 0.995-quantile, exact | T–W | (1 − 5e-7)-quantile, exact | T–W | "
+        "$d$ | largest error of the cdf | 0.995-quantile, exact | T–W | (1 − 5e-7)-quantile, exact | T–W | "
         "true sf there"
     )
     closing = (
@@ -32,4 +32,5 @@ def tracy_widom(document: Document) -> str:
 @passage("smallest-cdf", "goe")
 def smallest_cdf(document: Document) -> str:
     """Where the distribution function is returned as zero."""
-    return together([f"{value:.0e} for d = {d}" for d, value in document["smallest_cdf"].items()])
+    found = document["smallest_cdf"]
+    return f"{together([f'{value:.0e}' for value in found.values()])} in dimensions {together(list(found))}"
