@@ -7,6 +7,8 @@ BIN := $(VENV)/$(PROGRAMS)
 # The lowest versions that pyproject.toml declares live apart.
 OLDEST := .venv-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Modules are compiled when they are imported, and most of what is installed never is: half of the time.
+INSTALL := python -m pip install --quiet --no-compile
 
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
@@ -66,7 +68,7 @@ wheel: $(VENV)/.installed-release
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv build/clean
-	build/clean/$(PROGRAMS)/python -m pip install --quiet dist/*.whl
+	build/clean/$(PROGRAMS)/$(INSTALL) dist/*.whl
 	cd build/clean && $(PROGRAMS)/expost demo --out demo --force
 
 # The versions of everything that development needs, as they were when a release was made.
@@ -114,39 +116,39 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[figures]"
+	$(BIN)/$(INSTALL) --editable ".[figures]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/$(INSTALL) --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
+	$(BIN)/$(INSTALL) --editable ".[mutants]"
 	@touch $@
 
 $(VENV)/.installed-release: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet build twine uv
+	$(BIN)/$(INSTALL) build twine uv
 	@touch $@
 
 $(VENV)/.installed-paper: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[paper]"
+	$(BIN)/$(INSTALL) --editable ".[paper]"
 	@touch $@ $(VENV)/.installed
 
 # A peer or a table that does not install is left out here and named by the benchmark itself.
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
-	-$(BIN)/python -m pip install --quiet glum
-	-$(BIN)/python -m pip install --quiet diffprivlib
-	-$(BIN)/python -m pip install --quiet statsmodels
+	$(BIN)/$(INSTALL) --editable .
+	-$(BIN)/$(INSTALL) glum
+	-$(BIN)/$(INSTALL) diffprivlib
+	-$(BIN)/$(INSTALL) statsmodels
 	@touch $@ $(VENV)/.installed
 
 # Made anew whenever a bound changes: what is installed already would count as good enough. Only wheels are
@@ -155,7 +157,7 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 $(OLDEST)/.installed: pyproject.toml
 	$(new_enough)
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/$(PROGRAMS)/python -m pip install --quiet uv
+	$(OLDEST)/$(PROGRAMS)/$(INSTALL) uv
 	UV_SYSTEM_CERTS=1 $(OLDEST)/$(PROGRAMS)/uv pip install --quiet --python $(OLDEST)/$(PROGRAMS)/python --resolution lowest-direct \
 	  --only-binary :all: --no-binary expost --editable ".[dev,figures,paper]"
 	@touch $@
