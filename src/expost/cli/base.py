@@ -5,6 +5,7 @@ import math
 import shlex
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -31,9 +32,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 def _print_version(asked: bool) -> None:
     if asked:
-        import expost
-
-        typer.echo(f"expost {expost.__version__}")
+        typer.echo(f"expost {version('expost')}")
         raise typer.Exit
 
 
@@ -43,7 +42,7 @@ _VERSION = typer.Option(
 
 
 @app.callback()
-def options(version: Annotated[bool, _VERSION] = False) -> None:
+def options(show_version: Annotated[bool, _VERSION] = False) -> None:
     """What did this model cost me? Private models, and the privacy loss of every person."""
 
 

@@ -1,9 +1,7 @@
 """The base class of the estimators: fitting, the publication, and exact losses afterwards."""
 
 import math
-import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -12,62 +10,36 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expost._common.namespaces import namespace_of
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
-from expost._common.validation import check_choice, parameter_error
 from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.data.encoding import open_source
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.streamed import space_of, table_of
-from expost.data.weights import Weighting
+from expost.estimators.planned import PlannedEstimator
 from expost.estimators.spending import Spending
-from expost.estimators.table_estimator import TableEstimator
-from expost.exceptions import PublicationError, UndeclaredWarning
+from expost.exceptions import PublicationError
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.prediction import class_coefficients, linear_predictor
 from expost.ledger import Account
-from expost.losses import AnyLoss, Regularizer
+from expost.losses import Regularizer
 from expost.losses.registry import can_be_published
-from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
-from expost.privacy.softmax_rules import default_reduced
-from expost.privacy.statistics import REPORT_KINDS
 from expost.publication import Publication
 from expost.publication.rehearsal import rehearse
 
-# The norm of rows of which nothing was declared.
-_UNDECLARED_NORM = 1.0
 
-
-class PrivateGLM(TableEstimator):
+class PrivateGLM(PlannedEstimator):
     """A generalised linear model released by objective perturbation.
 
     All fitted attributes are public except one: the private part that exact losses are computed from. It is
     dropped on pickling and copying.
     """
 
-    epsilon: float
-    delta: float
-    norm: float | None
-    l2: float | None
-    sigma: float | None
-    sigma_gradient: float | None
-    sigma_hessian: float | None
-    sigma_eigenvalue: float | None
-    rows_at_most: int
-    max_weight: float
-    fit_intercept: bool
     regularizer: Regularizer | None
-    report: str
-    split: float | Sequence[float] | None
-    calibration: str
     random_state: Any
     verbose: bool
-
-    @abstractmethod
-    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
-        """The loss that the parameters describe, for rows of this norm and records of at most this weight."""
 
     @abstractmethod
     def _set_classes(self, y: Any) -> None:
@@ -265,59 +237,6 @@ class PrivateGLM(TableEstimator):
             theta = np.column_stack([theta, np.ravel(self.intercept_)])
         # One column of scores for each class, or a vector.
         return linear_predictor(self._encode_rows(X), theta.T if len(theta) > 1 else theta[0])
-
-    def _declared_weighting(self, sample_weight: Any) -> Weighting:
-        """What the parameters declare about weights, before the classes are known."""
-        class_weight = getattr(self, "class_weight", None)
-        return Weighting.declared(self.max_weight, class_weight, of_records=sample_weight is not None)
-
-    def _class_weighting(self, weighting: Weighting) -> Weighting:
-        """The same with class weights in the order of the classes, where there are any."""
-        class_weight = getattr(self, "class_weight", None)
-        return weighting.for_classes(class_weight, () if self._labels is None else self._labels)
-
-    def _is_reduced(self, loss: AnyLoss, columns: int) -> bool:
-        """Whether the report's Hessian is the reduced one, for rows of so many columns in all."""
-        return default_reduced(loss, check_choice("report", self.report, REPORT_KINDS), columns)
-
-    def _make_plan(self, max_weight: float, n_features: int) -> Plan:
-        norm = self._declared_norm()
-        loss = self._make_loss(norm, max_weight)
-        return calibrate(
-            loss=loss,
-            max_weight=max_weight,
-            norm=norm,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            l2=self.l2,
-            report=self.report,
-            split=self.split,
-            sigma=self.sigma,
-            sigma_gradient=self.sigma_gradient,
-            sigma_hessian=self.sigma_hessian,
-            sigma_eigenvalue=self.sigma_eigenvalue,
-            rows_at_most=self.rows_at_most,
-            fit_intercept=bool(self.fit_intercept),
-            calibration=self.calibration,
-            reduced=self._is_reduced(loss, n_features + bool(self.fit_intercept)),
-        )
-
-    def _declared_norm(self) -> float:
-        """The largest norm of a row, as declared, or the default with a warning."""
-        if self.domain is not None:
-            if self.norm is not None:
-                raise parameter_error("norm", "None with a domain, which declares it", self.norm)
-            return self.domain.row_norm
-        if self.norm is not None:
-            return self.norm
-        warnings.warn(
-            f"`norm` was not declared, so rows longer than {_UNDECLARED_NORM:g} are scaled down to it, and a "
-            "table in other units loses most of what it says. Declare `norm`, or the bounds of every feature "
-            "and of the outcome with `domain` (expost.Domain); never compute them from the table.",
-            UndeclaredWarning,
-            stacklevel=4,
-        )
-        return _UNDECLARED_NORM
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

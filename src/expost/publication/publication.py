@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from expost._common.files import atomic_write
-from expost._common.models import FrozenModel
 from expost._common.strict_json import (
     INTACT,
     MAX_BYTES,
@@ -26,45 +25,20 @@ from expost.data.domain import Domain
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import AnyLoss, predictors
+from expost.losses import AnyLoss
 from expost.losses.registry import PUBLISHED, known_losses
 from expost.page import render
-from expost.publication.checks import (
-    check_classes,
-    check_domain,
-    check_guarantee,
-    check_precision,
-    check_shapes,
-    check_statistics,
-    check_weights,
-)
 from expost.publication.display import one_line, overview
+from expost.publication.document import PublishedDocument
 from expost.publication.readings import Readings
-from expost.publication.schema import (
-    FIRST_FORMAT,
-    PublishedPlan,
-    PublishedPrecision,
-    PublishedWeights,
-    Statistics,
-    check_format,
-    error_of_validation,
-)
-from expost.publication.serialize import INSECURE, content, restored
-from expost.publication.values import (
-    Classes,
-    FeatureNames,
-    Positive,
-    PublishedLoss,
-    PublishedRegularizer,
-    choice,
-    numbers,
-)
+from expost.publication.schema import check_format, error_of_validation
+from expost.publication.serialize import content, restored
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-class Publication(Readings, FrozenModel):
+class Publication(Readings, PublishedDocument):
     """Everything public about one fit: the model, its guarantee, and what was published beside it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
@@ -85,23 +59,6 @@ class Publication(Readings, FrozenModel):
     >>> expost.Publication.from_json(publication.to_json()) == publication
     True
     """
-
-    format: Literal["expost-publication/2", "expost-publication/1"]
-    software: Annotated[str, Field(pattern=r"\Aexpost [0-9A-Za-z.+!-]{1,60}\z")]
-    loss: PublishedLoss
-    regularizer: PublishedRegularizer | None
-    norm: Positive
-    fit_intercept: bool
-    classes: Classes
-    feature_names: FeatureNames
-    coefficients: Annotated[tuple[float, ...], numbers("coefficients")]
-    domain: Domain | None
-    plan: PublishedPlan
-    precision: PublishedPrecision | None = None
-    weights: PublishedWeights | None = None
-    statistics: Statistics
-    insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
-    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
 
     @classmethod
     def from_release(
@@ -227,25 +184,6 @@ class Publication(Readings, FrozenModel):
         with open(path, "rb") as file:
             return cls.from_json(file.read(MAX_BYTES + 1), losses=losses)
 
-    @property
-    def weighting(self) -> Weighting:
-        """What was declared about weights; every record counts once where the file says nothing."""
-        return UNWEIGHTED if self.weights is None else self.weights.value
-
-    @property
-    def n_features(self) -> int:
-        """The number of features of a record, without the intercept."""
-        return len(self.coefficients) // predictors(self.loss) - self.fit_intercept
-
-    def _document(self) -> dict[str, Any]:
-        """The fields as JSON's types; a field that was added to the format is left out where it is null."""
-        absent: dict[str, Any] = {} if self.plan.reduced else {"plan": {"reduced"}}
-        if self.format == FIRST_FORMAT:
-            absent["precision"] = True
-        if self.weights is None:
-            absent["weights"] = True
-        return self.model_dump(exclude=absent)
-
     @classmethod
     def _examined(cls, document: dict[str, Any], known: Mapping[str, type[AnyLoss]]) -> Self:
         """The publication that a document describes, or the sentence that refuses it."""
@@ -254,37 +192,6 @@ class Publication(Readings, FrozenModel):
             return cls.model_validate(document, context=known)
         except ValidationError as error:
             raise error_of_validation(error) from None
-
-    @model_validator(mode="after")
-    def _verified(self) -> Self:
-        """Refuse fields that do not belong together, the cheap checks first."""
-        others = {name: field for name, field in self._document().items() if name != "sha256"}
-        if digest(others) != self.sha256:
-            raise publication_error(
-                "`sha256` must be that of the other fields but is not: something was changed"
-            )
-        check_shapes(
-            self.coefficients,
-            self.statistics,
-            loss=self.loss,
-            fit_intercept=self.fit_intercept,
-            feature_names=self.feature_names,
-            reduced=bool(self.plan.reduced),
-        )
-        check_classes(self.loss, self.classes)
-        check_weights(self.weights, self.loss, self.classes)
-        check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
-        check_statistics(self.plan, self.statistics, self.loss)
-        check_precision(self.format, self.precision, self.plan, self.coefficients, self.statistics)
-        check_guarantee(
-            self.loss,
-            self.plan,
-            self.precision,
-            norm=self.norm,
-            fit_intercept=self.fit_intercept,
-            max_weight=self.weighting.largest,
-        )
-        return self
 
     def __eq__(self, other: object) -> bool:
         return self.sha256 == other.sha256 if isinstance(other, Publication) else NotImplemented
