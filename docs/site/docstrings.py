@@ -58,7 +58,9 @@ def prepare(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, li
 def skip(_app: Sphinx, _what: str, name: str, member: Any, _skip: bool, _options: Any) -> bool | None:
     """Leave out what scikit-learn and pydantic give every class of theirs."""
     module = getattr(member, "__module__", None) or ""
-    inherited = module.startswith(("sklearn.", "pydantic.")) or name.endswith("_request")
+    inherited = (
+        module.startswith(("sklearn.", "pydantic.")) or name.endswith("_request") or name == "model_config"
+    )
     return True if inherited else None
 
 
