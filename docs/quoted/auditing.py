@@ -118,6 +118,6 @@ def audit_weak(document: Document) -> str:
     """The share with weak regularisation, and the gap in terms of noise."""
     _, weak = strong_and_weak(document)
     return (
-        f"At ε = {weak['epsilon']:g}, λ = {weak['l2']:g} the worst pair found reaches {weak['share']:.2f} of "
-        f"it, a gap of {saved_noise(weak)} in σ"
+        rf"At $\varepsilon = {weak['epsilon']:g}$, $\lambda = {weak['l2']:g}$ the worst pair found reaches "
+        rf"{weak['share']:.2f} of it, a gap of {saved_noise(weak)} in $\sigma$"
     )

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from markdown_it import MarkdownIt
 
 import expost
 
@@ -70,6 +72,50 @@ def test_every_formula_converts(document):
         r"^```math\n(.*?)^```$", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     ):
         assert tex2mathml(formula.strip(), as_block=True).startswith("<math")
+
+
+def unsafe_formulas(text):
+    """The formulas in lines of text that the site cannot draw or that GitHub shows otherwise or not at all.
+
+    GitHub reads the Markdown first, so a backslash before a sign, a bar in a table or a pair of underscores may be
+    gone. Then it wants a formula to follow a space, and no letter or digit to follow the formula.
+    """
+    plain = re.sub(r"`[^`]*`", "`", outside_fences(text))
+    read = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(plain)
+    left = "\n".join(part.content for token in read for part in token.children or () if part.type == "text")
+    pieces = plain.split("$")
+    if len(pieces) % 2 == 0:
+        yield "an odd number of dollar signs"
+    for before, formula, after in zip(pieces[:-1:2], pieces[1::2], pieces[2::2], strict=False):
+        bounded = re.search(r"(^|\s)$", before) and not re.match("[A-Za-z0-9]", after)
+        whole = re.fullmatch(r"\S(.*\S)?", formula) and f"${formula}$" in left
+        if not bounded or not whole or not drawn(formula):
+            yield formula
+
+
+def drawn(formula):
+    """Whether the site draws a formula and GitHub allows its commands."""
+    try:
+        return "operatorname" not in formula and bool(tex2mathml(formula))
+    except (MathError, ValueError, KeyError, IndexError, AttributeError, SyntaxError):
+        return False
+
+
+@pytest.mark.parametrize("document", named(DOCUMENTS))
+def test_every_formula_in_a_line_is_safe(document):
+    assert list(unsafe_formulas(document.read_text(encoding="utf-8"))) == []
+
+
+def test_unsafe_formulas_are_seen():
+    safe = r"*If $\lVert x \rVert_2$, $a_{i}$-th and* `$HOME` $b_1$." + "\n\n| a |\n|---|\n| $\\lvert b \\rvert$ |\n"
+    assert list(unsafe_formulas(safe)) == []
+    unsafe = [r"\{x\}", "a_{i}^{*} b*", "|x|", " a", "\nb", r"\unknown", r"\operatorname{a} b", "[a](b)", "x <b> y", ""]
+    for formula in unsafe:
+        assert list(unsafe_formulas(f"| a |\n|---|\n| ${formula}$ |\n")) == [formula]
+    assert list(unsafe_formulas("A $}_a$ and $a_{b}$.")) != []
+    for text in ("($a$)", "x$a$", "$a$s"):
+        assert list(unsafe_formulas(text)) == ["a"]
+    assert list(unsafe_formulas("$5")) == ["an odd number of dollar signs"]
 
 
 def test_the_mathematics_has_no_formula_in_plain_signs():
