@@ -77,8 +77,8 @@ def test_every_formula_converts(document):
 def unsafe_formulas(text):
     """The formulas in lines of text that the site cannot draw or that GitHub shows otherwise or not at all.
 
-    GitHub reads the Markdown first, so a backslash before a sign, a bar in a table or a pair of underscores may be
-    gone. Then it wants a formula to follow a space, and no letter or digit to follow the formula.
+    GitHub reads the Markdown first, so a backslash before a sign, a bar in a table or a pair of underscores
+    may be gone. Then it wants a formula to follow a space, and no letter or digit to follow the formula.
     """
     plain = re.sub(r"`[^`]*`", "`", outside_fences(text))
     read = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(plain)
@@ -107,9 +107,23 @@ def test_every_formula_in_a_line_is_safe(document):
 
 
 def test_unsafe_formulas_are_seen():
-    safe = r"*If $\lVert x \rVert_2$, $a_{i}$-th and* `$HOME` $b_1$." + "\n\n| a |\n|---|\n| $\\lvert b \\rvert$ |\n"
+    safe = (
+        r"*If $\lVert x \rVert_2$, $a_{i}$-th and* `$HOME` $b_1$."
+        + "\n\n| a |\n|---|\n| $\\lvert b \\rvert$ |\n"
+    )
     assert list(unsafe_formulas(safe)) == []
-    unsafe = [r"\{x\}", "a_{i}^{*} b*", "|x|", " a", "\nb", r"\unknown", r"\operatorname{a} b", "[a](b)", "x <b> y", ""]
+    unsafe = [
+        r"\{x\}",
+        "a_{i}^{*} b*",
+        "|x|",
+        " a",
+        "\nb",
+        r"\unknown",
+        r"\operatorname{a} b",
+        "[a](b)",
+        "x <b> y",
+        "",
+    ]
     for formula in unsafe:
         assert list(unsafe_formulas(f"| a |\n|---|\n| ${formula}$ |\n")) == [formula]
     assert list(unsafe_formulas("A $}_a$ and $a_{b}$.")) != []
