@@ -21,15 +21,18 @@ _PRIMES = re.compile(r"\\text\{[^}]*\}|('+)|\^(\\prime)(?![A-Za-z])|\^\{((?:\\pr
 _SEVERAL = re.compile(r"(?:<mi>′</mi>\s*){2,3}")
 # The name of a function and what stands beside it, between which browsers leave no space by themselves.
 _FUNCTION = re.compile(
-    r"(\\(?:log|det|(?:mathrm|operatorname)\{[A-Za-z]{2,}\}))\s*(?=[A-Za-z]|\\(?!left|right)[A-Za-z])"
+    r"(\\(?:log|det|(?:mathrm|operatorname)\{[A-Za-z]{2,}\}))\s*(?=[A-Za-z0-9]|\\(?!left|right)[A-Za-z])"
 )
 _FACTOR = re.compile(r"(?<=[0-9)])\s*(?=\\(?:log|det|exp|max|min)(?![A-Za-z]))")
 # A norm is as high as what is written in a line; only the fences of \left and \right grow. No space is
 # around it, nor around a slash.
 _TIGHT = re.compile(r'<mo(?: class="mathopen")?(?: stretchy="false")?>([‖∥/.]|(?<=stretchy="false">)\|)</mo>')
 _FENCE = re.compile(r'<mo(?: class="mathopen")?>([|{}])</mo>')
-# A sign after a relation or a comma belongs to what follows.
-_SIGN = re.compile(r"([=<>≤≥≈∼↦→∈⪯⪰≻,;:]</mo>\s*|&[lg]t;</mo>\s*)<mo>([−+±∓])</mo>")
+# A sign after a relation, a comma or an opening bar belongs to what follows, and one alone to nothing.
+_SIGN = re.compile(r'((?:[=≤≥≈∼↦→∈⪯⪰≻,;∶]|&[lg]t;|"mathopen">[|‖])</mo>\s*)<mo>([−+±∓])</mo>')
+_ALONE = re.compile(r"(<math[^>]*>\s*|[(,]</mo>\s*)<mo[^>]*>([−+⋅])</mo>(?=\s*(?:</math>|<mo[^>]*>\)))")
+# A definition is one sign, and the bar over a letter lies above it.
+_SIGNS = {"<mo>∶</mo>\n  <mo>=</mo>": "<mo>≔</mo>", ">ˉ</mo>": ">¯</mo>"}
 # The largest of a set is a function of it.
 _LARGEST = re.compile(r"<mo>(max|min)</mo>")
 # Capital Greek letters and gradients stand upright.
@@ -56,10 +59,13 @@ def _converted(node: nodes.Element, *, as_block: bool) -> str:
     except (MathError, ValueError, KeyError, IndexError, AttributeError, SyntaxError) as error:
         logger.warning("formula %r: %s", source, error, location=node)
         return f"<code>{html.escape(source)}</code>"
+    for old, new in _SIGNS.items():
+        mathml = mathml.replace(old, new)
+    mathml = _ALONE.sub(r'\1<mo lspace="0" rspace="0">\2</mo>', mathml)
+    mathml = _SIGN.sub(r'\1<mo form="prefix">\2</mo>', mathml)
     mathml = _SEVERAL.sub(lambda found: f"<mi>{'″‴'[found[0].count('′') - 2]}</mi>", mathml)
     for pattern in (_TIGHT,) if r"\left" in source else (_TIGHT, _FENCE):
         mathml = pattern.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', mathml)
-    mathml = _SIGN.sub(r'\1<mo form="prefix">\2</mo>', mathml)
     mathml = _LARGEST.sub(r"<mi>\1</mi>", mathml)
     return _UPRIGHT.sub(r'<mi mathvariant="normal">\1</mi>', mathml)
 
