@@ -31,8 +31,10 @@ _FENCE = re.compile(r'<mo(?: class="mathopen")?>([|{}])</mo>')
 # A sign after a relation, a comma or an opening bar belongs to what follows, and one alone to nothing.
 _SIGN = re.compile(r'((?:[=≤≥≈∼↦→∈⪯⪰≻,;∶]|&[lg]t;|"mathopen">[|‖])</mo>\s*)<mo>([−+±∓])</mo>')
 _ALONE = re.compile(r"(<math[^>]*>\s*|[(,]</mo>\s*)<mo[^>]*>([−+⋅])</mo>(?=\s*(?:</math>|<mo[^>]*>\)))")
-# A definition is one sign, and the bar over a letter lies above it.
-_SIGNS = {"<mo>∶</mo>\n  <mo>=</mo>": "<mo>≔</mo>", ">ˉ</mo>": ">¯</mo>"}
+# A definition is one sign.
+_DEFINED = re.compile(r"<mo>∶</mo>\s*<mo>=</mo>")
+# A bar lies above its letter: as an accent it would touch a capital.
+_BAR = re.compile(r'<mover accent="true">(\s*<mi[^>]*>.</mi>\s*<mo stretchy="false">)ˉ')
 # The largest of a set is a function of it.
 _LARGEST = re.compile(r"<mo>(max|min)</mo>")
 # Capital Greek letters and gradients stand upright.
@@ -59,8 +61,7 @@ def _converted(node: nodes.Element, *, as_block: bool) -> str:
     except (MathError, ValueError, KeyError, IndexError, AttributeError, SyntaxError) as error:
         logger.warning("formula %r: %s", source, error, location=node)
         return f"<code>{html.escape(source)}</code>"
-    for old, new in _SIGNS.items():
-        mathml = mathml.replace(old, new)
+    mathml = _BAR.sub(r"<mover>\1‾", _DEFINED.sub("<mo>≔</mo>", mathml))
     mathml = _ALONE.sub(r'\1<mo lspace="0" rspace="0">\2</mo>', mathml)
     mathml = _SIGN.sub(r'\1<mo form="prefix">\2</mo>', mathml)
     mathml = _SEVERAL.sub(lambda found: f"<mi>{'″‴'[found[0].count('′') - 2]}</mi>", mathml)
