@@ -21,7 +21,7 @@ _PRIMES = re.compile(r"\\text\{[^}]*\}|('+)|\^(\\prime)(?![A-Za-z])|\^\{((?:\\pr
 _SEVERAL = re.compile(r"(?:<mi>′</mi>\s*){2,3}")
 # The name of a function and what stands beside it, between which browsers leave no space by themselves.
 _FUNCTION = re.compile(
-    r"(\\(?:log|det|(?:mathrm|operatorname)\{[A-Za-z]{2,}\}))\s*(?=[A-Za-z0-9]|\\(?!left|right)[A-Za-z])"
+    r"(\\(?:log|det|dim|(?:mathrm|operatorname)\{[A-Za-z]{2,}\}))\s*(?=[A-Za-z0-9]|\\(?!left|right|thinspace)[A-Za-z])"
 )
 _FACTOR = re.compile(r"(?<=[0-9)])\s*(?=\\(?:log|det|exp|max|min)(?![A-Za-z]))")
 # A norm is as high as what is written in a line; only the fences of \left and \right grow. No space is
