@@ -60,9 +60,11 @@ def hockey_stick(
               \quad b \sim N(0, \sigma^2 I)
 
     ``L`` is the log-ratio of the two densities of the coefficients. Given these, the noisy statistics
-    are a Gaussian mechanism with whitened shift
-    :math:`\Delta^2 = \|\nabla\ell\|^2/\sigma_2^2 + \|\nabla^2\ell\|_F^2/2\sigma_3^2
-    + (\lambda_{\min}(H(D{+}z)) - \lambda_{\min}(H(D)))^2/\sigma_4^2` and profile :math:`\delta_G`.
+    are a Gaussian mechanism with profile :math:`\delta_G` and whitened shift
+
+    .. math:: \Delta^2 = \|\nabla\ell\|^2/\sigma_2^2 + \|\nabla^2\ell\|_F^2/2\sigma_3^2
+              + (\lambda_{\min}(H(D{+}z)) - \lambda_{\min}(H(D)))^2/\sigma_4^2.
+
     Either divergence is a lower bound on the delta of every valid guarantee at this epsilon.
 
     Parameters
