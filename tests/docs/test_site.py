@@ -13,6 +13,7 @@ import pytest
 import expost
 
 ROOT = Path(__file__).parents[2]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
 
 class Page(HTMLParser):
