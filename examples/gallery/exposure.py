@@ -19,7 +19,9 @@ model = expost.LogisticRegression(epsilon=1.0, norm=2.0, classes=[0, 1]).fit(sca
 losses = model.ex_post_losses(scaled, ill)
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-axes.hist(losses, bins=60, color="#0072B2", label="exact loss of each person")
+axes.hist(
+    losses, bins=[step / 100 for step in range(101)], color="#0072B2", label="exact loss of each person"
+)
 axes.axvline(1.0, color="#D55E00", linewidth=3, label="worst case promised to everyone")
 axes.set(xlabel="privacy loss (log-odds)", ylabel="people", xlim=(0, 1.05))
 axes.legend(frameon=False)

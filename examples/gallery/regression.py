@@ -29,6 +29,6 @@ for epsilon, color in [(0.01, "#D55E00"), (0.03, "#E69F00"), (0.3, "#0072B2")]:
     model = expost.LinearRegression(epsilon=epsilon, domain=domain).fit({"age": age, "pressure": pressure})
     axes.plot(shown["age"], model.predict(shown), color=color, linewidth=2.5, label=f"ε = {epsilon:g}")
 axes.plot(shown["age"], 90 + 0.7 * shown["age"], "k--", label="the truth")
-axes.set(xlabel="age", ylabel="blood pressure (mmHg)", xlim=(20, 80), ylim=(80, 180))
+axes.set(xlabel="age (years)", ylabel="blood pressure (mmHg)", xlim=(20, 80), ylim=(80, 180))
 axes.legend(frameon=False, ncols=2)
 figure.savefig(sys.argv[1], dpi=150)
