@@ -235,6 +235,32 @@ def test_a_bad_file_is_refused_in_one_sentence(kind, tmp_path):
             Publication.load(tmp_path / "file.json")
 
 
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ({"low": "x"}, "`domain.features[0].low` must be a valid number but is 'x'"),
+        ({"high": -5.0}, "`domain.features[0]` is refused: `age` must have low < high"),
+        (
+            {"kind": "height"},
+            "`domain.features[0].kind` must be one of 'number', 'category', 'yes_no', 'date'",
+        ),
+        (
+            {"kind": "category", "categories": []},
+            "`domain.features[0].categories` must have 2 entries or more",
+        ),
+        (None, "`domain.features[0]` must be an object but is null"),
+        ({}, "the field `domain.features[0].kind` is missing"),
+    ],
+)
+def test_a_bad_domain_is_refused_by_the_path_of_its_fault(part, sentence):
+    fields = json.loads(GOOD)
+    age = {"kind": "number", "name": "age", "low": 0.0, "high": 120.0}
+    label = {"kind": "classes", "name": "ill", "classes": ["no", "yes"]}
+    fields["domain"] = {"features": [age | part if part else part], "label": label}
+    with pytest.raises(PublicationError, match=re.escape(sentence)):
+        Publication.from_json(signed(fields))
+
+
 def test_a_guarantee_for_squared_loss_is_refused():
     fields = json.loads(squared().to_json())
     fields["plan"]["epsilon"] = 1.0

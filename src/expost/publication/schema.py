@@ -125,7 +125,7 @@ def error_of_validation(error: ValidationError) -> PublicationError:
     inside = first.get("ctx", {}).get("error")
     if isinstance(inside, PublicationError):
         return inside
-    where = ".".join(_place(part) for part in first["loc"])
+    where, context = _place(first["loc"]), first.get("ctx", {})
     if first["type"] == "missing":
         return publication_error(f"the field `{where}` is missing")
     if first["type"] == "extra_forbidden":
@@ -133,16 +133,34 @@ def error_of_validation(error: ValidationError) -> PublicationError:
             f"`{where}` is no field of this format",
             "upgrade expost if it is newer than this one, or " + INTACT,
         )
+    if first["type"] == "value_error":
+        return publication_error(f"`{where}` is refused: {context['error']}")
+    if first["type"] == "union_tag_not_found":
+        return publication_error(f"the field `{where}.kind` is missing")
+    if first["type"] == "union_tag_invalid":
+        return publication_error(
+            f"`{where}.kind` must be one of {context['expected_tags']} but is {shown(context['tag'])}"
+        )
+    if first["type"] == "too_short":
+        return publication_error(
+            f"`{where}` must have {context['min_length']} entries or more but has {context['actual_length']}"
+        )
     if first["type"] in ("model_type", "model_attributes_type"):
         return publication_error(f"`{where}` must be an object but is {shown(first['input'])}")
     if first["type"] == "string_pattern_mismatch":
-        return publication_error(
-            f"`{where}` must match {first['ctx']['pattern']} but is {shown(first['input'])}"
-        )
+        return publication_error(f"`{where}` must match {context['pattern']} but is {shown(first['input'])}")
     constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
     return publication_error(f"`{where}` must be {constraint} but is {shown(first['input'])}")
 
 
-def _place(part: int | str) -> str:
-    text = str(part)
-    return text if text.isidentifier() and len(text) <= 40 else shown(text)
+def _place(path: tuple[int | str, ...]) -> str:
+    """A path in the file, such as ``domain.features[0].low``."""
+    # pydantic inserts the kind of a feature or of a label.
+    tag = 3 if path[:2] == ("domain", "features") else 2 if path[:2] == ("domain", "label") else len(path)
+    text = ""
+    for part in path[:tag] + path[tag + 1 :]:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += "." * bool(text) + (part if part.isidentifier() and len(part) <= 40 else shown(part))
+    return text
