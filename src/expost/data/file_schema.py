@@ -68,7 +68,7 @@ def line_to_add(line: str) -> str:
     """Where to declare what a file is written with. Public."""
     key, value = line.split(" = ", 1)
     option = f"--{key.replace('_', '-')} {value.strip('[]')}"
-    return f"add the line  {line}  under [table] in the domain file, or use  {option}"
+    return f"use  {option}, or add the line  {line}  under [table] in the domain file"
 
 
 def is_parquet(path: Path) -> bool:
