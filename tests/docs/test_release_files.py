@@ -5,9 +5,11 @@ import tomllib
 from pathlib import Path
 
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = PROJECT["version"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 
 
@@ -54,3 +56,20 @@ def test_hooks_are_the_checks_of_make_test():
     for tool in re.findall(r"\$\(BIN\)/((?:ruff \w+)|mypy)", recipe):
         assert any(entry.startswith(tool) for entry in entries), tool
     assert "make test" in entries
+
+
+def test_the_lock_file_has_a_version_of_everything_that_is_declared():
+    """Of every dependency, and of every extra that `make lock` names, within the declared bounds."""
+    locked = {}
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"([A-Za-z0-9._-]+)==([^ ;]+)", line):
+            locked.setdefault(found[1], []).append(found[2])
+    declared = list(PROJECT["dependencies"])
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for extra in re.findall(r"--extra (\w+)", makefile):
+        declared += PROJECT["optional-dependencies"][extra]
+    assert len(declared) > 30
+    for requirement in map(Requirement, declared):
+        versions = locked.get(requirement.name.lower())
+        assert versions, f"{requirement.name} is missing: run make lock"
+        assert all(version in requirement.specifier for version in versions), requirement
