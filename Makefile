@@ -35,7 +35,7 @@ check-slow: $(VENV)/.installed-dev $(VENV)/.installed-mutants
 check-gpu: $(VENV)/.installed-dev
 	EXPOST_GPU=1 $(BIN)/python -m pytest $(ARRAY_TESTS)
 
-# The suite with the lowest version that is declared of every dependency.
+# The suite with the lowest version that is declared of every dependency; the tests say aloud that torch is missing.
 check-oldest: $(OLDEST)/.installed browser
 	$(OLDEST)/$(PROGRAMS)/python -m pytest -m "not slow" -n auto --dist loadscope
 
@@ -74,7 +74,7 @@ wheel: $(VENV)/.installed-release
 # The versions of everything that development needs, as they were when a release was made.
 lock: $(VENV)/.installed-release
 	UV_SYSTEM_CERTS=1 $(BIN)/uv pip compile --quiet --universal --no-header --no-emit-index-url \
-	  --extra dev --extra docs --extra paper --extra figures pyproject.toml --output-file requirements.lock
+	  --extra dev --extra dev-torch --extra docs --extra paper --extra figures pyproject.toml --output-file requirements.lock
 
 # Branch coverage of src/ by the tests that are not slow; the report names every line that was not run.
 coverage: $(VENV)/.installed-dev browser
@@ -120,7 +120,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/$(INSTALL) --editable ".[dev]"
+	$(BIN)/$(INSTALL) --editable ".[dev,dev-torch]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python

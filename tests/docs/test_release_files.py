@@ -66,7 +66,7 @@ def test_the_lock_file_has_a_version_of_everything_that_is_declared():
             locked.setdefault(found[1], []).append(found[2])
     declared = list(PROJECT["dependencies"])
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for extra in re.findall(r"--extra (\w+)", makefile):
+    for extra in re.findall(r"--extra ([a-z-]+)", makefile):
         declared += PROJECT["optional-dependencies"][extra]
     assert len(declared) > 30
     for requirement in map(Requirement, declared):
