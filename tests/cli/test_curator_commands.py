@@ -133,7 +133,7 @@ def test_fit_and_losses_agree_from_csv_and_parquet(suffix, tmp_path):
     assert "The most exposed (private)" in shown.stdout
     if suffix == "csv":
         first, second = (pd.read_csv(path) for path in (kept, again))
-        assert again.read_text().startswith("PRIVATE_row,ex_post_loss\n")
+        assert again.read_text().startswith("PRIVATE_record,ex_post_loss\n")
     else:
         import pyarrow.parquet
 

@@ -29,7 +29,7 @@ def test_predictions_are_those_of_the_library(suffix, published, tmp_path):
     result = run("predict", published / "p.json", published / "held.csv", "-o", out, "--id", "who")
     assert result.exit_code == 0, result.output
     written = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
-    assert list(written.columns) == ["row", "who", "prediction", "probability of no", "probability of yes"]
+    assert list(written.columns) == ["record", "who", "prediction", "probability of no", "probability of yes"]
     assert list(written["who"]) == list(frame["who"])
     assert list(written["prediction"]) == list(read.predict(frame))
     shares = written[["probability of no", "probability of yes"]].to_numpy()
@@ -96,10 +96,10 @@ def test_identifiers_stand_beside_losses_and_bounds(published, tmp_path):
     table, out = published / "table.csv", tmp_path / "private-losses.csv"
     assert run("losses", published / "p.json", table, "-o", out, "--id", "who").exit_code == 0
     frame = pd.read_csv(out)
-    assert list(frame.columns) == ["PRIVATE_row", "who", "ex_post_loss"]
+    assert list(frame.columns) == ["PRIVATE_record", "who", "ex_post_loss"]
     assert list(frame["who"]) == [f"p{k}" for k in range(200)]
     assert run("bounds", published / "p.json", table, "-o", tmp_path / "b.csv", "--id", "who").exit_code == 0
     bounds = pd.read_csv(tmp_path / "b.csv")
-    assert list(bounds.columns) == ["row", "who", "lower", "upper", "report_cost", "total"]
+    assert list(bounds.columns) == ["record", "who", "lower", "upper", "report_cost", "total"]
     assert list(bounds["who"]) == list(frame["who"])
     assert refused(run("bounds", published / "p.json", table, "--id", "nobody"), "lacks the column 'nobody'")

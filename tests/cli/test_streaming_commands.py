@@ -33,8 +33,8 @@ def test_bounds_are_written_to_a_file_that_only_the_owner_reads(published, tmp_p
     assert result.exit_code == 0, result.output
     told = json.loads(run("bounds", publication, table, "--member", "yes", "--json").stdout)
     written = read(output)
-    assert list(written.columns) == ["row", "lower", "upper", "report_cost", "total"]
-    assert written["row"].tolist() == list(range(len(written)))  # as in a file of losses
+    assert list(written.columns) == ["record", "lower", "upper", "report_cost", "total"]
+    assert written["record"].tolist() == list(range(1, len(written) + 1))  # as on the screen
     for name in ("lower", "upper", "report_cost", "total"):
         np.testing.assert_allclose(written[name], told["publications"][0][name], rtol=1e-12)
     assert os.stat(output).st_mode & 0o077 == 0

@@ -59,9 +59,9 @@ def losses(
 ) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 
-    The noise that was drawn follows from the two, so it was never stored. A table that cannot be the one that
-    was fitted is refused; small differences are not noticed, and then the figures mean nothing. Never publish
-    the result, nor tell it to the person it is about.
+    The noise that was drawn follows from the two, so it was never stored. Name the whole table that was
+    fitted, all of its rows: one that cannot be it is refused, but a part of it may go unnoticed, and then the
+    figures are wrong. Never publish the result, nor tell it to the person it is about.
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
@@ -119,7 +119,8 @@ def losses(
     console.print(show_losses(tally, read.release.plan.epsilon))
     if output is not None:
         say(f"\nPrivate: {legible(output)}")
-    say("These figures come from everyone's records. Never publish them.")
+    say("These figures come from everyone's records. Never publish them, and tell nobody hers: the page is")
+    say("for that. They are right only if this is the whole table that was fitted, with all of its rows.")
 
 
 def exact_losses(

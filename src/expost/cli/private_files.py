@@ -139,7 +139,7 @@ def is_list_of_problems(path: Path) -> bool:
 def write_columns(
     path: Path, parts: Iterable[Columns], *, private: bool = False, overwrite: bool = False
 ) -> None:
-    """Write columns as they come, part by part, after a column ``row`` that counts from 0.
+    """Write columns as they come, part by part, after a column ``record`` that counts from 1.
 
     The file appears whole or not at all, and only its owner may read it.
 
@@ -151,14 +151,14 @@ def write_columns(
         Runs of rows, as columns of numbers or texts of one length and always the same names; there is one run
         at least.
     private
-        Whether to mark the file: its first column is then ``PRIVATE_row``.
+        Whether to mark the file: its first column is then ``PRIVATE_record``.
     """
     import pyarrow
     from pyarrow import csv as arrow_csv, parquet
 
     runs = iter(parts)
     run = next(runs)
-    first = f"{_MARK}row" if private else "row"
+    first = f"{_MARK}record" if private else "record"
     fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
     schema = pyarrow.schema(fields)
     writer: Any
@@ -177,7 +177,7 @@ def write_columns(
             for part in chain([run], runs):
                 columns = [_as_arrow(part[name]) for name in run]
                 stop = start + len(columns[0])
-                arrays = [_as_arrow(np.arange(start, stop)), *columns]
+                arrays = [_as_arrow(np.arange(start, stop) + 1), *columns]
                 writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
                 start = stop
 

@@ -223,7 +223,7 @@ def _check_filled(content: Mapping[str, Any]) -> None:
     ]
     if places:
         more = len(places) - _MOST_PLACES
-        named = ", ".join(places[:_MOST_PLACES]) + (f" and in {more} more places" if more > 0 else "")
+        named = ", ".join(places[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
         raise DomainError(
             f"the domain file still says {PLACEHOLDER!r} for {named}. Write what is known about it without "
             "looking at the table."

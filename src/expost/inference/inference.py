@@ -196,7 +196,8 @@ def check_support(release: Release, weighting: Weighting) -> None:
     if release.hessian is None:
         raise PublicationError(
             "inference needs a Hessian, but this publication has none. The next one can have it: "
-            "report='leverage' in Python, `--report leverage` of `expost fit`. A new fit spends again."
+            "report='leverage', split=0.98, cap=1.0 in Python, `--report leverage --split 0.98 --cap 1` of "
+            "`expost fit`. A new fit spends again; docs/inference.md says how many rows it takes."
         )
     if plan.reduced:
         raise PublicationError(
