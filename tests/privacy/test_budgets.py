@@ -69,3 +69,12 @@ def test_bad_budgets_are_refused(value):
 def test_a_budget_below_every_epsilon_is_refused():
     with pytest.raises(ParameterError, match=r"where the curve of rho=1e-06 ends; got delta=0\.01"):
         from_zcdp(1e-6, delta=0.01)
+
+
+def test_where_the_curve_is_flat_in_doubles_the_result_is_still_rounded_down():
+    """Near δ = 1 a step of 1e-10 changes no digit of the profile, so a longer one is taken."""
+    mu, delta = 50.0, 1.0 - 1e-12
+    epsilon = from_gdp(mu, delta=delta)
+    nearest = float(gaussian.epsilon(delta, sensitivity=mu, sigma=1.0))
+    assert 1e-9 * nearest < nearest - epsilon < 1e-8 * nearest
+    assert profile(epsilon, mu) >= delta

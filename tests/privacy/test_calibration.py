@@ -10,7 +10,9 @@ import pytest
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
+from expost.privacy.expectation import Bracket
 from expost.privacy.recipes import HESSIAN_NOISE
+from expost.privacy.target import Target
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]
@@ -229,3 +231,66 @@ def test_the_default_works_just_above_the_floor_of_the_regularisation(report):
     floor = 0.25 / math.expm1(1.0)
     plan = expost.calibrate(report=report, l2=1.01 * floor)
     assert plan.delta_at(1.0) <= plan.delta
+
+
+def test_just_above_the_floor_printed_statistics_may_leave_no_scale_and_more_l2_helps():
+    """Their rounding is a share of their noise, which no amount of noise makes smaller."""
+    budget = {"report": "dependent", "epsilon": 1e-3, "delta": 1e-11}
+    floor = 0.25 / math.expm1(1e-3)
+    with pytest.raises(
+        CalibrationError, match=r"no noise scale for epsilon=0\.001, .* Raise `epsilon`, `delta` or `l2`"
+    ):
+        expost.calibrate(l2=1.004 * floor, **budget)
+    plan = expost.calibrate(l2=1.05 * floor, **budget)
+    assert plan.delta_at(1e-3) <= 1e-11
+
+
+def test_a_budget_below_the_price_of_printing_is_refused_with_that_price():
+    budget = {"delta": 1e-290, "loss": "logistic"}
+    with pytest.raises(
+        CalibrationError, match=r"less than printed numbers cost\. Raise `epsilon` above 1\.3e-07"
+    ):
+        expost.calibrate(epsilon=1e-9, **budget)
+    plan = expost.calibrate(epsilon=1e-6, **budget)
+    assert plan.delta_at(1e-6) <= 1e-290
+
+
+def test_a_certificate_that_hardly_falls_is_still_met_with_its_margin():
+    """A record that is removed decides here, and what it costs falls by 1e-6 only as the noise doubles."""
+    delta = 0.08171431999961426
+    plan = expost.calibrate(
+        loss="pseudo_huber",
+        epsilon=0.47631125720974044,
+        delta=delta,
+        report="leverage",
+        norm=0.18002054810890955,
+    )
+    assert -2e-7 < plan.delta_at(plan.epsilon) / delta - 1.0 <= -1e-7
+
+
+@pytest.mark.parametrize("coarse", [-0.3, 0.0, 0.3])
+@pytest.mark.parametrize("steep", [2.0, 40.0])
+def test_the_search_ends_on_the_private_side_of_a_jump(coarse, steep):
+    """A certificate may jump where one more round is taken, and its coarse values may cross elsewhere."""
+    delta, jump = 1e-6, 1.2345
+
+    class Jumping:
+        width = 1e-3
+
+        def __init__(self, scale):
+            self.gone = math.log(scale / jump)
+
+        def delta(self, epsilon, rtol=None):
+            if rtol is not None:
+                return Bracket(0.0, delta * math.exp(coarse - steep * self.gone))
+            return Bracket(0.0, delta * math.exp(-steep * self.gone + (0.5 if self.gone < 0.0 else -0.5)))
+
+    found = Target(1.0, delta, LogisticLoss(), 1.0, "independent").smallest(Jumping, 1.0)
+    assert jump <= found < jump * (1.0 + 2e-6)
+
+
+def test_a_reduced_hessian_needs_a_hessian():
+    with pytest.raises(
+        ParameterError, match="`reduced` must be False with report='independent', which has no Hessian"
+    ):
+        expost.calibrate(loss=expost.SoftmaxLoss(3), reduced=True)

@@ -1,5 +1,6 @@
 """Compositions of plans: on the private side of the truth, and close to it."""
 
+import io
 import math
 import sys
 import time
@@ -8,6 +9,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from own_losses import LogCosh
+from rich.console import Console
 from scipy.special import expit, ndtr
 
 import expost
@@ -254,3 +257,27 @@ def test_a_composition_is_shown_as_a_table():
     composed = expost.compose([PLANS["logistic"]()] * 10)
     assert repr(composed) == "<Composition of 10>"
     assert "1.563" in composed._repr_html_()
+    shown = io.StringIO()
+    Console(file=shown, width=80, color_system=None).print(composed)
+    assert "Composition of 10 publications (public)" in " ".join(shown.getvalue().split())
+    assert f"{composed.epsilon_at(1e-6):.4g}" in shown.getvalue()
+
+
+def test_a_delta_that_even_epsilon_zero_meets_costs_nothing():
+    curve = curve_of(PLANS["logistic"]())
+    assert curve.epsilon(curve.adding[0][1]) == 0.0
+    assert curve.epsilon(0.999 * curve.adding[0][1]) > 0.0
+
+
+def test_curves_that_begin_apart_are_of_no_mechanism():
+    """At epsilon 0 both directions are the total variation distance."""
+    with pytest.raises(ParameterError, match=r"`removing` must be a curve that begins where `adding` does"):
+        ProfileCurve(((0.0, 0.3),), ((0.0, 0.2),))
+
+
+def test_a_loss_that_has_no_hash_composes_like_one_that_has():
+    class Free(LogCosh):
+        __hash__ = None
+
+    plans = [expost.calibrate(loss=make(2.0), sigma=40.0, l2=5.0) for make in (LogCosh, Free)]
+    assert curve_of(plans[0]) == curve_of(plans[1])

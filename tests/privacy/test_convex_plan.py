@@ -1,6 +1,8 @@
 """The certificate of any convex loss against numerical integrals and against real neighbours."""
 
+import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,3 +166,13 @@ def test_a_plan_shows_what_was_declared():
     assert "norm at most 1" in shown
     assert "labels in [0, 20]" in shown
     assert "real arithmetic" in shown
+
+
+def test_to_remove_a_record_costs_what_it_does_without_a_determinant():
+    """Of two directions: removing is the value at infinite l2, for a record that is added too."""
+    plan = ConvexPlan(Box(2), 1.0, 1e-6, 5.0, 4.0)
+    flat = replace(plan.profile, l2=math.inf)
+    for epsilon in (0.0, 1.0):
+        adding, removing = plan.profile.directed(epsilon, rtol=1e-3)
+        assert removing < adding == plan.profile.delta(epsilon, rtol=1e-3).upper
+        assert flat.directed(epsilon, rtol=1e-3) == (removing, removing)

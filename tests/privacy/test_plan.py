@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 from itertools import pairwise
 
 import pytest
+from own_losses import LogCosh
 from problems import with_scales
 from rich.console import Console
 
@@ -106,3 +107,15 @@ def test_the_solver_is_finer_for_smaller_budgets(epsilon, share):
     whole = Rounding.planned(1.0, curvature=1.0)
     assert planned.solver == share * whole.solver
     assert planned.steps * planned.solver == whole.steps * whole.solver
+
+
+def test_a_loss_of_ones_own_is_named_and_its_arithmetic_is_not_promised():
+    class Unnamed(LogCosh):
+        name = 3
+
+    plan = expost.calibrate(loss=Unnamed(2.0), sigma=10.0, l2=5.0)
+    assert (plan.fields()["loss"], plan.fields()["loss_parameters"]) == ("Unnamed", {})
+    named = expost.calibrate(loss=LogCosh(2.0), sigma=10.0, l2=5.0)
+    assert (named.fields()["loss"], named.fields()["loss_parameters"]) == ("log_cosh", {"width": 2.0})
+    assert "guarantee for real arithmetic: this loss states no error" in " ".join(printed(plan).split())
+    assert "real arithmetic" not in printed(EVERYTHING)

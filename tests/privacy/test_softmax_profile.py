@@ -13,7 +13,7 @@ from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import SoftmaxProfile
+from expost.privacy.softmax_profile import SoftmaxProfile, profile_of
 from expost.privacy.softmax_rules import flat_sigma, softmax_floor
 
 DELTA = 1e-6
@@ -217,3 +217,35 @@ def test_wrong_parameters_are_refused():
         SoftmaxCurve(1)
     with pytest.raises(ParameterError, match="`cap` must be"):
         SoftmaxCurve(3, cap=1.5)
+
+
+@pytest.mark.parametrize("statistics", [{}, {"sigma_hessian": 1.3}])
+def test_the_directions_of_two_classes_are_those_of_the_logistic_loss(statistics):
+    scales = NoiseScales(6.4712 / math.sqrt(2.0), **{name: scale / 2.0 for name, scale in statistics.items()})
+    scalar = PrivacyProfile(LogisticLoss().curve, 1.0, 0.5, scales)
+    found = profile(2, 1.0, 6.4712, **statistics)
+    for epsilon in (0.0, 0.5):
+        assert found.directed(epsilon, rtol=1e-3) == pytest.approx(
+            scalar.directed(epsilon, rtol=1e-3), rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("statistics", [{}, {"sigma_hessian": 1.0}])
+def test_to_remove_a_record_costs_what_it_does_without_a_determinant(statistics):
+    """Of three classes: adding is what is stated for both, and removing its value at infinite l2."""
+    found, flat = profile(3, 1.0, 6.5, **statistics), profile(3, math.inf, 6.5, **statistics)
+    for epsilon in (0.0, 0.5):
+        adding, removing = found.directed(epsilon, rtol=1e-2)
+        assert adding == found.delta(epsilon, rtol=1e-2).upper
+        assert removing == flat.delta(epsilon, rtol=1e-2).upper < adding
+        assert flat.directed(epsilon, rtol=1e-2) == (removing, removing)
+
+
+def test_a_weight_is_divided_out_before_there_is_a_profile():
+    weighted = SoftmaxCurve(3).scaled(2.0)
+    with pytest.raises(
+        ParameterError, match=r"`curve` must be one of weight 1; got curve=2\.0\. Use `profile_of`"
+    ):
+        SoftmaxProfile(weighted, 1.0, 5.0, NoiseScales(6.0))
+    found = profile_of(weighted, norm=1.0, l2=10.0, scales=NoiseScales(12.0))
+    assert found == profile(3, 5.0, 6.0)
