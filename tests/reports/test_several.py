@@ -11,7 +11,7 @@ import expost
 from expost.exceptions import ParameterError, PublicationError
 from expost.reports.base import Scope
 from expost.reports.evaluate import evaluate
-from expost.reports.several import evaluate_several, sum_noise
+from expost.reports.several import Shifts, _together, evaluate_several, sum_noise
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -123,10 +123,10 @@ def test_more_records_more_confidence_and_ignorance_cost_more():
     assert np.all(once > single)
 
 
-def problem_rows(publication):
+def problem_rows(publication, rows=None):
     from expost.data.encoding import encode_records
 
-    return encode_records(TABLE, LABELS, publication.release.plan, classes=publication.classes)
+    return encode_records(TABLE[:rows], LABELS[:rows], publication.release.plan, classes=publication.classes)
 
 
 def test_bad_arguments_are_refused():
@@ -141,3 +141,21 @@ def test_bad_arguments_are_refused():
         expost.total([one, published("leverage")], TABLE, LABELS, member="yes")
     with pytest.raises(ParameterError, match="`simultaneous`"):
         expost.total([one, published("leverage")], TABLE, LABELS, simultaneous=3)
+
+
+@pytest.mark.parametrize("simultaneous", [None, "all"])
+def test_publications_that_read_different_records_have_no_total(simultaneous):
+    several = [published("independent"), published("leverage")]
+    releases, records = [one.release for one in several], [problem_rows(one) for one in several]
+    shorter = problem_rows(several[1], rows=len(LABELS) - 1)
+    options = {"confidence": 0.95, "member": None, "simultaneous": simultaneous}
+    assert len(evaluate_several(releases, records, **options)) == len(LABELS)
+    with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
+        evaluate_several(releases, [records[0], shorter], **options)
+
+
+def test_streams_that_end_apart_have_no_total():
+    part = Shifts(np.zeros(3), np.zeros(3))
+    assert len(list(_together([iter([part, part]), iter([part, part])]))) == 2
+    with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
+        list(_together([iter([part, part]), iter([part])]))

@@ -15,6 +15,7 @@ from expost.losses import SoftmaxLoss
 from expost.reports import determinant, evaluate
 from expost.reports.laws import NORMAL, Chi, Spread, every_quantile
 from expost.reports.pencil import WEIGHTS
+from expost.reports.total import _law_quantile, ellipse_quantile
 
 
 def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
@@ -113,3 +114,17 @@ def test_the_papers_report_is_for_one_predictor():
         evaluate(
             Release(plan, np.zeros(4)), design_of(np.zeros((1, 2))).labelled(np.zeros(1)), method="paper"
         )
+
+
+def test_one_predictor_is_a_case_of_each_law():
+    """Of one normal, of a vector of one, and of two classes; and of the formulas for the whole noise."""
+    at = np.array([0.0, 0.3, 1.0, 3.0, 9.0])
+    np.testing.assert_allclose(NORMAL.tail(at), 2.0 * stats.norm.sf(at), rtol=1e-13)
+    np.testing.assert_allclose(Chi(1).tail(at), NORMAL.tail(at), rtol=1e-12)
+    np.testing.assert_allclose(Spread(2).tail(at), NORMAL.tail(at), rtol=1e-12)
+    for failure in (0.3, 0.05, 1e-6):
+        assert NORMAL.tail(np.array(NORMAL.quantile(failure))) == pytest.approx(failure, rel=1e-12)
+        for stretch in (1.0, 1.5, 4.0):
+            # The closed form for two normals against the integral for any law.
+            general = _law_quantile(stretch, failure, NORMAL)
+            assert ellipse_quantile(stretch, failure) == pytest.approx(general, rel=1e-11)

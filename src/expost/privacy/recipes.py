@@ -56,8 +56,8 @@ def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
 
     with :math:`k =` :data:`HESSIAN_NOISE` and terms for what is released. The model and the gradient share
     their precision by the kind's ``model_share``. One number is left, and it is as small as the budget
-    allows; above the floor of the regularisation there is one, unless it is so close to the floor that nothing
-    is left for the rounding of the statistics.
+    allows; above the floor of the regularisation there is one, unless the floor is so close that nothing is
+    left for the rounding of the statistics.
     """
     kind = target.kind
     share, ratio = kind.model_share, HESSIAN_NOISE * target.released_curvature / target.slope

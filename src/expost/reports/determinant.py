@@ -81,12 +81,10 @@ class Determinant:
 
     @cached_property
     def _floor(self) -> FloatArray:
-        """The public lower bound of the Hessian: the regularisers' curvature."""
+        """The public lower bound of the Hessian: the curvature of both regularisers."""
         plan, theta = self.release.plan, self.release.coefficients
-        floor = plan.l2 * np.eye(len(theta))
-        if self._regularizer is not None:
-            floor += self._regularizer.hessian(theta)
-        return floor
+        assert self._regularizer is not None, "without one it is a multiple of the identity"
+        return plan.l2 * np.eye(len(theta)) + self._regularizer.hessian(theta)
 
     @cached_property
     def _margin(self) -> float:
