@@ -207,3 +207,29 @@ def test_every_loss_with_a_worst_case_has_the_closed_form(case):
 def test_widths_must_be_positive(make, width):
     with pytest.raises(expost.exceptions.ParameterError, match="must be a finite number with"):
         make(width)
+
+
+def test_a_curve_of_several_classes_is_none_of_one_predictor():
+    broken = type("Broken", (LogCosh,), {"curve": expost.SoftmaxLoss(3).curve})
+    with pytest.raises(expost.exceptions.LossError, match="its curve must be a DerivativeCurve"):
+        expost.check_loss(broken())
+
+
+def test_a_loss_that_can_change_is_checked_every_time():
+    """One that cannot is checked once; this one is steeper than it declares after its first plan."""
+
+    class Stretched(expost.Loss):
+        name, steep = "stretched", 1.0
+        labels, curve = LabelSet(), LogCosh().curve
+
+        def value(self, eta, y):
+            return self.steep * LogCosh().value(eta, y)
+
+        def derivatives(self, eta, y):
+            return tuple(self.steep * part for part in LogCosh().derivatives(eta, y))
+
+    loss = Stretched()
+    assert expost.calibrate(loss=loss, sigma=10.0, l2=5.0).loss is loss
+    loss.steep = 2.0
+    with pytest.raises(expost.exceptions.LossError, match="exceeds the declared max_slope=1"):
+        expost.calibrate(loss=loss, sigma=10.0, l2=5.0)

@@ -301,3 +301,35 @@ def test_a_sign_that_nobody_checks_may_not_be_declared():
 
     with pytest.raises(LossError, match=r"rise up to peak=0\.9"):
         check_vector_loss(Peaked())
+
+
+def swapped(loss, eta, y):
+    """The derivatives for another label where the first predictor is positive."""
+    return SoftmaxLoss.derivatives(loss, eta, (y + (eta[:, 0] > 0.0)) % loss.classes)
+
+
+VECTOR_BREAKAGES = {
+    "the value is not finite at eta=": (Direction, {"value": lambda self, eta, y: np.log(eta[:, 0])}),
+    "the curve has outputs=3, the loss 2": (
+        Direction,
+        {"curve": property(lambda self: replace(Direction.curve.fget(self), outputs=3))},
+    ),
+    "the curve has outputs=4, the loss 2": (SoftmaxLoss, {"curve": SoftmaxCurve(5)}),
+    "the Hessian has more than the declared rank=1 at eta=": (
+        Direction,
+        {"curve": property(lambda self: replace(Direction.curve.fget(self), rank=1))},
+    ),
+    "the gradients of the label y=0 do not point away from one class": (
+        SoftmaxLoss,
+        {"derivatives": swapped},
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
+@pytest.mark.parametrize("complaint", VECTOR_BREAKAGES)
+def test_the_check_reports_what_is_wrong(complaint):
+    kind, members = VECTOR_BREAKAGES[complaint]
+    broken = type("Broken", (kind,), members)
+    with pytest.raises(LossError, match=f"Broken is not a valid loss: .*{complaint}"):
+        check_vector_loss(broken(3) if kind is SoftmaxLoss else broken())

@@ -94,11 +94,6 @@ class SoftmaxCurve:
         return True
 
     @property
-    def sign_fixed(self) -> bool:
-        """Never: the direction of the gradient depends on the model."""
-        return False
-
-    @property
     def predictor_unit(self) -> float:
         r"""The size of a linear predictor that counts as large, :math:`1/\sqrt2`.
 
