@@ -262,3 +262,16 @@ def test_bad_arguments_are_refused():
         hockey_stick(LogisticLoss(), X, [0, 1, 0], [1.0], 1.0, **good, sigma_hessian=-1.0)
     with pytest.raises(ParameterError, match="dimension"):
         worst_pair(LogisticLoss(), norm=1.0, **good, dimension=3)
+
+
+def test_labels_of_an_interval_are_tried_at_its_ends_and_middle(monkeypatch):
+    """The coefficient stays at zero: there labels 0 and 1 pull with half the slope, and 1/2 not at all."""
+    assert search._label_choices(LogisticLoss(soft=True)) == (0.0, 0.5, 1.0)
+    structured = search._structured_pairs
+    alone = lambda *arguments: (pair for pair in structured(*arguments) if not pair.counts.size)  # noqa: E731
+    monkeypatch.setattr(search, "_structured_pairs", alone)
+    found, pair = worst_pair(
+        LogisticLoss(soft=True), norm=2.0, epsilon=0.5, sigma=1.0, l2=1e9, trials=1, random_state=0
+    )
+    assert found.delta == pytest.approx(gaussian_delta(0.5, 1.0), rel=1e-6)
+    assert pair.label in (0.0, 1.0)

@@ -5,11 +5,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from own_losses import Direction
 from scipy.linalg import helmert
 
 import expost
 from expost import LogisticLoss, SoftmaxLoss, gaussian
 from expost.audit import audit_plan, hockey_stick, search
+from expost.audit.release_law import ReleaseLaw
 from expost.exceptions import ParameterError
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.scales import NoiseScales
@@ -165,6 +167,32 @@ def test_strong_regularisation_gives_the_gaussian_mechanism():
     found = audited(SoftmaxLoss(3), [], epsilon=1.0, sigma=1.0, l2=1e9)
     expected = gaussian.delta(1.0, sensitivity=math.sqrt(2.0 / 3.0), sigma=1.0)
     assert (found.add, found.remove) == pytest.approx((expected, expected), rel=1e-6)
+
+
+def test_a_reduced_hessian_moves_by_the_smallest_mass():
+    """The smallest probability times the square of the row: the Hessian's one entry, and its eigenvalue."""
+    scales = NoiseScales(1.0, sigma_hessian=0.6, sigma_eigenvalue=0.5)
+    rows, labels, counts = np.array([[0.5], [0.8]]), np.array([2.0, 0.0]), np.array([3.0, 1.0])
+    law = ReleaseLaw(
+        SoftmaxLoss(3), rows, labels, counts, counts - [0.0, 1.0], 0.1, 2.0, scales, reduced=True
+    )
+    noise = np.array([[0.0, 0.0], [3.0, -1.0], [-2.0, 9.0]])
+    scores = 0.8 * law.minimisers(noise) @ BASIS.T
+    mass = np.min(np.exp(scores) / np.sum(np.exp(scores), axis=1, keepdims=True), axis=1)
+    expected = 0.8**2 * mass * math.hypot(1.0 / (math.sqrt(2.0) * 0.6), 1.0 / 0.5)
+    np.testing.assert_allclose(law.at(noise)[1], expected, rtol=1e-9)
+
+
+def test_the_structured_pairs_hold_a_record_of_the_first_class():
+    """None, then crowds of short rows of its own class against it, and of another class along it."""
+    alone, *crowds = search._held_pairs(SoftmaxLoss(3), (0.0, 1.0, 2.0), 2.0, 3.0, 1)
+    assert alone.counts.size == 0
+    pulls = [2e-3 * crowd.counts[0] * SoftmaxLoss(3).curve.max_slope / 2.0 / 3.0 for crowd in crowds]
+    assert pulls == pytest.approx(np.repeat([1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 18.0, 26.0], 2), rel=2e-3)
+    assert {(float(crowd.X[0, 0]), float(crowd.y[0])) for crowd in crowds} == {(-2e-3, 0.0), (2e-3, 1.0)}
+    assert {(float(crowd.record[0]), crowd.label) for crowd in (alone, *crowds)} == {(2.0, 0.0)}
+    labels = [crowd.label for crowd in search._held_pairs(Direction(), (-3.0, 0.0, 3.0), 2.0, 3.0, 1)]
+    assert labels == [label for label in (-3.0, 0.0, 3.0) for _ in range(17)]
 
 
 def test_two_classes_are_the_logistic_loss():

@@ -12,6 +12,7 @@ import expost
 from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, YesNo
 from expost.data.check import LINE, find_problems
 from expost.data.encoding import encode_records
+from expost.data.lenient import LenientReader
 from expost.data.problems import Problem
 from expost.data.weights import Weighting
 from expost.exceptions import ExpostError
@@ -175,3 +176,59 @@ def test_weights_are_checked_as_a_fit_does(tmp_path):
 def test_a_quote_that_is_never_closed_is_told(tmp_path):
     (tmp_path / "t.csv").write_text(",".join(NAMES) + "\n" + ",".join(GOOD) + '\n"40,' + "x\n" * 900_000)
     assert Problem.BROKEN in {problem for *_, problem in found(tmp_path / "t.csv")}
+
+
+def test_a_table_that_ends_with_its_names_has_no_records(tmp_path):
+    (tmp_path / "t.csv").write_text(",".join(NAMES) + "\n")
+    assert [problem for *_, problem in found(tmp_path / "t.csv")] == [Problem.EMPTY]
+    (tmp_path / "t.csv").write_text(",".join(NAMES))  # in the middle of a line
+    assert [problem for *_, problem in found(tmp_path / "t.csv")] == [Problem.BROKEN, Problem.EMPTY]
+    empty = pyarrow.table({name: pyarrow.array([], pyarrow.string()) for name in NAMES})
+    pyarrow.parquet.write_table(empty, tmp_path / "t.parquet")
+    assert [problem for *_, problem in found(tmp_path / "t.parquet")] == [Problem.EMPTY]
+
+
+def test_what_follows_a_broken_piece_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("expost.data.files._PART_ROWS", 10)
+    whole = pyarrow.table({name: [*[cell] * 29, "?"] for name, cell in zip(NAMES, GOOD, strict=True)})
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(whole, path, row_group_size=10, use_dictionary=False, compression="none")
+    told = {(record, problem) for record, _, _, problem in found(path)}
+    assert (30, Problem.WORD) in told
+    second = pyarrow.parquet.read_metadata(path).row_group(1).column(0)
+    content = bytearray(path.read_bytes())
+    start, length = second.data_page_offset, second.total_compressed_size
+    content[start : start + length] = b"\xff" * length
+    path.write_bytes(content)
+    assert [(record, problem) for record, _, _, problem in found(path)] == [(0, Problem.BROKEN)]
+
+
+def test_memory_that_runs_out_is_no_broken_file(tmp_path):
+    def batches():
+        raise MemoryError
+        yield
+
+    reader = LenientReader(tmp_path / "t.csv", Dialect())
+    with pytest.raises(MemoryError):
+        reader._following(batches())
+    assert not reader.broken
+
+
+def test_a_whole_block_of_lines_that_cannot_be_read_is_counted_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("expost.data.lenient.CSV_BYTES", 256)
+    rows = [[*GOOD, "too much"] for _ in range(60)]
+    told = found(write(tmp_path / "t.csv", [GOOD, *rows, ["old", *GOOD[1:]]]))
+    assert [record for record, column, *_ in told if column == LINE] == list(range(2, 62))
+    assert told[-1] == (62, "age", "old", Problem.NUMBER)
+
+
+def test_a_file_without_any_declared_column_lacks_them_all(tmp_path):
+    write(tmp_path / "a.csv", [GOOD])
+    write(tmp_path / "b.csv", [["1"]], ["other"])
+    told = found(tmp_path / "*.csv")
+    assert told == [(0, name, "", Problem.LACKING) for name in NAMES]
+
+
+def test_weights_that_are_fine_are_no_problem(tmp_path):
+    path = write(tmp_path / "t.csv", [[*GOOD, "2"]], [*NAMES, "w"])
+    assert found(path, weight="w", max_weight=2.0) == []
