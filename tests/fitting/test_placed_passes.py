@@ -7,11 +7,14 @@ from problems import CASES
 from spaces import SPACES, host
 
 from expost import SoftmaxLoss
+from expost._common.namespaces import Space
 from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.data.placed import Kernel, PlacedSource
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
+from expost.exceptions import SolverError
+from expost.fitting.loss_terms import inverse_root
 from expost.fitting.prediction import Predictors
 from expost.fitting.vector_objective import objective_of
 
@@ -86,3 +89,19 @@ def test_predictors_stay_where_the_rows_are(place):
     assert isinstance(work, Kernel)
     found = np.concatenate([host(part) for part in records.sweep(work)])
     np.testing.assert_allclose(found, X @ coefficients[:-1] + coefficients[-1], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("place", SPACES)
+def test_a_large_hessian_is_factored_where_the_rows_are(place, monkeypatch):
+    """There where it is large, with the digits of the one here; and here where that fails."""
+    space = Space.of(place(np.zeros(1)))
+    hessian = X.T @ X + 0.3 * np.eye(COLUMNS)
+    here = inverse_root(hessian, space)
+    assert isinstance(here, np.ndarray)
+    np.testing.assert_allclose(here @ hessian @ here.T, np.eye(COLUMNS), atol=1e-13)
+    monkeypatch.setattr("expost.fitting.loss_terms._LARGE", COLUMNS)
+    there = host(inverse_root(hessian, space))
+    np.testing.assert_array_equal(there, np.tril(there))
+    np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-15)
+    with pytest.raises(SolverError, match="not positive definite in double precision; raise `l2`"):
+        inverse_root(np.diag([1.0, 1.0, 1.0, -1e-9]), space)

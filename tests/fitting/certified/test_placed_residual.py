@@ -130,3 +130,28 @@ def test_fused_or_short_arithmetic_is_found_out():
             return np.asarray(values, dtype=np.float64).view(Array)
 
     assert not exact_in(Short())
+
+
+@pytest.mark.parametrize("place", SPACES)
+@pytest.mark.parametrize("rows", [256, 300])
+def test_whole_sub_blocks_and_a_rest_are_added_up_alike(place, rows):
+    matrix, labels = RANDOM.normal(size=(rows, 5)), RANDOM.integers(0, 3, rows).astype(float)
+    records = records_of(place, matrix, labels)
+    loss, at = SoftmaxLoss(3), Dyadic.of(RANDOM.normal(size=12))
+    arguments = loss, ClassPoints.near(at, 2, 3), records.design.radius
+    (there,), (plain,) = (records.sweep(PlacedSoftmax(*arguments, hessian)) for hessian in (True, False))
+    (here,) = records.sweep(SoftmaxPass(*arguments, True))
+    np.testing.assert_allclose(there.total[0], here.total[0], rtol=1e-14)
+    # Without a Hessian the same gradient, to the last digit, and no matrix.
+    np.testing.assert_array_equal(plain.total, there.total)
+    assert plain.hessian is None
+    assert there.hessian is not None
+
+
+@pytest.mark.parametrize("place", SPACES)
+def test_slopes_beyond_doubles_are_seen_by_the_caller(place):
+    records = records_of(place, np.ones((3, 1)), np.full(3, 1e308), intercept=False)
+    point = Point.near(Dyadic.of(np.array([-1.0])), 2)
+    (found,) = records.sweep(PlacedResidual(SquaredLoss(), point, records.design.radius))
+    assert np.isnan(found.total[0]).all()
+    assert np.isnan(found.error)

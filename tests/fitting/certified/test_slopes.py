@@ -112,3 +112,17 @@ def test_gradient_of_the_regulariser(scale):
                 mp.mpf(1.7) * t / mp.sqrt(t**2 + mp.mpf(scale) ** 2) - mp.mpf(high[i]) - mp.mpf(rest[i])
             )
         assert mp.norm(mp.matrix(off)) <= error
+
+
+def test_an_unknown_regulariser_is_assumed_not_proved():
+    class Mine(SmoothedL1):
+        pass
+
+    theta = np.linspace(-3, 3, 7)
+    (high, rest), error = gradient_pair(Mine(weight=1.7, scale=0.1), theta, theta * 2.0**-54)
+    (proven, _), proven_error = gradient_pair(SmoothedL1(weight=1.7, scale=0.1), theta, theta * 2.0**-54)
+    assert not proved(LogisticLoss(), Mine(weight=1.7, scale=0.1))
+    assert not rest.any()
+    assert np.linalg.norm(high - proven) <= error
+    assert 1e-16 < error < 1e-13
+    assert proven_error < 1e-10 * error
