@@ -242,3 +242,27 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence_of_ours(text, words):
         expost.Domain.from_toml(text + rest)
     assert "\n" not in str(refusal.value)
     assert not any(theirs in str(refusal.value) for theirs in ("Input should", "Field required", "pydantic"))
+
+
+def test_a_domain_is_shown_with_the_values_of_each_kind():
+    domain = expost.Domain(
+        features=(expost.Date(name="born", low="1900-01-01", high="2030-12-31"), expost.YesNo(name="smoker")),
+        label=expost.NumberLabel(name="cost", low=0.0, high=9.5),
+    )
+    shown = domain._repr_html_()
+    assert "1900-01-01 to 2030-12-31" in shown
+    assert "outcome: cost (0 to 9.5)" in shown
+    assert " more" not in shown
+
+
+def test_only_a_numeric_outcome_has_a_scale():
+    values = np.array([0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(DOMAIN.scale_outcome(values), values)
+    np.testing.assert_array_equal(DOMAIN.unscale_outcome(values), values)
+
+
+def test_missing_values_count_as_a_category_that_is_declared():
+    text = TOML.replace('"7"]', '"7"]\nmissing = "west"')
+    with pytest.raises(DomainError, match="`ward` must count missing values as one of its categories"):
+        expost.Domain.from_toml(text)
+    assert expost.Domain.from_toml(text.replace("west", "7")).features[2].missing == "7"

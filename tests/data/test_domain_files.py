@@ -53,3 +53,13 @@ def test_a_domain_survives_its_file(label, norm):
     )
     domain = Domain(features=features, label=label, norm=norm)
     assert Domain.from_toml(to_toml(domain)) == domain
+
+
+def test_columns_that_all_look_like_identifiers_are_not_all_ignored():
+    """Else there would be no feature left to fill in."""
+    text = skeleton({"patient_id": None, "name": None, "ill": None})
+    assert "ignore = []" in text
+    assert text.count("[[features]]") == 2
+    text = skeleton({"patient_id": None, "age": None, "ill": None})
+    assert '"patient_id",  # by its name an identifier' in text
+    assert text.count("[[features]]") == 1

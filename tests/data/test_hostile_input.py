@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from own_losses import LogCosh
 from problems import all_rows, design_of, encoded_table, rows_in_ball
 
 import expost
-from expost.data.tables import Table
+from expost.data.tables import Table, open_table
+from expost.data.values import as_numbers
+from expost.data.weights import Weighting
 from expost.exceptions import DomainError, ExpostError, LossError, ParameterError
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.losses import DerivativeCurve
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(60, 2)) / 4, rng.integers(0, 2, 60)
@@ -174,3 +178,53 @@ def test_an_outcome_beyond_double_precision_has_the_limiting_slope():
         slope, curvature = expost.PseudoHuber(0.1).derivatives(np.zeros(2), np.array([1e308, -1e308]))
     np.testing.assert_allclose(slope, [-0.1, 0.1])
     assert not np.any(curvature)
+
+
+def test_a_loss_whose_curvature_rises_faster_than_its_slope_takes_no_weights():
+    """Its certificate does not cover weights below one."""
+
+    class Rising(LogCosh):
+        @property
+        def curve(self):
+            return DerivativeCurve(1.0, lambda m: np.minimum(m**1.5, 0.3), peak=1.0, sign_fixed=False)
+
+    weighting = Weighting.declared(2.0, None, of_records=True)
+    weights = np.array([0.5, 2.0])
+    np.testing.assert_array_equal(weighting.of(weights, np.zeros(2), LogCosh()), weights)
+    assert weighting.of(None, np.zeros(2), Rising()) is None
+    with pytest.raises(DomainError, match=r"Rising does not take weights: its curvature\(m\)/m rises"):
+        weighting.of(weights, np.zeros(2), Rising())
+
+
+def test_bytes_are_read_as_the_numbers_they_spell():
+    np.testing.assert_array_equal(
+        as_numbers(np.array([b"1.5", "2", 3], dtype=object), "age"), [1.5, 2.0, 3.0]
+    )
+    with pytest.raises(DomainError, match="`age`"):
+        as_numbers(np.array([b"\xff"], dtype=object), "age")
+
+
+def test_memory_that_runs_out_is_no_bad_table(monkeypatch):
+    def runs_out(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("sklearn.utils.check_array", runs_out)
+    with pytest.raises(MemoryError):
+        open_table([[1.0]])
+
+
+class Unreadable:
+    """A column that no library can read."""
+
+    def __array__(self, *arguments, **options):
+        raise RuntimeError("the cells: 17")
+
+
+def test_columns_that_cannot_be_read_are_refused_without_quoting_them():
+    domain = expost.Domain(
+        features=(expost.Number(name="age", low=0.0, high=120.0),),
+        label=expost.NumberLabel(name="cost", low=0.0, high=1.0),
+    )
+    with pytest.raises(DomainError, match="`age` must be one column with one value per record") as refusal:
+        open_table({"age": Unreadable()}, domain)
+    assert not any("17" in message for message in chain(refusal.value))

@@ -10,6 +10,7 @@ from spaces import SPACES, host
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
 from expost.data.design import Design
+from expost.data.labels import encode_labels
 from expost.data.placed import PlacedSource
 from expost.data.scan import Scan
 from expost.data.source import ArraySource
@@ -125,6 +126,9 @@ def test_blocks_follow_each_other(place, monkeypatch):
         np.concatenate([host(block.X.stored) for block in blocks]), TABLES["doubles"]
     )
     np.testing.assert_array_equal(np.concatenate([host(block.y) for block in blocks]), np.arange(300.0))
+    raw = [block for part in source.parts(4) for block in part.blocks(7)]
+    assert max(len(host(block.y)) for block in raw) == 7
+    np.testing.assert_array_equal(np.concatenate([host(block.X) for block in raw]), TABLES["doubles"])
 
 
 @pytest.mark.parametrize("place", SPACES)
@@ -170,3 +174,33 @@ def test_a_device_without_doubles_is_refused():
         pytest.skip("this version of array-api-strict has no such device")
     with pytest.raises(DomainError, match="double precision"):
         PlacedSource.of(matrix)
+
+
+@pytest.mark.parametrize("place", SPACES)
+@pytest.mark.parametrize("longest", [0.9, 40.0])
+@pytest.mark.parametrize("name", ["doubles", "floats"])
+def test_rows_that_were_measured_are_not_measured_again(place, name, longest, monkeypatch):
+    """The encoded rows are those of a source that was not scanned, within the ball or scaled into it."""
+    monkeypatch.setattr("expost.data.placed._WORTH_KEEPING", 3)
+    matrix, design = TABLES[name], Design(4, 1.0, True)
+    matrix = matrix * np.asarray(longest / np.linalg.norm(matrix, axis=1).max(), matrix.dtype)
+    source = PlacedSource.of(place(matrix)).labelled(np.zeros(300), None)
+    scanned = source.scanned(Scan(LogisticLoss(), 1.0), LOCAL)
+    assert scanned.longest == pytest.approx(longest, rel=1e-6)
+    (mine,), (wanted,) = (encoded_blocks(one, design) for one in (scanned, source))
+    np.testing.assert_array_equal(host(mine.X.encoded()), host(wanted.X.encoded()))
+    assert (mine.X.scales is None) == (longest < 1.0)
+    mine.X.wide  # noqa: B018  # converted once, and cut as it is
+    pieces = [host(some.encoded()) for _, some in mine.X.cut(70)]
+    assert [len(piece) for piece in pieces] == [70, 70, 70, 70, 20]
+    np.testing.assert_array_equal(np.concatenate(pieces), host(wanted.X.encoded()))
+
+
+@pytest.mark.parametrize("place", SPACES)
+def test_labels_that_are_true_or_false_or_whole_stay_where_they_lie(place):
+    given = {"loss": LogisticLoss(), "rows": 3}
+    truths, whole = place(np.array([True, False, True])), place(np.array([2, 0, 2]))
+    assert host(encode_labels(truths, classes=[0.0, 1.0], **given)).tolist() == [1.0, 0.0, 1.0]
+    assert host(encode_labels(whole, classes=[0.0, 2.0], **given)).tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(DomainError, match="outside the declared classes"):
+        encode_labels(whole, classes=[0.0, 1.5], **given)  # no whole number is one and a half

@@ -12,7 +12,9 @@ from problems import hides_its_cause
 import expost
 from expost import Category, ClassLabel, Number, NumberLabel, YesNo
 from expost.data import files as files_module, lazy_source
+from expost.data.arrow_memory import returning_memory
 from expost.data.blocks import as_dense
+from expost.data.columns import split_columns
 from expost.data.encoding import encode_lazy
 from expost.data.files import FilePiece
 from expost.data.lazy_source import LazySource
@@ -450,3 +452,48 @@ def test_what_files_cannot_do_is_refused(tmp_path):
 def test_labels_are_still_required_where_no_file_has_them():
     with pytest.raises(DomainError, match="requires y to be passed"):
         expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(np.ones((3, 2)))
+
+
+def test_a_numeric_outcome_of_a_file_needs_no_domain(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-0.5, 0.5, size=(200, 3)), columns=["a", "b", "cost"])
+    frame.to_parquet(tmp_path / "t.parquet")
+    model = expost.LinearRegression(norm=1.0, random_state=0)
+    read = model.fit(scan(tmp_path / "t.parquet")).coef_
+    np.testing.assert_allclose(read, model.fit(frame[["a", "b"]], frame["cost"]).coef_, rtol=1e-9)
+    model.fit(frame[["a", "b"]].to_numpy(), frame["cost"])  # without names, by which columns would be found
+    with pytest.raises(DomainError, match="must have 2 features, as in the fit; got 3"):
+        model.predict(scan(tmp_path / "t.parquet"))
+
+
+def test_records_without_a_column_for_the_outcome_are_refused(tmp_path):
+    pd.DataFrame({"a": [1.0], "b": [2.0]}).to_csv(tmp_path / "t.csv", index=False)
+    table = scan(tmp_path / "t.csv")
+    assert split_columns(table, None, labelled=True) == (("a",), "b")
+    with pytest.raises(DomainError, match="lack a column for the outcome; it must be the last"):
+        split_columns(table, None, labelled=True, feature_names=["a", "b"])
+
+
+def test_the_pool_of_arrow_is_restored_by_the_last_reader():
+    before = pa.default_memory_pool().backend_name
+    with returning_memory():
+        with returning_memory():
+            assert pa.default_memory_pool().backend_name == "system"
+        assert pa.default_memory_pool().backend_name == "system"
+    assert pa.default_memory_pool().backend_name == before
+
+
+def test_a_sample_for_warm_starts_is_spread_over_the_table(tmp_path, monkeypatch):
+    """However long the table is, the sample has few rows, from its beginning to its end."""
+    monkeypatch.setattr(lazy_source, "_MOST_SAMPLED", 64)
+    monkeypatch.setattr(lazy_source, "_SAMPLE_ROWS", 4)
+    monkeypatch.setattr(lazy_source, "block_length", lambda width: 8)
+    pd.DataFrame({"a": np.arange(800.0), "cost": 0.0}).to_parquet(tmp_path / "t.parquet")
+    plan = expost.calibrate(loss="pseudo_huber", norm=1e3)
+    records = encode_lazy(scan(tmp_path / "t.parquet"), "cost", plan, classes=None)
+    sample = records.scanned(plan.loss, 1.0).source.sample
+    firsts = as_dense(next(iter(sample.parts(1)[0].blocks(100))).X)[:, 0][::4]
+    assert 8 <= len(firsts) <= 16
+    assert len(set(np.diff(firsts))) == 1
+    assert firsts[0] == 0.0
+    assert firsts[-1] > 600.0

@@ -6,9 +6,11 @@ from problems import design_of, rows_in_ball
 
 import expost
 from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, SmoothedL1
+from expost.data.design import Design
 from expost.exceptions import CalibrationError, DomainError, ParameterError
 from expost.fitting.certified.problem import Problem
 from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.inputs import check_inputs
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.private_fit import recover
@@ -135,3 +137,14 @@ def test_the_rows_of_a_certificate_are_those_of_the_design():
     problem = Problem(design_of(X).labelled(y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
     (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels, _ in blocks))
     assert counted == 30
+
+
+def test_a_release_of_too_many_numbers_is_refused_before_the_table_is_read():
+    plan = expost.calibrate(report="leverage")
+    with pytest.raises(
+        DomainError, match=r"at most 131072 coefficients and 4194304 numbers; this one would have 3000"
+    ):
+        check_inputs(plan, Design(3000, 1.0, intercept=False), None)
+    check_inputs(expost.calibrate(), Design(2**17, 1.0, intercept=False), None)
+    with pytest.raises(DomainError, match=r"this one would have 131073 and 131073\. Use fewer features"):
+        check_inputs(expost.calibrate(), Design(2**17 + 1, 1.0, intercept=False), None)

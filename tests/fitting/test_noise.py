@@ -106,6 +106,9 @@ def test_long_draws_are_not_cut_off(bits):
 def test_scales_that_do_not_fit_are_refused():
     with pytest.raises(ParameterError, match="steps of its grid"):
         ExactNoise().integers([2.0**53])
+    for sigma in (1e-241, 1e271):
+        with pytest.raises(ParameterError, match="`sigma` must be between 1e-240 and 1e270"):
+            ExactNoise().tilt(sigma, 3)
 
 
 @pytest.mark.parametrize("source", [ExactNoise(), SeededNoise(3)], ids=["exact", "seeded"])

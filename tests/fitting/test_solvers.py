@@ -1,3 +1,4 @@
+import math
 import sys
 
 import numpy as np
@@ -11,7 +12,7 @@ from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
 from expost.fitting.solvers.minimize import products_of_a_dense_solver
 from expost.fitting.solvers.newton import newton
-from expost.fitting.solvers.newton_cg import newton_cg
+from expost.fitting.solvers.newton_cg import _conjugate_gradients, newton_cg
 
 
 def problem(case, n=200, d=6, l2=0.5, scale=1.0, tilt_scale=3.0, seed=0):
@@ -216,3 +217,11 @@ def test_a_hessian_of_fewer_rows_serves_for_all_of_them(monkeypatch):
     assert (False, True) not in taken
     assert (True, True) in taken
     assert np.linalg.norm(found.theta - wanted.theta) <= 1e-7
+
+
+def test_conjugate_gradients_end_with_the_best_that_rounding_leaves():
+    """A goal of zero is out of reach of doubles; twice as many products as numbers are enough."""
+    hilbert = 1.0 / (1.0 + np.add.outer(np.arange(6.0), np.arange(6.0)))
+    solution, taken = _conjugate_gradients(lambda vector: hilbert @ vector, np.ones(6), 0.0, math.inf)
+    assert taken == 12
+    assert np.linalg.norm(hilbert @ solution - 1.0) < 1e-6

@@ -139,8 +139,6 @@ class Encoded:
     def _in_place(
         self, source: PlacedSource, work: Kernel[Result], beside: Sequence[FloatArray] | None
     ) -> Iterator[Result]:
-        if self.watch is not None:
-            self.watch.begin(source.n_rows)
         for place, part in enumerate(source.parts(self.design.dimension)):
             # NumPy can be beneath another library, whose warnings would name rows.
             with np.errstate(all="ignore"):
@@ -148,6 +146,4 @@ class Encoded:
                 if beside is not None:
                     block = Block(block.X, beside[place], None)
                 found = work.in_place(iter((block,)), source.space)
-            if self.watch is not None:
-                self.watch.seen(part.stop - part.start)
             yield found

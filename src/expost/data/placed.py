@@ -107,8 +107,6 @@ class PlacedSource(Source):
                 if not float(xp.max(found[-1])) <= LONG:
                     PlacedRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
                 scan.check_labels(y, weights)
-                if watch is not None:
-                    watch.seen(part.stop - part.start)
         lengths = xp.concat(found)
         longest = float(xp.max(lengths))
         kept = lengths if longest <= LONG and self.n_features > _WORTH_KEEPING else None

@@ -74,7 +74,10 @@ class Source(ABC):
 
     @abstractmethod
     def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> "Source":
-        """Check all rows; the source to read from then on, whose number of rows is known."""
+        """Check all rows; the source to read from then on, whose number of rows is known.
+
+        Only rows that are not in memory take so long that ``watch`` is told of them.
+        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,11 +130,7 @@ class ArraySource(Source):
     def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows."""
         width = self.n_features
-        parts: Sequence[Part[Block]] = self.parts(width)
-        if watch is not None:
-            watch.begin(self.n_rows)
-            parts = [Watched(part, watch) for part in parts]
-        for _ in engine.map(scan, parts, block_length(width)):
+        for _ in engine.map(scan, self.parts(width), block_length(width)):
             pass
         return self
 

@@ -27,7 +27,7 @@ from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
 from expost.fitting.vector_objective import VectorObjective, coefficient_count, objective_of
-from expost.losses import Regularizer
+from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import Precision
 
@@ -127,7 +127,7 @@ def _tilt_rounding(plan: Plan) -> float:
     radius = plan.precision.solver_radius
     if needs_hessian(plan):
         # The smallest radius that a Hessian of as many rows as are allowed can ask for.
-        steepening = third_order(plan.loss) or 0.0
+        steepening = third_order(plan.loss)
         radius = min(radius, 2.0**-50 / (MOST_FOLD * max(steepening * plan.radius, 1e-300)))
     rounding = 0.125 * radius * plan.l2
     if plan.sigma_gradient is not None:
@@ -141,12 +141,12 @@ def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
     A step of Newton's method from an error :math:`e` ends within :math:`\zeta Re^2/2` or so; a quarter of the
     radius is left for it. If it does not, the certificate takes another pass: nothing but time depends on it.
     """
-    zeta = third_order(plan.loss)
-    if plan.precision is None or zeta is None or regularizer is not None:
+    if plan.precision is None or regularizer is not None:
         return 0.0
     if needs_hessian(plan):
         return 0.0  # its Hessian is taken where the certificate starts, and would have to be taken again
-    return math.sqrt(0.5 * plan.precision.solver_radius / max(zeta * plan.radius, 1e-3))
+    steepening = third_order(plan.loss) * plan.radius
+    return math.sqrt(0.5 * plan.precision.solver_radius / max(steepening, 1e-3))
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,6 +182,7 @@ def _certified(
     regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
+    assert regularizer is None or isinstance(regularizer, SmoothedL1), "no other is certified"
     problem = Problem(
         rows=records,
         loss=plan.loss,

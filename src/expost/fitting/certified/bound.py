@@ -29,7 +29,6 @@ from expost.fitting.certified.pairs import UNIT, FloatArray, length
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, third_order
-from expost.losses.regularizers import SmoothedL1
 
 UP = 1.0 + 2.0**-30
 """Above all roundings in the evaluation of a bound."""
@@ -78,7 +77,7 @@ class Curvature:
         matrix = rows.copy()
         matrix.flat[:: dimension + 1] += problem.l2
         trace = float(np.trace(matrix))
-        wobble = (third_order(problem.loss) or 0.0) * (dimension + 4) * problem.radius * length(at)
+        wobble = third_order(problem.loss) * (dimension + 4) * problem.radius * length(at)
         up = UP + 4.0 * chain * UNIT
         rows_error = up * UNIT * (chain + 32.0 + wobble) * float(np.trace(rows))
         error = rows_error + up * UNIT * ((chain + dimension + 40.0) * UNIT * trace + trace)
@@ -163,14 +162,6 @@ def bound(
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
     zeta = third_order(problem.loss)
-    if (
-        zeta is None
-    ):  # nothing is known of how curvatures change: certify the point itself, by the penalty alone
-        errors += UP * problem.curve.max_curvature * predictor_error * problem.radius * sums.rows
-        left, error = _remainder(problem, data, np.zeros_like(step), point.exact)
-        floor = UP * (errors + error) / problem.l2
-        return Visit(point, gradient, step, point.exact, floor + UP * left / problem.l2, floor)
-
     end = after(point.exact, step)
     left, error = _remainder(problem, data, curvature.matrix @ step, end)
     errors += error
@@ -221,10 +212,8 @@ def _remainder(problem: Problem, data: Dyadic, product: FloatArray, end: Dyadic)
         low = (end - Dyadic.of(theta)).doubles()
         gradient, error = gradient_pair(problem.regularizer, theta, low)
         left = left + Dyadic.of(gradient[0]) + Dyadic.of(gradient[1])
-        if isinstance(
-            problem.regularizer, SmoothedL1
-        ):  # the two doubles are off by 2**-106 of the coefficient
-            error += 2.0 * UNIT**2 * problem.regularizer.weight / problem.regularizer.scale * length(theta)
+        # The two doubles are off by 2**-106 of the coefficient.
+        error += 2.0 * UNIT**2 * problem.regularizer.weight / problem.regularizer.scale * length(theta)
     return length(left.doubles()), error
 
 

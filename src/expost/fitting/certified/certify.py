@@ -21,7 +21,7 @@ from expost.fitting.certified.placed_softmax import PlacedSoftmax
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import Partial, ResidualPass, slices_are_exact
-from expost.fitting.certified.slopes import proved, third_order
+from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.fitting.gram import LONGEST_SUM
 from expost.losses import Loss, SoftmaxLoss
@@ -50,7 +50,7 @@ def certify(problem: Problem, start: FloatArray, *, target: float, grid: float) 
     Returns
     -------
     Minimum
-        Its radius is at most ``target``, except perhaps where ``proved`` is False.
+        Its radius is at most ``target``.
 
     Privacy
     -------
@@ -60,23 +60,17 @@ def certify(problem: Problem, start: FloatArray, *, target: float, grid: float) 
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
-    best: Minimum | None = None
     for slices in (2, 3) if slices_are_exact() else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
             search.run(point)
         except OverflowError:  # beyond the range of doubles; decimals have no such range
             break
-        best = search.best or best
-        if best is not None and best.radius <= target:
-            return best
+        if search.best is not None and search.best.radius <= target:
+            return search.best
         point, curvature = search.reached or point, search.curvature
-    if proved(problem.loss, problem.regularizer):
-        matrix = None if curvature is None else curvature.matrix
-        return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
-    if best is None:
-        raise ArithmeticError("the loss or the regulariser is not finite near its minimum")
-    return best
+    matrix = None if curvature is None else curvature.matrix
+    return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
 
 
 class _Search:
@@ -86,7 +80,6 @@ class _Search:
         self, problem: Problem, slices: int, target: float, grid: float, curvature: Curvature | None
     ) -> None:
         self.curvature = curvature
-        self._known = proved(problem.loss, problem.regularizer)
         self.best: Minimum | None = None
         self.reached: Dyadic | None = None
         """Where to go on from at the next level."""
@@ -106,9 +99,8 @@ class _Search:
             self._settle(here)
             if self.best is not None and self.best.radius <= self._target:
                 return
-            # More steps do not help against rounding, and the grid takes up to half of the target. Without
-            # a next level there is no hurry: go on until rounding is all that is left.
-            if here.floor > 0.5 * self._target and (self._known or here.radius <= 2.0 * here.floor):
+            # More steps do not help against rounding, and the grid takes up to half of the target.
+            if here.floor > 0.5 * self._target:
                 return
             there = self._visit(after(here.point.exact, here.step, share), fresh=self._is_far(here))
             if there is not None and length(there.gradient) <= (1.0 - 1e-4 * share) * length(here.gradient):
@@ -121,8 +113,7 @@ class _Search:
                 here = self._visit(here.point.exact, fresh=True)
 
     def _is_far(self, here: Visit) -> bool:
-        zeta = third_order(self._problem.loss)
-        return zeta is None or zeta * self._problem.radius * length(here.step) > _FRESH
+        return third_order(self._problem.loss) * self._problem.radius * length(here.step) > _FRESH
 
     def _settle(self, here: Visit) -> None:
         """Keep the point on the grid, if it is the best so far."""
@@ -131,7 +122,7 @@ class _Search:
         radius = here.radius + offset + self._problem.slack
         if self.best is None or radius < self.best.radius:
             assert self.curvature is not None
-            self.best = Minimum(integers, radius, self._known, self.curvature)
+            self.best = Minimum(integers, radius, self.curvature)
 
     def _visit(self, where: Dyadic, *, fresh: bool) -> Visit | None:
         """One pass at a point, or None where doubles do not reach."""

@@ -34,7 +34,6 @@ from expost.losses import (
     VectorLoss,
     predictors,
 )
-from expost.losses.regularizers import SmoothedL1
 
 _ONE = Decimal(1)
 _exactly: Callable[..., Any] = np.frompyfunc(Decimal, 1, 1)
@@ -132,7 +131,7 @@ def _settle(problem: Problem, here: _Found, grid: float) -> Minimum:
         length(np.array([float(value - count) for value, count in zip(exact, integers, strict=True)])) * grid
     )
     radius = float((here.norm + here.error) / Decimal(problem.l2)) * (1.0 + 2.0**-40)
-    return Minimum(integers, radius + offset + problem.slack, True)
+    return Minimum(integers, radius + offset + problem.slack)
 
 
 def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bool = False) -> _Found:
@@ -154,7 +153,7 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
         square = sums.hessian
         if square is not None:
             square = square + np.diag(np.full(len(point), penalty, dtype=object))
-        if isinstance(problem.regularizer, SmoothedL1):
+        if problem.regularizer is not None:
             weight, scale = Decimal(problem.regularizer.weight), Decimal(problem.regularizer.scale)
             roots = np.array([(value * value + scale * scale).sqrt() for value in point], dtype=object)
             gradient = gradient + weight * point / roots

@@ -85,7 +85,7 @@ def rows_hessian(
 
 def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
     """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
-    rate = (third_order(problem.loss) or 0.0) * problem.radius * trace
+    rate = third_order(problem.loss) * problem.radius * trace
     return 0.25 * allowed / rate if rate > 0.0 else math.inf
 
 
@@ -114,7 +114,7 @@ def _summed(
     total, rows = reduce(_added, problem.rows.sweep(HessianPass(source, problem.radius)))
     matrix = source.assembled(total)
     trace = float(np.trace(matrix))
-    relative = source.roundings * UNIT + (third_order(problem.loss) or 0.0) * source.predictor_error
+    relative = source.roundings * UNIT + third_order(problem.loss) * source.predictor_error
     rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
     relative += _moved(problem, source.away)
     return matrix, UP * (trace * relative + source.leftovers * rest)
@@ -196,8 +196,7 @@ def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) 
 
 def _moved(problem: Problem, distance: float) -> float:
     """The relative change of a curvature over a distance."""
-    zeta = third_order(problem.loss)
-    exponent = math.inf if zeta is None else zeta * problem.radius * distance
+    exponent = third_order(problem.loss) * problem.radius * distance
     return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
 
 

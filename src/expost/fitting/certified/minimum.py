@@ -21,8 +21,6 @@ class Minimum:
     """The point is these times the grid, exactly."""
     radius: float
     """The exact minimiser is no farther away than this (Euclidean)."""
-    proved: bool
-    """False where the loss or the regulariser is not the library's: errors were assumed then."""
     curvature: Curvature | None = None
     """The last Hessian that was taken, where doubles sufficed."""
 

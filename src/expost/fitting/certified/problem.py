@@ -10,7 +10,7 @@ from expost.engines.base import Pass
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import FloatArray
 from expost.losses import AnyLoss, DerivativeCurve
-from expost.losses.regularizers import Regularizer
+from expost.losses.regularizers import SmoothedL1
 from expost.losses.softmax_curve import SoftmaxCurve
 
 Blocks: TypeAlias = Iterable[Block]
@@ -58,7 +58,7 @@ class Problem:
     """No row is longer than this."""
     tilt: tuple[FloatArray, ...]
     """Vectors of doubles whose exact sum is the noise."""
-    regularizer: Regularizer | None = None
+    regularizer: SmoothedL1 | None = None
     tilt_rounding: float = 0.0
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
     max_weight: float = 1.0

@@ -17,7 +17,6 @@ from expost.fitting.certified.corner import Corner
 from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
 from expost.fitting.certified.pairs import (
     TINY,
-    UNIT,
     FloatArray,
     Pair,
     add_accurately,
@@ -31,7 +30,6 @@ from expost.fitting.certified.pairs import (
 from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
 from expost.losses.regularizers import Regularizer, SmoothedL1
 
-_ASSUMED = 16.0 * UNIT  # eight units in the last place
 _NEAR_ONE = 2.0**-100
 OF_PRODUCT = 2.0**-102
 """More than the relative error of a pair times a double."""
@@ -53,11 +51,8 @@ class Slopes(NamedTuple):
 SlopeRule: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], Slopes]
 
 
-def third_order(loss: AnyLoss) -> float | None:
-    r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, or None for a loss that states none.
-
-    A loss of the user's may state it as an attribute ``third_order``.
-    """
+def third_order(loss: AnyLoss) -> float:
+    r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, for a loss of the library's."""
     if type(loss) is LogisticLoss:
         # Beyond the corner of a cap the curvature falls at a rate of its own; four roundings are in it.
         return max(1.0, loss.corner_rate * (1.0 + 2.0**-48))
@@ -67,10 +62,8 @@ def third_order(loss: AnyLoss) -> float | None:
         return float(np.nextafter(1.5 / loss.threshold, np.inf))
     if type(loss) is SquaredLoss:
         return 0.0
-    if type(loss) is SoftmaxLoss:
-        return _softmax_third_order(loss)
-    stated = getattr(loss, "third_order", None)
-    return None if stated is None else float(stated)
+    assert type(loss) is SoftmaxLoss, "no other loss is certified"
+    return _softmax_third_order(loss)
 
 
 def _softmax_third_order(loss: SoftmaxLoss) -> float:
@@ -91,7 +84,10 @@ def _softmax_third_order(loss: SoftmaxLoss) -> float:
 
 
 def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
-    """Whether the errors stated for the loss and the regulariser are theorems, not assumptions."""
+    """Whether loss and regulariser are the library's: only of these the errors of the slopes are theorems.
+
+    A class derived from one of them may have changed its formulas: it counts as unknown.
+    """
     exactly = (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss, SoftmaxLoss)
     return type(loss) in exactly and (regularizer is None or type(regularizer) is SmoothedL1)
 
@@ -99,17 +95,14 @@ def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
 def slope_pair(
     loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray, weights: FloatArray | None = None
 ) -> Slopes:
-    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``, times the weights.
-
-    A class derived from one of the library's losses may have changed its formulas: it counts as unknown.
-    """
+    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``, times the weights."""
     rules: dict[type[Loss], Callable[..., Slopes]] = {
         LogisticLoss: _logistic,
         SmoothedHinge: _hinge,
         PseudoHuber: _pseudo_huber,
         SquaredLoss: _squared,
     }
-    slopes = rules.get(type(loss), _unknown)(loss, high, low, y)
+    slopes = rules[type(loss)](loss, high, low, y)
     return slopes if weights is None else _weighted(slopes, weights)
 
 
@@ -128,14 +121,9 @@ def _weighted(slopes: Slopes, weights: FloatArray) -> Slopes:
     return Slopes(high, low, weights * slopes.curvature, slopes.per_curvature, absolute)
 
 
-def gradient_pair(regularizer: Regularizer, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
+def gradient_pair(regularizer: SmoothedL1, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
     """The regulariser's gradient as a pair, and a bound on the Euclidean norm of its error."""
     root = float(np.sqrt(len(high)))
-    if type(regularizer) is not SmoothedL1:
-        gradient = regularizer.gradient(high) + regularizer.hessian_product(high, low)
-        return (gradient, np.zeros_like(gradient)), _ASSUMED * root * float(
-            np.max(np.abs(gradient), initial=0.0)
-        )
     share, _ = _saturating(high, low, regularizer.scale)
     gradient_high, gradient_low = times(share, _number(regularizer.weight, high))
     return (gradient_high, gradient_low), _NEAR_ONE * root * regularizer.weight
@@ -236,14 +224,6 @@ def _squared(loss: SquaredLoss, high: FloatArray, low: FloatArray, y: FloatArray
     xp = namespace_of(y)
     residual, residual_low = add_accurately((high, low), (-y, xp.zeros_like(y)))
     return Slopes(residual, residual_low, xp.ones_like(residual), 0.0, _NEAR_ONE * xp.abs(residual))
-
-
-def _unknown(loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """The loss's own double derivatives, corrected for the low part; the error is assumed, not proved."""
-    slope, curvature = loss.derivatives(high, y)
-    limit = loss.curve.max_slope
-    error = _ASSUMED * (limit if np.isfinite(limit) else np.abs(slope))
-    return Slopes(*two_sum(slope, curvature * low), curvature, 0.0, error)
 
 
 def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, FloatArray]:
