@@ -113,6 +113,7 @@ def test_a_publication_states_its_weights_and_nothing_where_there_are_none():
     assert read == by_class.publication_
     assert read.release.plan == by_class.plan_
     assert "class weights 1, 0.5" in read._repr_html_()
+    assert "sample weights ≤ 2" in model(max_weight=2.0).fit(X, Y).publication_._repr_html_()
     assert read.bounds(X, Y).upper.tolist() == by_class.publication_.bounds(X, Y).upper.tolist()
 
 

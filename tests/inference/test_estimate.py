@@ -297,3 +297,10 @@ def test_figures_have_the_digits_that_their_error_leaves():
         ("c=z", 3),
         ("intercept", 4),
     ]
+
+
+def test_a_cap_below_one_class_of_several_bounds_no_score():
+    """Where the others' pull exceeds what a capped class says, the information is not positive: no ratio."""
+    assert score_ratio(SoftmaxLoss(3, 0.05, 0.3)) == math.inf
+    for loss in (capped_softmax(3, 1.0, 1e-6), capped_logistic(1.0, 1e-6)):
+        assert 1.0 < score_ratio(loss) < 2.0

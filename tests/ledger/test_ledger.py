@@ -1,11 +1,13 @@
 """A ledger cannot be overdrawn, forgets nothing, and refuses a file that is not what it wrote."""
 
+import io
 import math
 import pickle
 import shutil
 import sqlite3
 
 import pytest
+from rich.console import Console
 
 import expost
 from expost.exceptions import BudgetError, LedgerError, ParameterError
@@ -357,6 +359,27 @@ def test_an_account_and_a_ledger_are_shown_as_tables(ledger, account, plan):
     assert "&lt;b&gt;2024" in account._repr_html_()
     assert "patients" in ledger._repr_html_()
     assert repr(ledger) == f"Ledger({str(ledger.path)!r})"
+    shown = io.StringIO()
+    Console(file=shown, width=120, color_system=None).print(account, ledger)
+    assert "Account patients (public)" in shown.getvalue()
+    assert "INSECURE: <b>2024</b>" in shown.getvalue()
+    assert "Ledger (public)" in shown.getvalue()
+
+
+def test_what_is_no_plan_is_not_entered(account):
+    for use in (account.check, account.enter):
+        with pytest.raises(ParameterError, match=r"must be a plan of `expost\.calibrate`; got plan='dict'"):
+            use({"epsilon": 1.0})
+    assert account.entries == ()
+
+
+def test_two_that_open_an_account_at_once_share_it(ledger, monkeypatch):
+    """The second finds the account of the first when its turn comes, and does not open another."""
+    monkeypatch.setattr("expost.ledger.ledger.read", lambda path: ((), ""))
+    first = ledger.account("clinic", epsilon=2.0, delta=1e-6)
+    assert ledger.account("clinic", epsilon=2.0, delta=1e-6) == first
+    monkeypatch.undo()
+    assert [one.name for one in ledger.accounts].count("clinic") == 1
 
 
 def test_what_is_left_never_falls_below_zero(ledger, plan):

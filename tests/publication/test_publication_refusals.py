@@ -5,12 +5,17 @@ import os
 import re
 import tracemalloc
 
+import numpy as np
 import pytest
+from own_losses import LogCosh
 from problems import hides_its_cause
 from publications import document, forged, published, signed, squared
 
-from expost import Publication
+from expost import Domain, LogisticLoss, Number, NumberLabel, PseudoHuber, Publication
 from expost.exceptions import PublicationError
+from expost.losses import DerivativeCurve
+from expost.publication.checks import check_domain, check_weights
+from expost.publication.schema import PublishedWeights
 
 GOOD = published().to_json()
 D = document()
@@ -319,3 +324,34 @@ def test_sixteen_hostile_megabytes_need_little_memory(text):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6
+
+
+def test_a_file_of_a_coarse_solver_is_refused():
+    """The radius that a guarantee relies on is a small part of the output's noise."""
+    precision = D["precision"]
+    coarse = precision | {"solver_radius": precision["output_noise"] * 2.0**-9}
+    with pytest.raises(PublicationError, match="solver_radius` must be a small part of"):
+        Publication.from_json(signed(D | {"precision": coarse}))
+
+
+def test_a_numeric_outcome_belongs_to_a_loss_that_takes_numbers():
+    domain = Domain(
+        features=(Number(name="a", low=-1.0, high=1.0), Number(name="b", low=-1.0, high=1.0)),
+        label=NumberLabel(name="cost", low=0.0, high=1.0),
+    )
+    stated = {"feature_names": tuple(domain.column_names), "norm": domain.longest_row, "classes": None}
+    with pytest.raises(PublicationError, match="must not declare a numeric outcome for the loss logistic"):
+        check_domain(domain, loss=LogisticLoss(soft=True), **stated)
+    check_domain(domain, loss=PseudoHuber(), **stated)
+
+
+def test_weights_belong_to_a_loss_whose_certificate_covers_them():
+    class Rising(LogCosh):
+        @property
+        def curve(self):
+            return DerivativeCurve(1.0, lambda m: np.minimum(m**1.5, 0.3), peak=1.0, sign_fixed=False)
+
+    weights = PublishedWeights(max_weight=2.0, class_weight=None)
+    check_weights(weights, LogCosh(), None)
+    with pytest.raises(PublicationError, match="`weights` must be absent for the loss log_cosh"):
+        check_weights(weights, Rising(), None)

@@ -1,6 +1,7 @@
 """The file of a model of several classes."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,8 @@ from publications import signed
 import expost
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import class_coefficients
+from expost.privacy.scales import NoiseScales
+from expost.publication.rehearsal import rehearse
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(90, 2)) / 3
@@ -97,3 +100,15 @@ def test_a_forged_file_is_refused_in_one_sentence(changes, sentence):
         expost.Publication.from_json(forged(**changes))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_would_be_too_long_names_the_ways_out():
+    """Before anything is spent; of a whole Hessian of several classes the reduced one is another way out."""
+    plan = replace(expost.calibrate(report="leverage"), loss=expost.SoftmaxLoss(10))
+    names = {"classes": list(range(10)), "feature_names": None, "domain": None}
+    reduced = r"or publish no Hessian \(report='independent'\), or the reduced one \(reduced=True\)\."
+    with pytest.raises(PublicationError, match=f"Leave features out, {reduced}"):
+        rehearse(plan, 10**5, **names)
+    alone = replace(plan, report="independent", scales=NoiseScales(plan.sigma))
+    with pytest.raises(PublicationError, match=r"than a file may have\. Leave features out\.$"):
+        rehearse(alone, 10**8, **names)

@@ -14,7 +14,7 @@ from expost.ledger.storage import Event, read, transaction
 from expost.privacy.composition import Composition
 from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import curve_of
+from expost.privacy.profile_curve import ProfileCurve, curve_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -106,7 +106,7 @@ class Account:
         -------
         Public.
         """
-        curve_of(plan)  # before other processes have to wait
+        _curve(plan)  # before other processes have to wait
         with transaction(self.path) as ledger:
             self._check(self._entries(ledger.events), plan)
             note = _checked(self.note or note)
@@ -133,10 +133,8 @@ class Account:
             return tuple(entries_of(events, self.name))
 
     def _check(self, entries: tuple[Entry, ...], plan: Plan | ConvexPlan) -> None:
-        if not isinstance(plan, Plan | ConvexPlan):
-            raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
         before = spent_by(entries)
-        after = Composition((*before.curves, curve_of(plan)))
+        after = Composition((*before.curves, _curve(plan)))
         if after.delta_at(self.epsilon) <= self.delta:
             return
         spent, together = before.epsilon_at(self.delta), after.epsilon_at(self.delta)
@@ -172,6 +170,12 @@ class Account:
 
     def _repr_html_(self) -> str:
         return self._summary().html()
+
+
+def _curve(plan: Plan | ConvexPlan) -> ProfileCurve:
+    if not isinstance(plan, Plan | ConvexPlan):
+        raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
+    return curve_of(plan)
 
 
 def _checked(note: str) -> str:
