@@ -214,3 +214,17 @@ def test_a_check_can_be_repeated_and_quotes_nothing_that_runs(tmp_path):
     refused = run("fit", domain, table, "-o", tmp_path / "p.json")
     assert f"expost check '{domain}' '{table}' --problems" in refused.stderr
     assert "Nothing was spent." in refused.stderr
+
+
+def test_problems_of_a_whole_file_have_a_line_without_a_record(tmp_path):
+    domain, table = ward(tmp_path, patients(5))
+    frame = pd.read_csv(table)
+    frame.insert(0, "who", "p1")
+    frame.drop(columns="smoker").to_csv(table, index=False)
+    problems = tmp_path / "private-problems.csv"
+    assert refused(
+        run("check", domain, table, "--problems", problems, "--id", "who"), "does not fit the domain"
+    )
+    (line,) = pd.read_csv(problems, keep_default_na=False).to_dict("records")
+    assert (line["PRIVATE_file"], line["column"]) == ("table.csv", "smoker")
+    assert line["record"] == line["who"] == line["value"] == ""

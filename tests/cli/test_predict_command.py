@@ -103,3 +103,30 @@ def test_identifiers_stand_beside_losses_and_bounds(published, tmp_path):
     assert list(bounds.columns) == ["record", "who", "lower", "upper", "report_cost", "total"]
     assert list(bounds["who"]) == list(frame["who"])
     assert refused(run("bounds", published / "p.json", table, "--id", "nobody"), "lacks the column 'nobody'")
+
+
+def test_an_identifier_may_not_have_the_name_of_a_figure(published, tmp_path):
+    rows = [[row[0], *row] for row in patients(5)]
+    records = write_csv(tmp_path / "r.csv", rows, ["prediction", *NAMES])
+    result = run("predict", published / "p.json", records, "--id", "prediction")
+    assert refused(result, "`--id` must not be 'prediction', which is a name of a figure")
+
+
+def test_predictions_of_a_test_publication_come_with_a_warning(published, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, size=(60, 2)), rng.integers(0, 2, 60)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    model.publication_.save(tmp_path / "seeded.json")
+    pd.DataFrame(X, columns=["a", "b"]).to_parquet(tmp_path / "x.parquet")
+    result = run("predict", tmp_path / "seeded.json", tmp_path / "x.parquet")
+    assert result.exit_code == 0, result.output
+    assert "made with seeded noise for a test: its promise is void" in " ".join(result.stderr.split())
+    assert "promise" not in run("predict", published / "p.json", published / "held.csv").stderr
+
+
+def test_a_delimiter_may_be_called_a_tab(published, tmp_path):
+    pd.read_csv(published / "held.csv").to_csv(tmp_path / "tabs.csv", sep="\t", index=False)
+    wanted = run("predict", published / "p.json", published / "held.csv", "--json").stdout
+    for name in ("tab", "\\t"):
+        told = run("predict", published / "p.json", tmp_path / "tabs.csv", "--delimiter", name, "--json")
+        assert told.stdout == wanted

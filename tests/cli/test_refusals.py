@@ -203,3 +203,5 @@ def test_wrong_usage_exits_with_status_two(tmp_path):
         assert run(*arguments).exit_code == 2
     assert run("plan", domain, "--report", "everything").exit_code == 2
     assert run("bounds", "only-one.json").exit_code == 2
+    result = run("plan", domain, "--rows-at-most", "1.5")
+    assert result.exit_code == 2

@@ -1,13 +1,17 @@
 """Rows that are sent to a device give what they give here."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 from spaces import SPACES
 
 import expost
-from expost.exceptions import DomainError, ExpostError
+from expost._common.namespaces import Space
+from expost.data.streamed import Sent
+from expost.exceptions import DomainError, ExpostError, MissingExtraError
+from expost.fitting.prediction import Predictors
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(3000, 4))
@@ -113,3 +117,16 @@ def test_commands_send_rows(tmp_path):
     refused = run("bounds", publication, table, "--device", "abacus")
     assert refused.exit_code == 1
     assert "`device` must be a device that PyTorch finds" in refused.stderr
+
+
+def test_a_device_by_its_name_needs_pytorch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"its name needs PyTorch.*pip install 'expost\[gpu\]'"):
+        Space.named("cuda")
+
+
+@pytest.mark.parametrize("place", SPACES)
+def test_a_part_without_rows_has_no_predictors(place):
+    work = Predictors(np.ones((3, 2)))
+    found = Sent(work, Space.of(place(np.zeros(1))))(iter(()))
+    np.testing.assert_array_equal(found, work(iter(())))

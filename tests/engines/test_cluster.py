@@ -13,7 +13,9 @@ from ward import run, ward
 
 import expost
 from expost import Category, ClassLabel, Number
+from expost.cli.cluster import connected
 from expost.data import lazy_source
+from expost.data.dask_frames import DaskTable
 from expost.engines import cluster as cluster_module
 from expost.engines.cluster import DaskEngine, engine_of
 from expost.engines.local import LOCAL
@@ -348,3 +350,22 @@ def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
             list(DaskEngine(client).map(Sum(), [Numbers(1)], 2))
         with pytest.raises(ParameterError, match="must be connected and not asynchronous"):
             engine_of(client)
+
+
+def test_a_connection_that_leaves_this_machine_unencrypted_is_warned_of(client, monkeypatch, capsys):
+    for here, said in ((True, False), (False, True)):
+        monkeypatch.setattr("expost.cli.cluster._is_here", lambda address, here=here: here)
+        with connected(client.scheduler.address) as found:
+            assert found is not None
+        told = " ".join(capsys.readouterr().err.split())
+        assert (
+            "what travels to the workers is private, and this connection is not encrypted" in told
+        ) == said
+
+
+def test_kinds_are_those_of_the_columns_and_names_must_be_texts():
+    frame = pd.DataFrame({"smoker": [True, False], "age": [40, 50], "ward": ["north", "south"]})
+    table = DaskTable.of(dd.from_pandas(frame, npartitions=1), LOCAL)
+    assert table.kinds == {"smoker": "yes_no", "age": "number", "ward": "category"}
+    with pytest.raises(DomainError, match="columns of a Dask frame must be named by different texts; rename"):
+        DaskTable.of(dd.from_pandas(frame.rename(columns={"age": 1}), npartitions=1), LOCAL)

@@ -219,3 +219,12 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
     wanted |= {f"expost/page/static/{name}.css" for name in STYLES}
     wanted |= {f"expost/page/languages/{code}.toml" for code in LANGUAGES}
     assert wanted | {"expost/page/templates/report.html"} <= held
+
+
+def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(50, 2))
+    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0)
+    assert "No limit for everyone" in render([model.fit(X, X[:, 0]).publication_])
+    bounded = expost.LinearRegression(norm=1.0, l2=50.0)
+    assert "No limit for everyone" not in render([bounded.fit(X, X[:, 0]).publication_])

@@ -32,13 +32,12 @@ def explain(out: Console, plan: "Plan", coefficients: int) -> None:
     from rich.table import Table
 
     lines = Table.grid(padding=(0, 2))
-    if math.isfinite(plan.epsilon):
-        promise = (
-            "A guess whether a person is in the table, which is right half of the time without the "
-            f"publication, is right at most {right_at_most(plan):g}% of the time with it, whatever else is "
-            f"known (ε = {plan.epsilon:g} at δ = {plan.delta:g})."
-        )
-        lines.add_row("[bold]The promise[/bold]", promise)
+    promise = (
+        "A guess whether a person is in the table, which is right half of the time without the publication, "
+        f"is right at most {right_at_most(plan):g}% of the time with it, whatever else is known "
+        f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
+    )
+    lines.add_row("[bold]The promise[/bold]", promise)
     lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.")
     lines.add_row("[bold]The report[/bold]", f"{plan.report}: {REPORTS[plan.report]}")
     out.print(lines, highlight=False)
