@@ -165,26 +165,6 @@ def test_a_class_that_is_declared_twice_is_refused():
         expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "oak", "birch"]).fit(X, Y)
 
 
-def test_intervals_have_the_columns_of_the_probabilities():
-    """Published as declared, and told in the order of `classes_`."""
-    declared = ("oak", "birch", "maple")
-    domain = expost.Domain(
-        features=tuple(expost.Number(name=name, low=-1.0, high=1.0) for name in "abcd"),
-        label=expost.ClassLabel(name="tree", classes=declared),
-    )
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = expost.LogisticRegression(domain=domain, epsilon=8.0, report="leverage", random_state=2).fit(
-        frame, Y
-    )
-    found = model.predict_proba(frame, interval=0.95)
-    as_declared = model.publication_.predict_proba(frame, interval=0.95)
-    for mine, theirs in zip(found, as_declared, strict=True):
-        np.testing.assert_array_equal(mine, theirs[:, np.argsort(declared)])
-    estimate, lower, upper = found
-    assert np.all((lower <= estimate) & (estimate <= upper))
-    np.testing.assert_allclose(estimate.sum(axis=1), 1.0, rtol=1e-12)
-
-
 @pytest.mark.parametrize("classes", [[None, 1], [[1], [1, 2]], ["oak", None]])
 def test_classes_that_have_no_order_are_refused(classes):
     with pytest.raises(ParameterError, match="`classes` must be two or more different labels"):

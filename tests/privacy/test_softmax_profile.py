@@ -230,7 +230,7 @@ def test_the_directions_of_two_classes_are_those_of_the_logistic_loss(statistics
         )
 
 
-@pytest.mark.parametrize("statistics", [{}, {"sigma_hessian": 1.0}])
+@pytest.mark.parametrize("statistics", [{}, pytest.param({"sigma_hessian": 1.0}, marks=pytest.mark.slow)])
 def test_to_remove_a_record_costs_what_it_does_without_a_determinant(statistics):
     """Of three classes: adding is what is stated for both, and removing its value at infinite l2."""
     found, flat = profile(3, 1.0, 6.5, **statistics), profile(3, math.inf, 6.5, **statistics)

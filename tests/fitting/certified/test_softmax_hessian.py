@@ -149,8 +149,7 @@ def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
             assert distance(truth, found) <= allowed
 
 
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("reduced", [True, False])
+@pytest.mark.parametrize(("exact", "reduced"), [(True, False), (False, True)])
 def test_what_slices_cannot_give_decimals_do(exact, reduced, monkeypatch):
     """Where products cannot be trusted, and where more is asked than a sum in slices can prove."""
     monkeypatch.setattr("expost.fitting.certified.hessian.slices_are_exact", lambda: exact)
