@@ -4,9 +4,12 @@ VENV := .venv
 # Where an environment keeps its programs.
 PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(PROGRAMS)
+EXE := $(if $(filter Windows_NT,$(OS)),.exe)
 # The lowest versions that pyproject.toml declares live apart.
 OLDEST := .venv-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Texts are UTF-8 on every system.
+export PYTHONUTF8 := 1
 # Modules are compiled when they are imported, and most of what is installed never is: half of the time.
 INSTALL := python -m pip install --quiet --no-compile
 
@@ -59,7 +62,7 @@ bench: $(VENV)/.installed-bench
 # The site, without network, in build/site. A warning is an error; so is a dead link, and a formula that does not
 # convert.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -c docs . build/site
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -c docs -d build/doctrees . build/site
 	@echo "Open in a browser: build/site/docs/index.html"
 
 # Wheel and source archive, checked, and the demo from the wheel in a clean environment.
@@ -111,40 +114,40 @@ define new_enough
   || { echo "expost needs Python 3.11 or newer; name one with 'make PYTHON=python3.12 ...'."; exit 1; }
 endef
 
-$(BIN)/python:
+$(BIN)/python$(EXE):
 	$(new_enough)
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[dev,dev-torch]"
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-figures: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-figures: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[figures]"
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[mutants]"
 	@touch $@
 
-$(VENV)/.installed-release: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-release: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) build twine uv
 	@touch $@
 
-$(VENV)/.installed-paper: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-paper: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[paper]"
 	@touch $@ $(VENV)/.installed
 
 # A peer or a table that does not install is left out here and named by the benchmark itself.
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable .
 	-$(BIN)/$(INSTALL) glum
 	-$(BIN)/$(INSTALL) diffprivlib

@@ -6,7 +6,7 @@ belong together, and that the noise certifies the guarantee.
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from pydantic_core import core_schema
 from expost import Publication
 from expost.losses import Regularizer
 from expost.losses.registry import PUBLISHED, REGULARIZERS
+from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS
 from expost.privacy.statistics import REPORT_KINDS
 from expost.publication.schema import FORMAT
+from expost.publication.serialize import INSECURE
 
 SCHEMA = Path(__file__).with_name("publication.schema.json")
 # Texts that a validator restricts, which says nothing about itself in a schema.
@@ -26,18 +28,28 @@ _CHOICES: dict[str, dict[str, Collection[str]]] = {
     "PublishedPlan": {"report": REPORT_KINDS, "calibration": CALIBRATIONS},
     "PublishedPrecision": {"noise": ["discrete Gaussian"], "statistics_at": ["exact minimiser"]},
 }
-_TYPES = {"bool": {"type": "boolean"}, "int": {"type": "integer", "exclusiveMinimum": 0}}
+# Lists that a validator restricts likewise.
+_LISTS = {
+    "coefficients": {"minItems": 1},
+    "classes": {"minItems": 2, "maxItems": MOST_CLASSES, "uniqueItems": True},
+    "feature_names": {"uniqueItems": True},
+}
+_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
+_PARAMETERS = {
+    "soft": {"type": "boolean"},
+    "cap": _POSITIVE | {"maximum": 1},
+    "corner": _POSITIVE | {"exclusiveMaximum": 1},
+    "classes": {"type": "integer", "minimum": 2, "maximum": MOST_CLASSES},
+}
 
 
 def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
     """One object for each kind: its name, and the parameters that its class declares."""
     kinds = []
     for name, kind in known.items():
-        parameters = {}
-        for one in fields(kind):
-            declared = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")
-            parameters[one.name] = _TYPES.get(declared, {"type": "number", "exclusiveMinimum": 0})
-        needed = [one.name for one in fields(kind) if one.default is MISSING]
+        parameters = {one.name: _PARAMETERS.get(one.name, _POSITIVE) for one in fields(kind)}
+        # What was added to the format later is written only where it has an effect.
+        needed = [one.name for one in fields(kind) if not one.metadata]
         kinds.append(
             {
                 "type": "object",
@@ -76,6 +88,13 @@ def schema() -> dict[str, Any]:
     for model, choices in _CHOICES.items():
         for field, texts in choices.items():
             made["$defs"][model]["properties"][field]["enum"] = list(texts)
+    for field, limits in _LISTS.items():
+        stated = made["properties"][field]
+        next(one for one in stated.get("anyOf", [stated]) if one.get("type") == "array").update(limits)
+    weights = made["$defs"]["PublishedWeights"]
+    weights["properties"]["class_weight"]["anyOf"][0]["items"]["minimum"] = 0
+    weights["not"] = {"properties": {name: {"type": "null"} for name in weights["properties"]}}
+    made["properties"]["insecure"] = {"enum": [INSECURE, None], "title": "Insecure"}
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT}
     return _portable(about | {key: value for key, value in made.items() if key != "title"})
 

@@ -157,5 +157,6 @@ def peers_short(document: Document) -> str:
     tables = len({row["table"] for row in chosen(document, "auc")})
     return (
         f"on {tables} tables its AUC exceeds ours by at most {ahead(1.0)} at ε = 1 and {ahead(0.1)} at "
-        f"ε = 0.1, its log-loss is better by more than {LEVEL:g} in {better('log_loss')} and its R² in {better('r2')}"
+        f"ε = 0.1, its log-loss is better by more than {LEVEL:g} in {better('log_loss')} and its R² in "
+        f"{better('r2')}"
     )

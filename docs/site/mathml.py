@@ -16,6 +16,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 # An accent and its letter, which need braces where an index follows.
 _ACCENT = re.compile(r"\\(?:hat|tilde|bar)\s*(?:\\[A-Za-z]+|[A-Za-z])")
+# The converter takes all digits after a fraction for its numerator.
+_BARE = re.compile(r"\\[dt]?frac\s*[0-9]")
 # Primes, which fonts draw raised and small already: they are no superscripts. Quotation marks in words stay.
 _PRIMES = re.compile(r"\\text\{[^}]*\}|('+)|\^(\\prime)(?![A-Za-z])|\^\{((?:\\prime)+)\s*(\w?)\}")
 _SEVERAL = re.compile(r"(?:<mi>′</mi>\s*){2,3}")
@@ -33,6 +35,8 @@ _SIGN = re.compile(r'((?:[=≤≥≈∼↦→∈⪯⪰≻,;∶]|&[lg]t;|"mathope
 _ALONE = re.compile(r"(<math[^>]*>\s*|[(,]</mo>\s*)<mo[^>]*>([−+⋅])</mo>(?=\s*(?:</math>|<mo[^>]*>\)))")
 # A definition is one sign.
 _DEFINED = re.compile(r"<mo>∶</mo>\s*<mo>=</mo>")
+# An index stands beside its letter, not below it, also where the letter has an accent.
+_INDEXED = re.compile(r"<munderover>\s*(<mi>[^<]</mi>)(.*?)(<mo[^>]*>[ˆ~ˉ]</mo>)\s*</munderover>", re.DOTALL)
 # A bar lies above its letter: as an accent it would touch a capital.
 _BAR = re.compile(r'<mover accent="true">(\s*<mi[^>]*>.</mi>\s*<mo stretchy="false">)ˉ')
 # The largest of a set is a function of it.
@@ -52,6 +56,8 @@ def _prime(found: re.Match[str]) -> str:
 
 def _converted(node: nodes.Element, *, as_block: bool) -> str:
     """The formula of a node as MathML, or its source where that fails."""
+    if _BARE.search(node.astext()):
+        logger.warning("formula %r: write a fraction with braces", node.astext(), location=node)
     source = _ACCENT.sub(lambda found: f"{{{found[0]}}}", node.astext().strip())
     source = _PRIMES.sub(_prime, _FUNCTION.sub(r"\1\\,", _FACTOR.sub(r"\\,", source)))
     if as_block and "&" in source and r"\begin" not in source:
@@ -61,6 +67,7 @@ def _converted(node: nodes.Element, *, as_block: bool) -> str:
     except (MathError, ValueError, KeyError, IndexError, AttributeError, SyntaxError) as error:
         logger.warning("formula %r: %s", source, error, location=node)
         return f"<code>{html.escape(source)}</code>"
+    mathml = _INDEXED.sub(r'<msub><mover accent="true">\1\3</mover>\2</msub>', mathml)
     mathml = _BAR.sub(r"<mover>\1‾", _DEFINED.sub("<mo>≔</mo>", mathml))
     mathml = _ALONE.sub(r'\1<mo lspace="0" rspace="0">\2</mo>', mathml)
     mathml = _SIGN.sub(r'\1<mo form="prefix">\2</mo>', mathml)

@@ -1,4 +1,4 @@
-"""Regression under privacy: how close a private line comes to the best one as the budget grows.
+"""Regression under privacy: how close private lines of three budgets come to the truth.
 
 Run it: python examples/gallery/regression.py regression.png
 """

@@ -18,7 +18,7 @@ together = [expost.compose([yearly] * count).epsilon_at(1e-6) for count in years
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 axes.plot(years, [0.5 * count for count in years], "--", color="#D55E00", label="the budgets added up")
 axes.plot(years, together, "o-", color="#0072B2", label="certified together, at δ = 1e-6")
-axes.set(xlabel="years, with one publication of ε = 0.5 each", ylabel="ε of all")
+axes.set(xlabel="years, with one plain logistic model of (0.5, 1e-7) each", ylabel="ε of all")
 axes.set(xticks=list(years), ylim=(0, None))
 axes.legend(frameon=False)
 figure.savefig(sys.argv[1], dpi=150)

@@ -1,5 +1,7 @@
 """The documents as they lie in the repository: links, anchors, formulas, citations and the reference."""
 
+import inspect
+import pydoc
 import re
 from pathlib import Path
 
@@ -154,6 +156,17 @@ def test_every_public_name_is_in_the_reference_once():
                 expected.add(f"expost.{module}.{name}")
     assert expected <= set(names), f"missing in docs/reference: {sorted(expected - set(names))}"
     assert len(names) == len(set(names))
+
+
+# What a record, a loss or a domain is made of has no result that could be private.
+_PARTS = ("expost.losses", "expost.data", "expost.goe", "expost.exceptions")
+
+
+@pytest.mark.parametrize("name", documented())
+def test_what_is_public_and_what_is_private_is_said_of_every_name(name):
+    thing = pydoc.locate(name)
+    said = re.search(r"^Privacy\n-------\n\S|\*\*Privacy\.\*\* \S", inspect.getdoc(thing) or "", re.MULTILINE)
+    assert said or (inspect.isclass(thing) and thing.__module__.startswith(_PARTS))
 
 
 def test_every_page_is_reached_from_the_first():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -18,7 +19,11 @@ from expost.engines.cluster import DaskEngine
 from expost.exceptions import EngineError
 from expost.fitting import noise
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The inplace keyword")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+]
 
 
 def table(n=40_000, d=8):

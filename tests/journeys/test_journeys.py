@@ -1,6 +1,7 @@
 """A steward's way from her table to a page, exactly as the documents tell it."""
 
 import csv
+import os
 import re
 import stat
 
@@ -10,11 +11,15 @@ import transcripts
 
 from expost import Publication
 
-# How many commands a document takes at most, the mistakes of its table, and records with a cell too many.
+# The commands of a document, the mistakes of its table, and records with a cell too many.
 JOURNEYS = {
-    "README.md": (5, (), ()),
-    "docs/journey.md": (6, messy.MISTAKES, messy.UNEVEN),
-    "docs/tutorial.md": (9, ((1234, "ward", "nroth", "a value that is not declared"),), ()),
+    "README.md": ("init check fit page losses", (), ()),
+    "docs/journey.md": ("init check check fit page predict", messy.MISTAKES, messy.UNEVEN),
+    "docs/tutorial.md": (
+        "--version init check check fit page bounds predict losses",
+        ((1234, "ward", "nroth", "a value that is not declared"),),
+        (),
+    ),
 }
 
 
@@ -29,9 +34,7 @@ def test_the_documents_print_what_the_commands_print(walked):
     document, _, steps = walked
     for command, written, printed in steps:
         assert transcripts.masked(written) == transcripts.masked(printed), command
-    assert len(steps) <= JOURNEYS[document][0]
-    names = [command.split()[1] for command, _, _ in steps]
-    assert [name for name in names if name in ("init", "page")] == ["init", "page"]
+    assert " ".join(command.split()[1] for command, _, _ in steps) == JOURNEYS[document][0]
 
 
 def test_the_examples_in_python_hold_where_the_commands_were_run(walked):
@@ -58,7 +61,7 @@ def test_one_check_finds_every_mistake_and_nothing_else(walked):
     assert sorted(row for row in found if row[1] != "(line)") == sorted(mistakes)
     assert sorted(row[0] for row in found if row[1] == "(line)") == sorted(uneven)
     assert path.read_text(encoding="utf-8").startswith("PRIVATE_")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_screen_shows_neither_values_nor_counts_nor_records(walked):

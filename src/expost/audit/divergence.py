@@ -25,6 +25,10 @@ class Audit:
 
     ``remove`` is :math:`H_\epsilon(P_{D+z} \| P_D)`, ``add`` is :math:`H_\epsilon(P_D \| P_{D+z})`, and
     ``error`` estimates how far the quadrature of either may be off.
+
+    Privacy
+    -------
+    As private as the pair: of invented neighbours it is public.
     """
 
     add: float

@@ -16,7 +16,12 @@ from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Neighbouring data sets: the rows ``X`` with labels ``y``, each ``counts`` times, and a record."""
+    """Neighbouring data sets: the rows ``X`` with labels ``y``, each ``counts`` times, and a record.
+
+    Privacy
+    -------
+    Invented by a search, from the plan alone: public.
+    """
 
     X: FloatArray
     y: FloatArray

@@ -58,7 +58,7 @@ class PrivateGLM(PlannedEstimator):
         ----------
         X
             Rows of numbers: an array of any real type and order, a torch, CuPy or other array of the array
-            API standard, which stays on its device (docs/scale.md), a sparse matrix or array of SciPy's, or a
+            API standard, which stays on its device (docs/gpu.md), a sparse matrix or array of SciPy's, or a
             pandas, polars or pyarrow frame. A sparse table is never made dense as a whole. Rows longer than
             ``norm`` are scaled down to it. Or a table in files: the path of a CSV or Parquet file or of a
             folder of them, a pattern, or what :func:`expost.scan` returns. Files may be larger than memory;

@@ -45,7 +45,7 @@ class LogisticRegression(LinearClassifier):
         public values.
     cap
         The largest slope :math:`c` of the loss, between 1e-6 and 1; ``1.0`` is plain logistic regression.
-        By default :math:`\frac12(1 + 1/\sqrt{1 + 2\sigma_1})`, with :math:`\sigma_1` the multiplier of the
+        By default :math:`(1 + 1/\sqrt{1 + 2\sigma_1})/2`, with :math:`\sigma_1` the multiplier of the
         analytic Gaussian mechanism at ``epsilon`` and ``delta`` (0.56, 0.66, 0.83 at ε = 0.1, 1, 8 and
         δ = 1e-6), or 1 where ``sigma`` is given. ``plan_.loss`` says which, and where its corner is.
     fit_intercept

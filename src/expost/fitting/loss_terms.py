@@ -19,7 +19,12 @@ _LARGE = 1000
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LossTerms:
-    """The three signed terms of each record's log-odds; private."""
+    """The three signed terms of each record's log-odds.
+
+    Privacy
+    -------
+    Private: they come from everyone's records.
+    """
 
     determinant: FloatArray
     """The record's leverage. Not negative for members, not positive for outsiders."""

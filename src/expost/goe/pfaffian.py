@@ -25,7 +25,7 @@ def log_cdf(d: int, t: FloatArray) -> FloatArray:
     :math:`c = \tfrac s2 \int \psi_d` for even and :math:`1/\int \psi` for odd :math:`d`, and
 
     .. math:: a(z) = c - s\!\int_z^\infty\!\psi_d, \quad b(z) = 1 - 2c\!\int_z^\infty\!\psi, \quad
-              r(z) = \tfrac12 \Bigl[K(z, t) - s\,\psi(z)\!\int_t^\infty\!\psi_d\Bigr],
+              r(z) = \tfrac{1}{2} \Bigl[K(z, t) - s\,\psi(z)\!\int_t^\infty\!\psi_d\Bigr],
 
     .. math:: F(t)^2 = \det(I - K) \Bigl[(1 - \langle a, R\psi\rangle)
               \Bigl(1 - c\!\int_t^\infty\!\psi + \langle b, Rr\rangle\Bigr)
@@ -88,7 +88,7 @@ def _reach(d: int, t: FloatArray) -> FloatArray:
 
     Right of :math:`e = \sqrt{2d - 1}`, :math:`\psi_{d-1}(u)` falls at the rate :math:`\sqrt{u^2 - e^2}`. From
     :math:`m = \max(t, e)` on, a step :math:`h` lowers its logarithm by at least each of
-    :math:`h \sqrt{m^2 - e^2}`, :math:`h^2/2` and :math:`\tfrac23 \sqrt{2e}\, h^{3/2}`.
+    :math:`h \sqrt{m^2 - e^2}`, :math:`h^2/2` and :math:`\tfrac{2}{3} \sqrt{2e}\, h^{3/2}`.
     """
     edge = math.sqrt(2.0 * d - 1.0)
     longest = min(math.sqrt(2.0 * _DECAY), (1.5 * _DECAY / math.sqrt(2.0 * edge)) ** (2.0 / 3.0))

@@ -21,6 +21,8 @@ _STEP = 1e-4
 class ProbabilityIntervals(NamedTuple):
     """The probability of each class with its interval; one row per record and one column per class.
 
+    Privacy
+    -------
     As private as the records.
     """
 

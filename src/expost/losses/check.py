@@ -34,6 +34,10 @@ def check_loss(loss: AnyLoss) -> None:
     LossError
         Naming every property that fails and where.
 
+    Privacy
+    -------
+    Public: it looks at the loss, and at no record.
+
     Examples
     --------
     >>> import expost

@@ -32,6 +32,10 @@ class ConvexPlan:
     Made by :func:`expost.calibrate_convex`. Frozen, comparable, printable. The guarantee is for real
     arithmetic: a convex loss states no error for its derivatives.
 
+    Privacy
+    -------
+    Public: it is made before any record is seen.
+
     Attributes
     ----------
     loss

@@ -30,6 +30,10 @@ class Plan:
 
     Made by :func:`expost.calibrate`, without data. Frozen, comparable, printable.
 
+    Privacy
+    -------
+    Public: it is made before any record is seen.
+
     Attributes
     ----------
     epsilon, delta

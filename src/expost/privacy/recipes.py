@@ -52,7 +52,7 @@ def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
     r"""The statistics of the curvature in proportion to the model, so that they cost little.
 
     .. math:: \sqrt{\frac{(\kappa_{\max}R^2)^2}{2\sigma_3^2} + \frac{(\kappa_{\max}R^2)^2}{\sigma_4^2}}
-              = \frac1{\sqrt2\,k}\sqrt{\frac{(m_{\max}R)^2}{\sigma^2} + \frac{(m_{\max}R)^2}{\sigma_2^2}}
+              = \frac{1}{\sqrt2\,k}\sqrt{\frac{(m_{\max}R)^2}{\sigma^2} + \frac{(m_{\max}R)^2}{\sigma_2^2}}
 
     with :math:`k =` :data:`HESSIAN_NOISE` and terms for what is released. The model and the gradient share
     their precision by the kind's ``model_share``. One number is left, and it is as small as the budget

@@ -51,7 +51,7 @@ def capped_logistic(
 ) -> LogisticLoss:
     r"""The logistic loss with the cap that suits a budget, or with a given cap and the corner that suits it.
 
-    .. math:: c = \tfrac12\left(1 + \frac1{\sqrt{1 + 2\sigma_1}}\right), \qquad
+    .. math:: c = \tfrac{1}{2}\left(1 + \frac{1}{\sqrt{1 + 2\sigma_1}}\right), \qquad
               \theta = \min\left\{1, \frac{1 + L - \sqrt{(1 + L)^2 - 4cL}}{2c}\right\}, \quad
               L = \frac{\lambda\epsilon}{cR^2}
 
@@ -108,7 +108,7 @@ def capped_logistic(
 def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxLoss:
     r"""The cap and the corner of a softmax loss that suit a budget, or a given cap with its corner.
 
-    .. math:: c = \tfrac12\left(1 + \frac1{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
+    .. math:: c = \tfrac{1}{2}\left(1 + \frac{1}{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
 
     with :math:`\sigma_1` as in :func:`capped_logistic`. No corner of several classes makes the determinant
     free, so that it is a fixed one. Two classes are the logistic loss, and have its corner.

@@ -37,7 +37,7 @@ class Masses(NamedTuple):
         r"""The logarithm of the determinant, and its derivatives in the three sums, for a fixed ``mass``.
 
         .. math:: \log\det(I + w(\mathrm{diag}(P) - PP^\top/M)) =
-                  \sum_j\log(1 + wP_j) + \log\Bigl(\frac1M\sum_j\frac{P_j}{1 + wP_j}\Bigr)
+                  \sum_j\log(1 + wP_j) + \log\Bigl(\frac{1}{M}\sum_j\frac{P_j}{1 + wP_j}\Bigr)
         """
         kept = [1.0 / (1.0 + weight * part) for part in self]
         total = self.true * kept[0] + self.first * kept[1] + others * self.rest * kept[2]

@@ -53,7 +53,7 @@ def held_out_quality(publication: Readable, records: Encoded) -> Quality:
     r"""How well a publication predicts labelled records.
 
     .. math:: R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}, \qquad
-              \mathrm{logloss} = -\frac1n\sum_i\log\hat p_{y_i}(x_i)
+              \mathrm{logloss} = -\frac{1}{n}\sum_i\log\hat p_{y_i}(x_i)
 
     The area under the curve is scikit-learn's. Every record counts once. Predictions and labels of all
     records are held in memory.

@@ -25,7 +25,7 @@ def total(
 ) -> FloatArray:
     r"""A bound on what several publications of one table cost each record together.
 
-    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac12\sum_i S_i^2
+    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
               + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
 
     The losses add up, but their noises do not all point the same way: the root of the squares takes the

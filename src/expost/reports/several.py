@@ -151,7 +151,7 @@ def evaluate_several(
 ) -> FloatArray:
     r"""A bound on the sum of each record's losses from several releases of one table.
 
-    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac12\sum_i S_i^2
+    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
               + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
 
     with :math:`S_i^2 = A_i^2 + C_i^2` of :func:`~expost.reports.total.whole_cost` and :math:`n` the number

@@ -70,7 +70,7 @@ def whole_cost(
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
     .. math:: |L| \le |t_1| + \frac{A^2 + C^2}2 + q\sqrt{A^2 + (cC)^2}, \qquad
-              A^2 = \|\nabla\ell\|^2\Bigl(\frac1{\sigma^2} + \frac1{\sigma_2^2}\Bigr), \quad
+              A^2 = \|\nabla\ell\|^2\Bigl(\frac{1}{\sigma^2} + \frac{1}{\sigma_2^2}\Bigr), \quad
               C^2 = \Delta^2 - \frac{\|\nabla\ell\|^2}{\sigma_2^2}
 
     ``determinant`` bounds :math:`|t_1|`. For a record fixed in advance the noise of the objective and of the
@@ -190,7 +190,7 @@ def ellipse_quantile(stretch: float, failure: float, law: NoiseLaw = NORMAL) -> 
     normals, in polar coordinates,
 
     .. math:: P\bigl(N_1^2 + N_2^2/c^2 > q^2\bigr) =
-              \frac1{2\pi}\int_0^{2\pi} \exp\frac{-q^2}{2(\cos^2\varphi + \sin^2\varphi/c^2)}\,d\varphi,
+              \frac{1}{2\pi}\int_0^{2\pi} \exp\frac{-q^2}{2(\cos^2\varphi + \sin^2\varphi/c^2)}\,d\varphi,
 
     and for this periodic integrand the mean over equally spaced angles converges exponentially. For any
     other law, with :math:`G` its tail,

@@ -7,7 +7,7 @@ f''`; :math:`\Delta` for the step, :math:`a = \zeta R\|\Delta\|`, :math:`\mu` fo
 \sqrt{v^\top H^{-1}v}`, at most
 
 .. math:: N = (\|\hat g + \tilde H\Delta + \nabla r(w + \Delta)\| + E + E_H\|\Delta\|)/\sqrt\mu
-              + c\sqrt{\textstyle\sum_i\kappa_i} + (s + \tfrac12 a e^a)\|\Delta\|_H
+              + c\sqrt{\textstyle\sum_i\kappa_i} + (s + \tfrac{1}{2} a e^a)\|\Delta\|_H
 
 with :math:`\hat g` the computed residual, :math:`c\kappa_i` and :math:`E` the two kinds of error in it,
 :math:`E_H` the error of the double Hessian :math:`\tilde H` and :math:`s` how much it may have changed since
