@@ -1,5 +1,7 @@
 """The estimators follow scikit-learn's rules."""
 
+from importlib.metadata import version
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,8 @@ def test_scikit_learns_checks(estimator, check):
 )
 def test_scikit_learns_checks_of_weights(kind, name):
     """Without noise, where a weight of two is the row twice."""
+    if kind is expost.SmoothedHingeClassifier and "equivalence" in name and version("scikit-learn") < "1.7":
+        pytest.skip("before 1.7 scikit-learn names the classes of two by the first row, which weights move")
     estimator = kind(norm=10.0, sigma=1e-12, l2=1.0, max_weight=10.0)
     checks = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ == name]
     for check in checks:

@@ -87,6 +87,7 @@ def test_a_missing_field_is_found(field):
         ("plan.report", "everything"),
         ("plan.calibration", "loose"),
         ("precision.noise", "Gaussian"),
+        ("precision", None),
         ("statistics.rows", 60),
     ],
 )

@@ -1,7 +1,7 @@
 """How far long work has come: the pass, the rows that are left, and a bar."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from expost._common.progress import Watch
@@ -67,5 +67,6 @@ def shown(text: str) -> Iterator[Shown]:
         TextColumn("{task.fields[left]}"),
     )
     terminal = error_console.is_terminal
-    with Progress(*columns, console=error_console, transient=True, disable=not terminal) as bar:
+    bar = Progress(*columns, console=error_console, transient=True, disable=not terminal)
+    with bar if terminal else nullcontext():  # older versions of rich end a line that they did not begin
         yield Shown(bar, text)
