@@ -1,0 +1,160 @@
+"""What a report pays because the printed coefficients are not the exact minimiser, by formulas written out.
+
+With the planned precision these terms are a millionth of a figure, and no test of coverage would miss them. Here
+coefficients are printed so coarsely that every term counts.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import expost
+from expost.fitting.release import Release
+from expost.privacy.precision import Precision
+from expost.reports.base import Scope, Shares
+from expost.reports.determinant import Determinant
+from expost.reports.drift import Drift
+from expost.reports.gradient import gradient_factors, reach_factors
+from expost.reports.records import ScalarRecords
+from expost.reports.several import sum_noise
+from expost.reports.tight import TightReader
+from expost.reports.total import report_cost, statistics_shift, whole_noise, whole_parts
+
+D, NORM, L2, ROWS = 4, 1.5, 0.7, 1000
+SIGMAS = {"sigma": 3.0, "sigma_gradient": 5.0, "sigma_hessian": 0.8, "sigma_eigenvalue": 1.1}
+BETA = 0.25 * NORM**2
+# The output's noise, the solver's radius and the grid: η = 1/32.
+PRINTED = Precision(1e-3, 2.0**-6 * 1e-3, 2.0**-15 * 1e-3, ROWS)
+SOLVER = 2.0**-5
+# The errors of a computed statistic, in units of its noise.
+ERROR = 2.0**-20
+
+
+def release_of(report, *, regularizer=None, precision=PRINTED):
+    names = {"independent": (), "leverage": ("hessian",), "adaptive": ("gradient", "hessian", "eigenvalue")}
+    scales = {"sigma": SIGMAS["sigma"]} | {f"sigma_{name}": SIGMAS[f"sigma_{name}"] for name in names[report]}
+    plan = expost.calibrate(
+        loss="logistic", report=report, l2=L2, norm=NORM, fit_intercept=False, rows_at_most=ROWS, **scales
+    )
+    plan = replace(plan, precision=precision)
+    rng = np.random.default_rng(0)
+    released = {
+        "gradient": rng.normal(size=D),
+        "hessian": np.diag([2.0, 3.0, 4.0, 9.0]),
+        "eigenvalue": 2.1,
+    }
+    return Release(
+        plan,
+        np.full(D, 0.3),
+        regularizer=regularizer,
+        **{name: value for name, value in released.items() if name in names[report]},
+    )
+
+
+def some_records(release):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(6, D)) / 3.0
+    slope, curvature = rng.uniform(-1.0, 1.0, 6), rng.uniform(0.05, 0.25, 6)
+    return ScalarRecords.of(rows, slope, curvature, gradient=release.gradient), rows, slope, curvature
+
+
+@pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=0.1, scale=0.5)])
+def test_the_drift_is_that_of_its_formulas(regularizer):
+    drift = Drift.of(release_of("adaptive", regularizer=regularizer))
+    noise, sigma = PRINTED.output_noise, SIGMAS["sigma"]
+    distance = noise * (stats.chi.isf(1e-15, D) + 1.0)
+    corner = 0.0 if regularizer is None else 0.1 / 0.5
+    change = NORM * distance if regularizer is None else max(NORM * distance, 1.5 * distance / 0.5)
+    assert drift.tilt == pytest.approx(noise * (L2 + BETA * ROWS + corner) / sigma, rel=1e-12)
+    assert drift.slope == pytest.approx(BETA * distance / sigma, rel=1e-9)
+    assert drift.curvature == pytest.approx(2.0 * change, rel=1e-9)
+    assert drift.curvature >= math.expm1(change)
+    assert drift.widened(2.0, 3.0) == pytest.approx(2.0 + drift.tilt * (3.0 + 2.0**-10), rel=1e-14)
+
+
+def test_a_large_change_of_the_hessian_is_the_exponential_of_its_rate():
+    far = replace(PRINTED, output_noise=0.5)
+    change = NORM * 0.5 * (stats.chi.isf(1e-15, D) + 1.0)
+    assert Drift.of(release_of("adaptive", precision=far)).curvature == pytest.approx(
+        math.expm1(change), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("report", ["leverage", "adaptive"])
+def test_shifts_are_those_at_the_exact_minimiser_with_the_errors_of_what_is_computed(report):
+    release = release_of(report)
+    drift, (records, rows, slope, curvature) = Drift.of(release), some_records(release)
+    norm = np.linalg.norm(rows, axis=1)
+    gradient = np.abs(slope) * norm + drift.slope * SIGMAS["sigma"]
+    bend = curvature * norm**2 * (1.0 + drift.curvature)
+    hessian = bend / math.sqrt(2.0) / SIGMAS["sigma_hessian"] + 2.0 * ERROR
+    curved = SOLVER**2 + hessian**2
+    model, measured = (gradient / SIGMAS["sigma"]) ** 2, 0.0
+    if report == "adaptive":
+        curved += (bend / SIGMAS["sigma_eigenvalue"] + 2.0 * ERROR) ** 2
+        measured = (gradient / SIGMAS["sigma_gradient"] + 2.0 * ERROR) ** 2
+    parts = whole_parts(release, records, drift)
+    np.testing.assert_allclose(parts.curved, np.sqrt(curved), rtol=1e-12)
+    np.testing.assert_allclose(parts.moved, np.sqrt(model + measured), rtol=1e-12)
+    np.testing.assert_allclose(parts.reaching, np.sqrt(model + measured), rtol=1e-12)
+    shift = np.sqrt(curved - SOLVER**2 + measured)
+    np.testing.assert_allclose(statistics_shift(release, records, drift), shift, rtol=1e-12)
+    np.testing.assert_allclose(
+        statistics_shift(release, records, drift, solver=True), np.sqrt(curved + measured), rtol=1e-12
+    )
+    cost = 0.5 * shift**2 + shift * stats.norm.isf(0.025 / 7)
+    np.testing.assert_allclose(report_cost(release, records, Scope(7), 0.05), cost, rtol=1e-9)
+
+
+def test_errors_that_do_not_lie_along_a_row_are_paid_apart():
+    for report, error in (("leverage", 0.0), ("adaptive", 2.0 * ERROR)):
+        release = release_of(report)
+        assert whole_noise(release, Scope(None), 0.05).rest == pytest.approx(8.1 * error, rel=1e-12)
+        every = whole_noise(release, Scope("all"), 0.05)
+        assert every.rest == pytest.approx((error + SOLVER) * stats.chi.isf(1e-15, D), rel=1e-9)
+        entries = 10 if report == "leverage" else 11
+        assert every.statistics == pytest.approx(stats.chi.isf(0.025, entries), rel=1e-9)
+        assert every.apart
+    # Of one release the model alone is published, so that the solver's error is paid here.
+    noise = sum_noise([release_of("independent"), release_of("adaptive")], 0.05, Scope(None))
+    assert noise is not None
+    assert noise.rest == pytest.approx(8.1 * (SOLVER + 2.0 * ERROR), rel=1e-12)
+
+
+def test_quantiles_are_widened_by_the_noise_of_the_output():
+    release = release_of("adaptive")
+    drift, plan, failure = Drift.of(release), release.plan, 0.05
+    share = failure / 1024.0
+    quantile, rest = stats.norm.isf(0.5 * (failure - share) / 9), stats.norm.isf(0.5 * share / 9) + 2.0**-10
+    got = reach_factors(Scope(9), failure, D, drift, plan.loss)
+    assert got.norm == pytest.approx(quantile + drift.tilt * rest, rel=1e-9)
+    assert got.norm1 is None
+    unit = math.hypot(SIGMAS["sigma"], SIGMAS["sigma_gradient"]) / SIGMAS["sigma_gradient"]
+    measured = gradient_factors(Scope(9), failure, D, drift, plan)
+    assert measured.norm == pytest.approx(quantile + unit * drift.tilt * rest, rel=1e-9)
+    got = reach_factors(Scope("all"), failure, D, drift, plan.loss)
+    rest = drift.tilt * (stats.chi.isf(share, D) + 2.0**-10)
+    assert got.norm == pytest.approx(stats.chi.isf(0.5 * (failure - share), D) + rest, rel=1e-9)
+    tail = 0.5 * (1.0 - (1.0 - 0.5 * (failure - share)) ** (1.0 / D))
+    assert got.norm1 == pytest.approx(stats.norm.isf(tail) + rest, rel=1e-9)
+
+
+def test_the_determinant_pays_for_the_change_of_the_hessian():
+    release = release_of("adaptive")
+    drift, shares = Drift.of(release), Shares(0.05, 0.05, 0.05, 0.0, 0.0)
+    one = Determinant(release, shares, Scope(None), drift)
+    values, sigma = np.diag(release.hessian), SIGMAS["sigma_hessian"]
+    lowered = values - (math.sqrt(2.0) * stats.norm.isf(0.05) + ERROR) * sigma
+    np.testing.assert_allclose(one.public.values, lowered - drift.curvature * np.abs(lowered), rtol=1e-9)
+    eigenvalue = 2.1 - (stats.norm.isf(0.05) + ERROR) * SIGMAS["sigma_eigenvalue"]
+    assert one.adaptive is not None
+    assert one.adaptive.floor == pytest.approx(max(L2, eigenvalue * (1.0 - drift.curvature)), rel=1e-9)
+    records = some_records(release)[0]
+    reader = TightReader(release, 0.05, Scope(None))
+    ends = reader.determinant.bound(records, member=True)
+    np.testing.assert_allclose(
+        reader.determinant_size(records, member=True), ends.high * (1.0 + 2.0 * drift.curvature), rtol=1e-14
+    )
