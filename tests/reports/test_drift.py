@@ -1,7 +1,7 @@
 """What a report pays because the printed coefficients are not the exact minimiser, by formulas written out.
 
-With the planned precision these terms are a millionth of a figure, and no test of coverage would miss them. Here
-coefficients are printed so coarsely that every term counts.
+With the planned precision these terms are a millionth of a figure, and no test of coverage would miss them.
+Here coefficients are printed so coarsely that every term counts.
 """
 
 import math
