@@ -15,6 +15,8 @@ from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
 from expost.reports.laws import two_sided
+from expost.reports.paper import PaperReader
+from expost.reports.pencil import WEIGHTS, mixtures
 from expost.reports.records import ScalarRecords
 from expost.reports.total import ellipse_quantile
 
@@ -183,3 +185,51 @@ def test_the_totals_noise_is_covered_whatever_slope_and_curvature_make_of_it():
         missed |= np.abs(A * np.abs(N1) + C * np.abs(N2)) > q * np.hypot(A, stretch * C)
     assert missed.sum() <= limit(failure, 1, draws)
     assert missed.mean() > 0.9 * failure
+
+
+def test_mixtures_are_convex_definite_and_as_sharp_as_a_fine_grid():
+    """Of an indefinite lower bound too, of which only small weights can be taken."""
+    rng = np.random.default_rng(11)
+    for floor, lowest in ((0.05, 0.3), (0.05, -0.2), (2.0, -0.2), (2.0, -1e-3)):
+        lower = np.sort(np.append(rng.uniform(0.5, 8.0, D - 1), lowest))
+        pencil = mixtures(np.eye(D), lower, floor, 0.4, WEIGHTS)
+        assert np.all((pencil.weights >= 0.0) & (pencil.weights <= 1.0))
+        assert 0.0 in pencil.weights
+        values = np.outer(lower, pencil.weights) + floor * (1.0 - pencil.weights)
+        assert np.all(values > 0.0)
+        np.testing.assert_allclose(pencil.reciprocals, 1.0 / values, rtol=1e-13)
+        fine = np.linspace(0.0, 1.0, 4001) * (1.0 if lowest > 0.0 else floor / (floor - lowest))
+        squared = rng.dirichlet(np.full(D, 0.5), 50)
+        best = np.full(len(squared), np.inf)
+        for weight in fine[:-1]:
+            best = np.minimum(best, squared @ (1.0 / (weight * lower + (1.0 - weight) * floor)))
+        assert np.all(pencil.forms(squared).min(axis=0) <= 1.1 * best)
+
+
+@pytest.mark.parametrize(
+    ("kind", "l2", "noisy", "eigenvalue", "estimate"),
+    [
+        ("leverage", 2.0, 4.5, None, lambda floor, margin: floor * 4.5 / (floor + margin)),
+        ("leverage", 1.0, 4.5, None, None),
+        ("adaptive", 0.1, 4.5, 1.8, lambda floor, margin: floor * 4.5 / (floor + margin)),
+        ("adaptive", 0.1, 4.5, 0.5, lambda floor, margin: floor * (4.5 + margin) / (floor + 2.0 * margin)),
+        ("adaptive", 0.1, -0.1, 0.5, lambda floor, margin: floor * (margin - 0.1) / (floor + 2.0 * margin)),
+        ("adaptive", 0.1, -9.0, 0.5, None),
+    ],
+)
+def test_the_papers_determinant_is_its_formula(kind, l2, noisy, eigenvalue, estimate):
+    """One coefficient: the largest eigenvalue of the GOE is then a normal variable of variance 2."""
+    scales = {"sigma": 4.0, "sigma_hessian": 0.2}
+    if kind == "adaptive":
+        scales |= {"sigma_gradient": 4.0, "sigma_eigenvalue": 0.1}
+    plan = expost.calibrate(report=kind, l2=l2, norm=1.0, fit_intercept=False, **scales)
+    release = Release(
+        replace(plan, precision=None), np.zeros(1), hessian=np.array([[noisy]]), eigenvalue=eigenvalue
+    )
+    share, rows, kappa = 0.02, np.array([[1.0], [-0.5]]), np.array([0.05, 0.25])
+    margin = np.sqrt(2.0) * stats.norm.isf(0.5 * share) * 0.2
+    floor = l2 if eigenvalue is None else max(l2, eigenvalue - 0.1 * stats.norm.isf(share))
+    lowest = floor if estimate is None else max(floor, estimate(floor, margin))
+    reader = PaperReader(release, 0.05, Scope(None))
+    got = reader.determinant(ScalarRecords.of(rows, np.ones(2), kappa), share)
+    np.testing.assert_allclose(got, -np.log1p(-kappa * rows[:, 0] ** 2 / lowest), rtol=1e-7)

@@ -1,9 +1,11 @@
 """What several publications cost one record together: covered, and less than adding up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from oracle import Problem
-from problems import rows_in_ball
+from problems import rows_in_ball, with_intercept
 from publications import X as TABLE, Y as LABELS, published
 from scipy import stats
 
@@ -159,3 +161,25 @@ def test_streams_that_end_apart_have_no_total():
     assert len(list(_together([iter([part, part]), iter([part, part])]))) == 2
     with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
         list(_together([iter([part, part]), iter([part])]))
+
+
+def test_a_sum_is_bounded_by_its_formula():
+    """Models alone, as real numbers: log-determinants, half of the squares, and the length of all noises."""
+    rng = np.random.default_rng(15)
+    X, y = rows_in_ball(rng, 30, 3), rng.integers(0, 2, 30).astype(float)
+    problems = [
+        Problem(X, y, 20, expost.LogisticLoss(cap=cap), report="independent", epsilon=2.0, l2=l2)
+        for cap, l2 in ((1.0, 2.0), (0.7, 5.0), (0.9, 3.0))
+    ]
+    fits = [problem.fit(seed) for seed, problem in enumerate(problems)]
+    fits = [(replace(release, plan=replace(release.plan, precision=None)), one) for release, one in fits]
+    for scope, count in ((None, 1), (20, 20)):
+        determinants = squares = 0.0
+        for problem, (release, _) in zip(problems, fits, strict=True):
+            rows = with_intercept(problem.X[True], True)
+            slope, curvature = problem.loss.derivatives(rows @ release.coefficients, problem.y[True])
+            length = np.sum(rows**2, axis=1)
+            determinants += np.log1p(curvature * length / release.plan.l2)
+            squares += slope**2 * length / release.plan.sigma**2
+        expected = determinants + 0.5 * squares + np.sqrt(squares) * stats.chi.isf(0.05 / count, 3)
+        np.testing.assert_allclose(bounds_of(problems, fits, True, 0.05, scope), expected, rtol=1e-9)
