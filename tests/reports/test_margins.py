@@ -14,11 +14,12 @@ import expost
 from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
+from expost.reports.drift import NO_DRIFT
 from expost.reports.laws import two_sided
 from expost.reports.paper import PaperReader
 from expost.reports.pencil import WEIGHTS, mixtures
 from expost.reports.records import ScalarRecords
-from expost.reports.total import ellipse_quantile
+from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
 
 D, RECORDS, DRAWS = 5, 6, 500
 L2 = 0.05
@@ -233,3 +234,21 @@ def test_the_papers_determinant_is_its_formula(kind, l2, noisy, eigenvalue, esti
     reader = PaperReader(release, 0.05, Scope(None))
     got = reader.determinant(ScalarRecords.of(rows, np.ones(2), kappa), share)
     np.testing.assert_allclose(got, -np.log1p(-kappa * rows[:, 0] ** 2 / lowest), rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["independent", "leverage", "dependent", "adaptive"])
+def test_the_largest_shifts_are_those_of_the_worst_records(kind):
+    """They decide how long the ellipse is, and whether bounds of several releases are added up."""
+    plan = expost.calibrate(report=kind, l2=2.0, norm=3.0, fit_intercept=False, epsilon=2.0)
+    release = Release(replace(plan, precision=None), np.zeros(1))
+    records = ScalarRecords.of(
+        np.array([[3.0], [-3.0]]), np.array([1.0, 0.5]), np.array([0.0, 0.25]), gradient=np.zeros(1)
+    )
+    parts = whole_parts(release, records, NO_DRIFT)
+    steep, curved = largest_shifts(plan)
+    assert steep == pytest.approx(parts.moved[0], rel=1e-12)
+    assert curved == pytest.approx(parts.curved[1], rel=1e-12)
+    if kind != "independent":
+        # By default the Hessian's shift is that of the model over 12 roots of 2.
+        assert curved == pytest.approx(steep / (12.0 * 2.0**0.5), rel=1e-12)
+        assert ellipse_stretch(plan) == pytest.approx((3.0 * curved / steep) ** -0.4, rel=1e-12)
