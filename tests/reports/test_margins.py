@@ -252,3 +252,31 @@ def test_the_largest_shifts_are_those_of_the_worst_records(kind):
         # By default the Hessian's shift is that of the model over 12 roots of 2.
         assert curved == pytest.approx(steep / (12.0 * 2.0**0.5), rel=1e-12)
         assert ellipse_stretch(plan) == pytest.approx((3.0 * curved / steep) ** -0.4, rel=1e-12)
+
+
+@pytest.mark.parametrize(("lowest", "raised"), [(-0.1, True), (-9.0, False)])
+def test_the_papers_adaptive_estimator_needs_only_its_raised_matrix_to_be_definite(lowest, raised):
+    scales = {"sigma": 4.0, "sigma_gradient": 4.0, "sigma_hessian": 0.2, "sigma_eigenvalue": 0.1}
+    plan = expost.calibrate(report="adaptive", l2=0.1, norm=1.0, fit_intercept=False, **scales)
+    release = Release(
+        replace(plan, precision=None), np.zeros(2), hessian=np.diag([lowest, 9.0]), eigenvalue=0.5
+    )
+    share, kappa = 0.02, np.full(2, 0.25)
+    margin, floor = goe_quantile(2, 0.5 * share) * 0.2, 0.5 - 0.1 * stats.norm.isf(share)
+    reader = PaperReader(release, 0.05, Scope(None))
+    got = reader.determinant(ScalarRecords.of(np.eye(2), np.ones(2), kappa), share)
+    second = floor * (9.0 + margin) / (floor + 2.0 * margin) if raised else floor
+    np.testing.assert_allclose(got, -np.log1p(-0.25 / np.array([floor, second])), rtol=1e-9)
+
+
+def test_the_smallest_leverage_of_one_coefficient_is_its_formula():
+    """There is one direction, so the margin of all directions is the normal quantile."""
+    scales = {"sigma": 4.0, "sigma_hessian": 0.2}
+    plan = expost.calibrate(report="leverage", l2=0.3, norm=1.0, fit_intercept=False, **scales)
+    release = Release(replace(plan, precision=None), np.zeros(1), hessian=np.array([[2.0]]))
+    determinant = Determinant(release, Shares(0.04, 0.01, 0.0, 0.0, 0.9), Scope(None))
+    raised = 2.0 + np.sqrt(2.0) * stats.norm.isf(0.01) * 0.2
+    leverage = np.array([0.25, 0.1]) * np.array([1.0, 0.25]) / raised
+    records = ScalarRecords.of(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
+    np.testing.assert_allclose(determinant.bound(records, member=True).low, -np.log1p(-leverage), rtol=1e-7)
+    np.testing.assert_allclose(determinant.bound(records, member=False).high, -np.log1p(leverage), rtol=1e-7)
