@@ -283,3 +283,12 @@ def test_a_loss_that_has_no_hash_composes_like_any_other():
     with pytest.raises(TypeError, match="unhashable"):
         hash(plan)
     assert 0.999 * plan.epsilon < curve_of(plan).epsilon(plan.delta) <= plan.epsilon
+
+
+def test_a_curve_falls_again_after_a_level_stretch():
+    """A certificate may stay where it was for a while; what it falls to later counts."""
+    epsilons, deltas = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.5, 0.2, 0.2, 0.01])
+    curve = ProfileCurve._convex(epsilons, deltas, deltas)
+    assert [epsilon for epsilon, _ in curve.adding] == [0.0, 1.0, 3.0]
+    assert curve.epsilon(0.01) == 3.0
+    assert curve.delta(2.0) < 0.2

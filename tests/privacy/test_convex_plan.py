@@ -155,6 +155,7 @@ def test_wrong_arguments_are_refused():
         expost.calibrate(loss=SmoothedNorm(2))
     with pytest.raises(ParameterError, match="n_parameters"):
         expost.calibrate_convex(SmoothedNorm(2001))
+    assert expost.calibrate_convex(SmoothedNorm(2000), sigma=50.0, l2=1e9).loss.n_parameters == 2000
     with pytest.raises(ParameterError, match="epsilon"):
         expost.calibrate_convex(SmoothedNorm(2), epsilon=0.0)
 

@@ -97,3 +97,10 @@ def test_noise_without_the_determinant(classes, sigma):
     found = flat_sigma(classes, 1.0, 1e-6)
     assert found == pytest.approx(sigma, rel=2e-5)
     assert flat_delta(classes, 1.0, 1.0 / found) <= 1e-6
+
+
+def test_bounds_on_probabilities_are_probabilities():
+    law = LargestTwo(10)
+    assert law.above(-40.0) == 1.0
+    assert law.below(40.0) == 1.0
+    assert law.above(40.0) < 1e-100

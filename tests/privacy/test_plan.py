@@ -119,3 +119,8 @@ def test_a_loss_of_ones_own_is_named_and_its_arithmetic_is_not_promised():
     assert (named.fields()["loss"], named.fields()["loss_parameters"]) == ("log_cosh", {"width": 2.0})
     assert "guarantee for real arithmetic: this loss states no error" in " ".join(printed(plan).split())
     assert "real arithmetic" not in printed(EVERYTHING)
+
+
+def test_figures_line_up_on_the_right():
+    plan = expost.calibrate(loss="logistic", report="leverage", epsilon=1.0)
+    assert [column.justify for column in plan.__rich__().columns] == ["left", "right", "right"]

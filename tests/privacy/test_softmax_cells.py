@@ -102,3 +102,15 @@ def test_largest_norms():
         for weight in WEIGHTS:
             most = (classes - 1) * np.log1p(weight / classes)
             assert cells.largest_log_determinant(weight) == pytest.approx(most, rel=1e-12)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_edges_hold_the_corner_of_the_cap_and_equal_masses(curve):
+    """There the curvature bends and the smallest mass has a cusp; cells across them would be looser."""
+    cells = softmax_cells(curve)
+    gaps = curve.mass(cells.slopes) - cells.slopes - cells.slopes / (curve.classes - 1)
+    assert np.min(np.abs(gaps)) < 1e-11
+    assert np.min(np.abs(cells.slopes - curve.link.corner_slope)) < 1e-15
+    assert (cells.slopes[0], cells.slopes[-1]) == (0.0, curve.cap)
+    assert (cells.shares[0], cells.shares[-1]) == (0.0, (curve.classes - 2) / (curve.classes - 1))
+    assert 0.5 in cells.shares
