@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.softmax_cells import softmax_cells
+from expost.privacy.softmax_cells import _frobenius, _hessian, softmax_cells
 
 CURVES = [
     SoftmaxCurve(3),
@@ -114,3 +114,21 @@ def test_edges_hold_the_corner_of_the_cap_and_equal_masses(curve):
     assert (cells.slopes[0], cells.slopes[-1]) == (0.0, curve.cap)
     assert (cells.shares[0], cells.shares[-1]) == (0.0, (curve.classes - 2) / (curve.classes - 1))
     assert 0.5 in cells.shares
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_the_norm_of_a_hessian_is_bounded_wherever_the_other_classes_are(curve):
+    """The bound is the largest over the mean of their shares, weighted by themselves; here by brute force."""
+    slopes, shares = np.linspace(0.0, curve.cap, 41), np.linspace(0.0, 1.0 - 1.0 / (curve.classes - 1), 31)
+    shares = np.union1d(shares, [0.5]) if curve.classes > 3 else shares
+    low, high = shares[:-1], shares[1:]
+    least, most = low / (curve.classes - 2), np.where(high <= 0.5, high, 1.0 - low)
+    slope = slopes[1:, None]
+    fine = np.linspace(slopes[:-1], slopes[1:], 201)
+    bend = curve.curvature(fine).max(axis=0)[:, None]
+    largest = np.zeros((len(slope), len(low)))
+    for part in np.linspace(0.0, 1.0, 401):
+        mean = least + part * (most - least)
+        second, third = (1.0 - low) ** 2 + low * mean, (1.0 - high) ** 3 + high * mean**2
+        largest = np.maximum(largest, _frobenius(slope, bend, second, third))
+    np.testing.assert_allclose(_hessian(curve, slopes, shares), largest, rtol=2e-5, atol=1e-7)
