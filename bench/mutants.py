@@ -42,6 +42,8 @@ _POINTLESS = re.compile(
     r"|ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_(Is|IsNot)|ReplaceComparisonOperator_(Is|IsNot)_[^I]\w+"
     r"|ReplaceUnaryOperator_\w+_(Invert|Not)|ReplaceUnaryOperator_USub_UAdd)"
 )
+# With some changes a search never ends; without one, no test takes so many seconds.
+_ENDED = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_timeout=true")
 # The star that keeps arguments from being given by place is no product either.
 _SIGNATURE = re.compile(r"(^|[(,] ?)\*,")
 _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
@@ -100,62 +102,49 @@ class Room:
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "demo", "dist", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
         began = time.monotonic()
-        output = self._pytest(
-            *TESTS[name],
-            "--durations=0",
-            "--durations-min=0",
-            f"--cov=src/expost/{name}",
-            "--cov-context=test",
-            "--cov-report=",
-        )
-        if output.returncode:
-            raise SystemExit(f"The tests of {name} fail without any change:\n{output.stdout}")
+        counted = (f"--cov=src/expost/{name}", "--cov-context=test", "--cov-report=")
+        output = self._pytest(*TESTS[name], "--durations=0", "--durations-min=0", *counted)
         self.limit = 60.0 + 3.0 * (time.monotonic() - began)
         self.seconds: dict[str, float] = defaultdict(float)
         for seconds, test in _DURATION.findall(output.stdout):
             self.seconds[test] += float(seconds)
+        if output.returncode or self._pytest(self._ordered(set()), "--collect-only").returncode:
+            raise SystemExit(f"The tests of {name} fail without any change:\n{output.stdout}")
         self.runs = CoverageData(str(self.copy / ".coverage"))
         self.runs.read()
 
     def notices(self, mutant: Mutant, source: str) -> bool:
-        """Whether a test fails with the change.
-
-        First come the tests that run the changed line, the shortest first. The others can differ only by a
-        value that an earlier test left in a cache; they are tried if none of the first fails.
-        """
+        """Whether a test fails with the change, or takes for ever."""
         file = self.copy / "src/expost" / mutant.module
         before = file.read_text(encoding="utf-8")
         contexts = self.runs.contexts_by_lineno(str(file)).get(mutant.line, [])
-        tests = {context.rpartition("|")[0] for context in contexts} & self.seconds.keys()
-        order = self.copy / "order.txt"
-        order.write_text("\n".join(sorted(tests, key=self.seconds.__getitem__)), encoding="utf-8")
         file.write_text(source, encoding="utf-8")
         try:
-            return bool(tests and self._fails(f"@{order}")) or self._fails(*TESTS[self.name])
+            tests = self._ordered({context.rpartition("|")[0] for context in contexts})
+            return self._pytest("-x", tests, limit=self.limit).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
         finally:
             file.write_text(before, encoding="utf-8")
 
-    def _fails(self, *tests: str) -> bool:
-        try:
-            return self._pytest("-x", *tests, limit=self.limit).returncode != 0
-        except subprocess.TimeoutExpired:
-            return True
+    def _ordered(self, first: set[str]) -> str:
+        """All tests, as an argument of pytest: those that run the changed line first, and the shortest first.
+
+        The others can differ only by what runs at import, or by a value that was left in a cache.
+        """
+        order = sorted(self.seconds, key=lambda test: (test not in first, self.seconds[test]))
+        (self.copy / "order.txt").write_text("\n".join(order), encoding="utf-8")
+        return "@order.txt"
 
     def _pytest(self, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not slow",
-            *arguments,
-        ]
-        environment = {"PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+        environment = {"PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "OPENBLAS_NUM_THREADS": "1"}
+        # Changes may follow each other faster than compiled modules are dated.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         settings = {"cwd": self.copy, "env": os.environ | environment, "timeout": limit}
-        return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
+        return subprocess.run(
+            [*command, *_ENDED, *arguments], capture_output=True, text=True, check=False, **settings
+        )
 
 
 def changed_line(before: str, after: str) -> str:
