@@ -57,17 +57,17 @@ def test_a_shift_grows_by_the_errors_and_by_what_the_solver_tells():
         np.testing.assert_allclose(got, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("radius", [2.0, 1e6])
-def test_the_noise_of_the_output_is_the_largest_that_nobody_notices(radius):
+@pytest.mark.parametrize(("radius", "rows"), [(2.0, 100), (1e6, 100), (2.0, 10**7)])
+def test_the_noise_of_the_output_is_the_largest_that_nobody_notices(radius, rows):
     """One bound keeps the noise of the objective readable, the other keeps the model from noticing."""
-    rounding = Rounding.planned(0.3, curvature=0.25, rows_at_most=100)
-    chosen = Precision.choose(rounding, sigma=3.0, l2=0.7, curvature=0.25, radius=radius, rows_at_most=100)
-    most = min(3.0 * 2.0**-10 / (0.7 + 0.25 * 100), 2.0**-20 / radius)
+    rounding = Rounding.planned(0.3, curvature=0.25, rows_at_most=rows)
+    chosen = Precision.choose(rounding, sigma=3.0, l2=0.7, curvature=0.25, radius=radius, rows_at_most=rows)
+    most = min(3.0 * 2.0**-10 / (0.7 + 0.25 * rows), 2.0**-20 / radius)
     assert math.frexp(chosen.output_noise)[0] == 0.5  # a power of two
     assert most / 2.0 < chosen.output_noise <= most
     assert chosen.solver_radius == 0.5 * rounding.solver * chosen.output_noise
     assert chosen.grid == 2.0**-9 * chosen.solver_radius
-    assert chosen.rows_at_most == 100
+    assert chosen.rows_at_most == rows
     assert chosen.rounding(0.25) == rounding
 
 
