@@ -292,3 +292,13 @@ def test_a_curve_falls_again_after_a_level_stretch():
     assert [epsilon for epsilon, _ in curve.adding] == [0.0, 1.0, 3.0]
     assert curve.epsilon(0.01) == 3.0
     assert curve.delta(2.0) < 0.2
+
+
+def test_a_curve_begins_no_higher_than_the_chord_across_zero():
+    """Through (1 - b, b + (1 - b)v) and (1 + a, u), the two directions being one convex function."""
+    u, v = 0.02, 0.05
+    a, b = math.e - 1.0, 1.0 - math.exp(-1.0)
+    curve = ProfileCurve._convex(np.array([0.0, 1.0]), np.array([0.9, u]), np.array([0.9, v]))
+    chord_at_one = np.interp(1.0, [1.0 - b, 1.0 + a], [b + (1.0 - b) * v, u])
+    assert curve.adding[0][1] == curve.removing[0][1] == pytest.approx(chord_at_one, rel=1e-12)
+    assert (curve.adding[1:], curve.removing[1:]) == (((1.0, u),), ((1.0, v),))
