@@ -423,3 +423,15 @@ def test_bad_arguments_are_refused():
         profile.epsilon(1e-305)
     with pytest.raises(ParameterError, match="`delta`"):
         profile.certifies(1.0, 1.0)
+
+
+@pytest.mark.parametrize("statistics", [{}, {"sigma_gradient": 9.0, "sigma_hessian": 4.0}])
+def test_a_record_of_several_outputs_is_removed_without_its_determinant(statistics):
+    """The noise along its gradient is a chi variable in both directions; only the logarithm is gone."""
+    scales = NoiseScales(5.0, **statistics)
+    profile = PrivacyProfile(SOFTMAX_LIKE, 1.0, 4.0, scales)
+    removed, added = profile.removing(2.0, 1e-3), profile.adding(2.0, 1e-3)
+    exact = dense(replace(profile, l2=math.inf), 2.0)
+    assert removed.lower <= exact * (1.0 + 1e-6)
+    assert exact * (1.0 - 1e-6) <= removed.upper <= 1.002 * exact
+    assert removed.upper < added.lower
