@@ -42,8 +42,14 @@ _POINTLESS = re.compile(
     r"|ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_(Is|IsNot)|ReplaceComparisonOperator_(Is|IsNot)_[^I]\w+"
     r"|ReplaceUnaryOperator_\w+_(Invert|Not)|ReplaceUnaryOperator_USub_UAdd)"
 )
-# With some changes a search never ends; without one, no test takes so many seconds.
-_ENDED = ("-o", "faulthandler_timeout=100", "-o", "faulthandler_exit_on_timeout=true")
+# With some changes a search never ends. Without one, neither a test nor reading all of them takes so long.
+_SECONDS = 100
+_TIMED = f"import faulthandler, pytest; faulthandler.dump_traceback_later({_SECONDS}, exit=True)"
+_PYTEST = [
+    *(sys.executable, "-c", f"{_TIMED}; raise SystemExit(pytest.main())"),
+    *("-q", "-p", "no:cacheprovider", "-m", "not slow"),
+    *("-o", f"faulthandler_timeout={_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"),
+]
 # The star that keeps arguments from being given by place is no product either.
 _SIGNATURE = re.compile(r"(^|[(,] ?)\*,")
 _DURATION = re.compile(r"^([\d.]+)s (?:setup|call|teardown) +(\S.*)$", re.MULTILINE)
@@ -137,14 +143,11 @@ class Room:
         return "@order.txt"
 
     def _pytest(self, *arguments: str, limit: float | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
         environment = {"PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "OPENBLAS_NUM_THREADS": "1"}
         # Changes may follow each other faster than compiled modules are dated.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         settings = {"cwd": self.copy, "env": os.environ | environment, "timeout": limit}
-        return subprocess.run(
-            [*command, *_ENDED, *arguments], capture_output=True, text=True, check=False, **settings
-        )
+        return subprocess.run([*_PYTEST, *arguments], capture_output=True, text=True, check=False, **settings)
 
 
 def changed_line(before: str, after: str) -> str:
