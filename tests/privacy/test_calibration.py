@@ -294,3 +294,11 @@ def test_a_reduced_hessian_needs_a_hessian():
         ParameterError, match="`reduced` must be False with report='independent', which has no Hessian"
     ):
         expost.calibrate(loss=expost.SoftmaxLoss(3), reduced=True)
+
+
+@pytest.mark.parametrize("norm", [1e-30, 1e30])
+def test_the_smallest_and_the_largest_norm_are_allowed(norm):
+    plan, unit = (expost.calibrate(loss="logistic", norm=one, fit_intercept=False) for one in (norm, 1.0))
+    assert plan.sigma == pytest.approx(norm * unit.sigma, rel=1e-4, abs=0.0)
+    with pytest.raises(ParameterError, match="`norm` must be between 1e-30 and 1e30"):
+        expost.calibrate(loss="logistic", norm=norm**1.01)

@@ -29,7 +29,8 @@ def test_the_price_of_discrete_noise_is_its_formula(epsilon):
     """For the most numbers there may be, with one more unit, and one part in a thousand more."""
     reach = 2048.0 + math.sqrt(2.0 * (epsilon + 300.0 * math.log(10.0))) + 1.0
     planned = Rounding.planned(1.0, curvature=1.0)
-    assert planned.law(epsilon) == pytest.approx(1.001 * reach**2 / (24.0 * planned.steps**2), rel=1e-12)
+    price = 1.001 * reach**2 / (24.0 * planned.steps**2)
+    assert planned.law(epsilon) == pytest.approx(price, rel=1e-12, abs=0.0)
     assert planned.tail == 1e-300
     assert REAL.law(epsilon) == REAL.tail == 0.0
 
