@@ -350,7 +350,7 @@ ODD = {
     "sparse complex": (scipy.sparse.csc_array(rows + 1j), labels, "sparse `X` .* real numbers"),
     "sparse vector": (scipy.sparse.coo_array(rows[0]), labels, "sparse vector"),
     "sparse, broken": (BROKEN, labels, "valid sparse matrix"),
-    "np.matrix": (np.matrix(rows), labels, "np.matrix"),
+    "np.matrix": (np.asarray(rows).view(np.matrix), labels, "np.matrix"),
     "one name twice": (pd.DataFrame(rows, columns=["a", "a"]), labels, "different names"),
     "mixed names": (pd.DataFrame(rows, columns=["a", 1]), labels, "named by texts"),
     "raising cells": (np.array([[Raising(), 1.0]] * 10, dtype=object), labels, "matrix of numbers"),

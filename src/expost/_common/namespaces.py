@@ -39,14 +39,14 @@ _NAMESPACES: dict[type, Any] = {np.ndarray: np}
 
 
 def on_host(values: Any) -> NDArray[Any]:
-    """An array of any library as NumPy's; copied where it lies on another device."""
+    """An array of any library as NumPy's, which may be written to; copied where it lies on another device."""
     if not is_foreign(values):
         return np.asarray(values)
     if hasattr(values, "detach"):  # torch
         return np.asarray(values.detach().cpu().numpy())
     if hasattr(values, "get"):  # CuPy
         return np.asarray(values.get())
-    return np.from_dlpack(values, device="cpu")
+    return np.array(np.from_dlpack(values, device="cpu"))  # older versions of NumPy give it to read only
 
 
 @cache
