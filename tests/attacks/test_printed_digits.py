@@ -150,7 +150,7 @@ def plain_release(X, y, l2, sigma):
     return theta
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_coefficients_of_lonely_categories_give_nobody_away(epsilon):
     """Broken twin: often certain, never wrong. Real program: as often "certain" with as without them.
 

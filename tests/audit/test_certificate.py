@@ -113,7 +113,9 @@ def test_no_pair_in_two_dimensions_exceeds_the_certificate(name):
         assert hockey_stick(loss, **pair, epsilon=1.0, l2=0.8, **scales).delta <= certificate
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, pytest.param(2.0, marks=pytest.mark.slow)]
+)
 def test_strong_regularisation_leaves_no_gap_and_a_broken_certificate_is_caught(epsilon):
     plan = expost.calibrate(loss="logistic", epsilon=epsilon, l2=5.0 / epsilon)
     found = audit_plan(plan, trials=1, random_state=0)

@@ -41,7 +41,7 @@ def recovered():
     plan = calibrate(loss="logistic", sigma=3.0, l2=0.5)
     design = design_of(X)
     source = SeededNoise(rng)
-    fits = [perturb(plan, design.labelled(y), noise=source)[1] for _ in range(3000)]
+    fits = [perturb(plan, design.labelled(y), noise=source)[1] for _ in range(2000)]
     assert all(fit.gradient_norm <= max(1e-10 * (1 + 3.0 * np.sqrt(20)), fit.floor) for fit in fits)
     return np.array([-fit.gradient for fit in fits])
 

@@ -129,6 +129,7 @@ def test_bounds(name):
         assert ours[1:] == pytest.approx(case["figures"][1:], rel=1e-9, abs=UNDERFLOW), case
 
 
+@pytest.mark.slow
 def test_the_vectors_are_what_their_script_makes():
     """All but the publications, whose guarantee is the library's own and may move in its last digits."""
     publications = make.read("publications")

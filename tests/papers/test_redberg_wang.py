@@ -54,7 +54,16 @@ def otherwise(claims):
 
 
 # Even their quick runs take long.
-SLOW = {"04_sizes", "05_allocations", "08_adaptive", "08_linear", "09_comparison", "10_errata"}
+SLOW = {
+    "02_regularization",
+    "07_wine",
+    "04_sizes",
+    "05_allocations",
+    "08_adaptive",
+    "08_linear",
+    "09_comparison",
+    "10_errata",
+}
 QUICK_RUNS = [
     pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name in SLOW))
     for experiment in EXPERIMENTS

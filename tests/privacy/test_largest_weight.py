@@ -88,6 +88,7 @@ def test_no_weighted_neighbours_are_told_apart_better_than_certified(case, large
     assert worst[1e-3] < 1e-3 * certified < 0.2 * certified < worst[1.0]
 
 
+@pytest.mark.slow
 def test_the_audit_of_a_plan_with_weights_is_tight():
     plan = calibrate(loss="logistic", epsilon=1.0, l2=15.0, max_weight=3.0)
     assert 0.999 < audit_plan(plan, trials=1, random_state=0).ratio <= 1.0

@@ -178,7 +178,7 @@ def work(monkeypatch):
     ("damage", "cases", "seed"),
     [
         (damaged_bytes, 8_000, 1),
-        (damaged_text, 5_000, 2),
+        (damaged_text, 2_500, 2),
         (forged_text, 1_000, 3),
         (forged_plan, 600, 4),
         pytest.param(damaged_bytes, 40_000, 5, marks=pytest.mark.slow),

@@ -24,11 +24,13 @@ rng = np.random.default_rng(1)
 X = rng.normal(size=(500, 3)) / 4
 Y = (X[:, 0] + 0.1 * rng.normal(size=500) > 0).astype(int)
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]
+# A process of its own for each takes seconds, so `make test` has the one with every statistic.
+APART = [pytest.param(report, marks=[pytest.mark.slow] * (report != "adaptive")) for report in REPORTS]
 FIGURES = ["lower", "upper", "report_cost", "total"]
 ASKED = rng.uniform(-1, 1, size=(2_000, 3)), rng.integers(0, 2, 2_000)
 
 
-@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("report", APART)
 def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path):
     """Another process, with no table and no estimator, computes a coalition's two thousand answers."""
     publication = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(X, Y).publication_
