@@ -76,7 +76,10 @@ def everything(table, **arguments):
     yield model.predict_proba(table)
 
 
-@pytest.mark.parametrize("kind", ["files", "frame", "persisted", "shared"])
+@pytest.mark.parametrize(
+    "kind",
+    ["files", "frame", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("persisted", "shared"))],
+)
 def test_everything_has_the_bits_of_the_same_parts_run_locally(client, tmp_path, kind):
     folder = folder_of(people(), tmp_path / "table")
     here = there = folder

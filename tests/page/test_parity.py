@@ -77,7 +77,7 @@ def test_every_loss_and_report_kind(loss, kind):
 
 
 @pytest.mark.parametrize("kind", pages.KINDS[1:])
-@pytest.mark.parametrize("loss", ["softmax", "softmax-capped"])
+@pytest.mark.parametrize("loss", [pytest.param("softmax", marks=pytest.mark.slow), "softmax-capped"])
 def test_a_reduced_hessian(loss, kind):
     assert compared([pages.published(loss, kind, reduced=True)], 500) < TOLERANCE
 
@@ -128,7 +128,7 @@ def test_what_several_publications_cost_together(name):
         assert np.median(ours[chosen] / added[chosen]) < 1.0
 
 
-@pytest.mark.parametrize("kind", ["independent", "adaptive"])
+@pytest.mark.parametrize("kind", [pytest.param("independent", marks=pytest.mark.slow), "adaptive"])
 @pytest.mark.parametrize(
     ("loss", "weighting"),
     [
