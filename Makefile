@@ -13,6 +13,9 @@ export PYTHONUTF8 := 1
 # Modules are compiled when they are imported, and most of what is installed never is: half of the time.
 INSTALL := python -m pip install --quiet --no-compile
 
+# In the order of their folders: reordered by their number, the slowest files, which have few, would come last.
+QUICK_TESTS := python -m pytest -m "not slow" -n auto --dist loadscope --no-loadscope-reorder
+
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
 test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
@@ -28,7 +31,7 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
+	$(BIN)/$(QUICK_TESTS)
 
 check-slow: $(VENV)/.installed-dev $(VENV)/.installed-mutants
 	$(BIN)/python -m pytest -m slow -n auto
@@ -41,7 +44,7 @@ check-gpu: $(VENV)/.installed-dev
 # The suite with the lowest version that is declared of every dependency, without torch and without the site, whose
 # tools read annotations as only newer versions write them.
 check-oldest: $(OLDEST)/.installed browser
-	$(OLDEST)/$(PROGRAMS)/python -m pytest -m "not slow" -n auto --dist loadscope --ignore tests/docs/test_site.py
+	$(OLDEST)/$(PROGRAMS)/$(QUICK_TESTS) --ignore tests/docs/test_site.py
 
 # The experiments of Redberg and Wang (2021), in full. `make paper ARGUMENTS=--quick` sees every verdict, and
 # writes to a folder of its own.
@@ -82,7 +85,7 @@ lock: $(VENV)/.installed-release
 
 # Branch coverage of src/ by the tests that are not slow; the report names every line that was not run.
 coverage: $(VENV)/.installed-dev browser
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope --cov --cov-report= -q
+	$(BIN)/$(QUICK_TESTS) --cov --cov-report= -q
 	$(BIN)/python -m coverage html --directory build/coverage
 	$(BIN)/python -m coverage report --skip-covered --fail-under 95
 
