@@ -27,11 +27,11 @@ ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estim
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
 
+# Types are checked beside the tests, which leave a core alone now and then.
 test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/$(QUICK_TESTS)
+	$(BIN)/mypy & types=$$!; $(BIN)/$(QUICK_TESTS) && wait $$types
 
 check-slow: $(VENV)/.installed-dev $(VENV)/.installed-mutants
 	$(BIN)/python -m pytest -m slow -n auto
