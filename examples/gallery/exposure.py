@@ -13,11 +13,12 @@ from sklearn.datasets import load_breast_cancer
 
 import expost
 
-data = load_breast_cancer(as_frame=True)
+data = load_breast_cancer()
+measured = dict(zip(data.feature_names, data.data.T, strict=True))
 diagnosis = data.target_names[data.target]
 domain = expost.Domain.load(Path(__file__).parents[1] / "breast_cancer" / "domain.toml")
-model = expost.LogisticRegression(epsilon=1.0, domain=domain).fit(data.data, diagnosis)
-losses = model.ex_post_losses(data.data, diagnosis)
+model = expost.LogisticRegression(epsilon=1.0, domain=domain).fit(measured, diagnosis)
+losses = model.ex_post_losses(measured, diagnosis)
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 axes.hist(losses, bins=[step / 100 for step in range(101)], color="#0072B2", label="exact loss of each woman")
