@@ -35,8 +35,8 @@ _STEP = re.compile(
 # What depends on the noise.
 _CHANGING = (
     (re.compile(r"(?m)^(  (?:AUC|log-loss) +)0\.\d{3}| *\b0\.\d+(?= *[│|])"), r"\1?"),
-    (re.compile(r"(?m)^ 0\.\d+ to 0\.\d+ +\d+.*$"), "a bar"),
-    (re.compile(r"(?m)^( (?:half|90%|95%|99%|everyone).*?) +0\.\d+ +\d+\.\d%"), r"\1 ?"),
+    (re.compile(r"(?m)^ \d\.\d+ to \d\.\d+ +\d+.*$"), "a bar"),
+    (re.compile(r"(?m)^( (?:half|90%|95%|99%|everyone).*?) +\d\.\d+ +\d+\.\d%"), r"\1 ?"),
 )
 
 
