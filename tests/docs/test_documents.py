@@ -3,22 +3,20 @@
 import inspect
 import pydoc
 import re
-from pathlib import Path
 
 import pytest
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from markdown_it import MarkdownIt
+from reference_pages import MODULES, ROOT, documented
 
 import expost
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     path
     for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "papers/*/*.md")
     for path in ROOT.glob(pattern)
 )
-MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe")
 CITED = re.compile(r"\[([A-Za-z]+[0-9]{2})\]_")
 DEFINED = re.compile(r"\.\. \[([A-Za-z]+[0-9]{2})\] ")
 
@@ -137,13 +135,6 @@ def test_unsafe_formulas_are_seen():
 def test_the_mathematics_has_no_formula_in_plain_signs():
     text = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
     assert not re.findall(r"\n\n    \S.*", outside_fences(text))
-
-
-def documented():
-    """The names that the pages of the reference hand to Sphinx."""
-    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
-    directive = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
-    return [name for page in pages for name in directive.findall(page.read_text(encoding="utf-8"))]
 
 
 def test_every_public_name_is_in_the_reference_once():

@@ -7,16 +7,15 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 from types import FunctionType
 from urllib.parse import unquote
 
 import pytest
+from reference_pages import MODULES, PAGES, ROOT, names_on
 
 import expost
 
 DOCUMENTED = (type, property, classmethod, staticmethod, FunctionType)
-ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
 
@@ -91,18 +90,16 @@ def test_everything_that_a_page_loads_is_part_of_the_site(pages):
 def test_every_public_name_has_an_anchor(site, pages):
     reference = [page for path, page in pages.items() if path.parent == site / "docs" / "reference"]
     anchors = set().union(*(page.anchors for page in reference))
-    modules = ("audit", "budgets", "exceptions", "gaussian", "goe")
-    prefix = {name: "module-" if name in modules else "" for name in dir(expost)}
+    prefix = {name: "module-" if name in MODULES else "" for name in dir(expost)}
     assert {f"{prefix[name]}expost.{name}" for name in dir(expost) if name != "__version__"} <= anchors
 
 
 def test_privacy_has_a_heading_wherever_a_docstring_speaks_of_it(site):
     """Of every documented name and of its members; estimators say it among their notes."""
-    for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
-        source = page.read_text(encoding="utf-8")
+    for page in PAGES:
         written = (site / "docs" / "reference" / f"{page.stem}.html").read_text(encoding="utf-8")
         said = 0
-        for name in re.findall(r"^\.\. auto(?:class|function|exception):: (\S+)$", source, re.MULTILINE):
+        for name in names_on(page):
             thing = pydoc.locate(name)
             own = [thing, *(vars(thing).values() if inspect.isclass(thing) else ())]
             docs = [inspect.getdoc(one) or "" for one in own if isinstance(one, DOCUMENTED)]

@@ -134,16 +134,22 @@ def test_a_hessian_is_within_its_error(loss, slices, reduced):
             assert distance(truth, found) <= error
 
 
-@pytest.mark.parametrize("reduced", [True, False])
-@pytest.mark.parametrize("loss", TABLES[1:], ids=str)
-def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
-    """A poor radius first, so that only a closer minimiser can be exact enough; truth at a far better one."""
+def at_the_minimiser(loss, *, reduced):
+    """A problem, a minimum within a poor radius, and the exact Hessian at a far better one."""
     problem, X, y, weights, w = table(loss, 3)
     poor = certify(problem, w, target=2.0**-12, grid=2.0**-24)
     best = certify(problem, w, target=2.0**-80, grid=2.0**-90)
     with mp.workdps(60):
         point = [mp.ldexp(count, -90) for count in best.integers]
-        truth = exact_hessian(loss, X, y, weights, point, reduced=reduced)
+        return problem, poor, exact_hessian(loss, X, y, weights, point, reduced=reduced)
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+@pytest.mark.parametrize("loss", TABLES[1:], ids=str)
+def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
+    """A poor radius first, so that only a closer minimiser can be exact enough; truth at a far better one."""
+    problem, poor, truth = at_the_minimiser(loss, reduced=reduced)
+    with mp.workdps(60):
         for allowed in (1e-5, 1e-9, 1e-13):
             found = rows_hessian(problem, poor, grid=2.0**-24, allowed=allowed, reduced=reduced)
             assert distance(truth, found) <= allowed
@@ -153,13 +159,8 @@ def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
 def test_what_slices_cannot_give_decimals_do(exact, reduced, monkeypatch):
     """Where products cannot be trusted, and where more is asked than a sum in slices can prove."""
     monkeypatch.setattr("expost.fitting.certified.hessian.slices_are_exact", lambda: exact)
-    loss = SoftmaxLoss(3)
-    problem, X, y, weights, w = table(loss, 3)
-    poor = certify(problem, w, target=2.0**-12, grid=2.0**-24)
-    best = certify(problem, w, target=2.0**-80, grid=2.0**-90)
+    problem, poor, truth = at_the_minimiser(SoftmaxLoss(3), reduced=reduced)
     with mp.workdps(60):
-        point = [mp.ldexp(count, -90) for count in best.integers]
-        truth = exact_hessian(loss, X, y, weights, point, reduced=reduced)
         # One rounding of every entry, and a quarter for the minimiser.
         allowed = 2.0**-52 * float(mp.mnorm(truth, "f"))
         found = rows_hessian(problem, poor, grid=2.0**-24, allowed=allowed, reduced=reduced)
