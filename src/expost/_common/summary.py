@@ -63,8 +63,11 @@ class Summary:
         from rich.table import Table
         from rich.text import Text
 
+        def plain(text: str, style: str = "") -> Text:
+            return Text(printable(text), style=style)
+
         table = Table(
-            title=Text(self.title),
+            title=plain(self.title),
             title_justify="left",
             show_header=bool(self.columns),
             box=box.SIMPLE_HEAD if self.dense else box.HEAVY_HEAD,
@@ -75,7 +78,7 @@ class Summary:
         for place, heading in enumerate(self.columns):
             figure = bool(place) and self.figures  # a name may be broken, a figure may not
             table.add_column(
-                Text(heading),
+                plain(heading),
                 justify="right" if figure else "left",
                 no_wrap=figure,
                 overflow="fold",
@@ -84,14 +87,14 @@ class Summary:
                 else min(_NARROWEST, max((len(row[place]) for row in self.rows), default=1)),
             )
         if self.alarm is not None and self.figures:  # a sentence does not fit a column of figures
-            table.title = Text.assemble((printable(self.alarm), "bold red"), f"\n{self.title}")
+            table.title = Text("\n").join([plain(self.alarm, "bold red"), plain(self.title)])
         elif self.alarm is not None:
             word, _, sentence = self.alarm.partition(": ")
-            table.add_row(Text(word, style="bold red"), Text(sentence, style="bold red"))
+            table.add_row(plain(word, "bold red"), plain(sentence, "bold red"))
         for row in self.rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
+            table.add_row(*map(plain, row))
         if self.notes:
-            table.caption = Text("\n".join(map(printable, self.notes)))
+            table.caption = Text("\n").join(map(plain, self.notes))
             table.caption_justify = "left"
         return table
 

@@ -24,8 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Status 0: done. 1: refused, with one sentence that says why. 2: wrong usage.",
 )
-console = Console()
-error_console = Console(stderr=True)
+console = Console(emoji=False)
+error_console = Console(stderr=True, emoji=False)
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -95,7 +95,7 @@ def as_typed(path: object) -> str:
 
 def say(text: str, *, to: Console = console) -> None:
     """Print a line without breaking it at the terminal's width and without colouring numbers."""
-    to.print(text, highlight=False, soft_wrap=True, emoji=False)
+    to.print(text, highlight=False, soft_wrap=True)
 
 
 def warn(sentence: str) -> None:

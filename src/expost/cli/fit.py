@@ -1,6 +1,7 @@
 """``expost fit``: spend the budget once and write what may be published."""
 
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,6 +134,7 @@ def fit(
         rows_at_most=rows_at_most,
         max_weight=max_weight,
     )
+    began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
     book = open_account(ledger, account, note or output.name)
     left = None
     if book is not None:
@@ -175,6 +177,11 @@ def fit(
         else:
             # The file is open before the noise is drawn: nothing is spent where it cannot be written.
             entered: list[int] = []
+
+            def enter() -> None:
+                if book is not None:
+                    entered.append(book.enter(plan, began=began))
+
             with (
                 saying_what_was_counted(entered),
                 atomic_write(output, overwrite=force, room=size) as file,
@@ -185,7 +192,7 @@ def fit(
                     plan,
                     replace(records, watch=progress.watch),
                     step=progress.rename,
-                    before_noise=None if book is None else lambda: entered.append(book.enter(plan)),
+                    before_noise=enter,
                 )
                 progress.step("Verifying and writing the publication")
                 publication = Publication.from_release(release, **public)

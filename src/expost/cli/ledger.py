@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.bar import Bar
 from rich.table import Table
-from rich.text import Text
 
 from expost.cli.base import console, legible, output_console, print_json, report_errors, say
 from expost.cli.options import AsJson, number
-from expost.exceptions import printable
 
 if TYPE_CHECKING:
     from expost.ledger import Account
@@ -123,14 +121,15 @@ def _table(account: "Account", entries: "tuple[Entry, ...]") -> Table:
         entry = entries[place]
         spent = spent_by(entries[: place + 1]).epsilon_at(account.delta)
         end, width = min(spent, account.epsilon), _BAR if wide else _SHORT_BAR
-        table.add_row(
+        cells = (
             entry.time[: 16 if wide else 10].replace("T", " "),
-            Text(f"{'INSECURE: ' * entry.insecure}{printable(entry.note)}"),
+            f"{'INSECURE: ' * entry.insecure}{entry.note}",
             entry.state,
             "" if entry.sha256 is None else entry.sha256[:8],
             f"{entry.epsilon:.4g}",
             *[f"{entry.delta:g}"] * wide,
             f"{spent:.4g}",
-            Bar(size=account.epsilon, begin=0.0, end=end, width=width, color="cyan"),
         )
+        bar = Bar(size=account.epsilon, begin=0.0, end=end, width=width, color="cyan")
+        table.add_row(*map(legible, cells), bar)
     return table

@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from datetime import UTC, datetime
 from typing import Any
 
 from expost._common.validation import parameter_error
@@ -13,6 +14,8 @@ from expost.privacy.plan import Plan
 
 class Spending:
     """The entry of one fit, from the check of its plan to the hash of its publication.
+
+    Made before the table is touched: the entry has the time of that.
 
     Parameters
     ----------
@@ -32,6 +35,7 @@ class Spending:
         self._family = family
         self._account: Account | None = account
         self._insecure = insecure
+        self._began = datetime.now(UTC)
         self._number: int | None = None
 
     def check(self, plan: Plan | ConvexPlan) -> None:
@@ -52,7 +56,9 @@ class Spending:
         if self._account is None:
             _UNCOUNTED.add(self._family)
         else:
-            self._number = self._account.enter(plan, note=self._family, insecure=self._insecure)
+            self._number = self._account.enter(
+                plan, note=self._family, insecure=self._insecure, began=self._began
+            )
 
     def finish(self, sha256: str | None) -> None:
         """Mark the entry as finished; the fit is spent and published whether or not this succeeds."""

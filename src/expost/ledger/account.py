@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from expost._common.summary import Summary
 from expost._common.validation import parameter_error
 from expost.exceptions import BudgetError, LedgerError
-from expost.ledger.entries import Entry, caps, entries_of, entry_body, readable, spent_by
+from expost.ledger.entries import (
+    FINISHED,
+    LONGEST_NOTE,
+    Entry,
+    entry_body,
+    finished_body,
+    histories,
+    is_line,
+    readable,
+    spent_by,
+)
 from expost.ledger.storage import Event, read, transaction
 from expost.privacy.composition import Composition
 from expost.privacy.convex_plan import ConvexPlan
@@ -18,8 +28,6 @@ from expost.privacy.profile_curve import ProfileCurve, curve_of
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-_LONGEST_NOTE = 1000
 
 
 @dataclass(frozen=True)
@@ -89,11 +97,20 @@ class Account:
         """
         self._check(self.entries, plan)
 
-    def enter(self, plan: Plan | ConvexPlan, *, note: str = "", insecure: bool = False) -> int:
+    def enter(
+        self,
+        plan: Plan | ConvexPlan,
+        *,
+        note: str = "",
+        insecure: bool = False,
+        began: datetime | None = None,
+    ) -> int:
         """Enter a plan as spent, in one transaction; return the entry's number.
 
         For mechanisms of one's own. The estimators and ``expost fit`` call it just before they draw noise,
-        and :meth:`finish` after everything was published. What is entered is never taken back.
+        and :meth:`finish` after everything was published. What is entered is never taken back. The time of an
+        entry is ``began``, by default now: give the time before the table was read, because how long that
+        takes depends on the table.
 
         Raises
         ------
@@ -110,27 +127,32 @@ class Account:
         with transaction(self.path) as ledger:
             self._check(self._entries(ledger.events), plan)
             note = _checked(self.note or note)
-            body = entry_body(plan, account=self.name, time=now(), note=note, insecure=insecure)
+            time = spelt(datetime.now(UTC) if began is None else began)
+            body = entry_body(plan, account=self.name, time=time, note=note, insecure=insecure)
             return ledger.append(body).number
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
-        """Mark an entry as finished, with the hash of its publication. Public."""
+        """Mark an entry as finished, with the hash of its publication and without the time. Public.
+
+        How long a fit takes depends on the table, and no budget pays for that.
+        """
         if not (sha256 is None or (isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256))):
             raise parameter_error("sha256", "a publication's `sha256` or None", sha256)
         with transaction(self.path) as ledger:
             entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
-            if entry is None or entry.state == "finished":
+            if entry is None or entry.state == FINISHED:
                 raise parameter_error("number", "that of an unfinished entry of this account", number)
-            ledger.append({"kind": "finished", "entry": number, "sha256": sha256, "time": now()})
+            ledger.append(finished_body(number, sha256))
 
     def _entries(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         with readable(self.path):
-            if caps(events).get(self.name) != (self.epsilon, self.delta):
+            found = histories(events).get(self.name)
+            if found is None or found.cap != (self.epsilon, self.delta):
                 raise LedgerError(
                     f"{self.path} has no account {self.name!r} with a cap of epsilon {self.epsilon:g} at "
                     f"delta {self.delta:g}. It is another file than the one in which it was opened."
                 )
-            return tuple(entries_of(events, self.name))
+            return tuple(found.entries)
 
     def _check(self, entries: tuple[Entry, ...], plan: Plan | ConvexPlan) -> None:
         before = spent_by(entries)
@@ -180,15 +202,15 @@ def _curve(plan: Plan | ConvexPlan) -> ProfileCurve:
 
 def _checked(note: str) -> str:
     """A note as a table can show it."""
-    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or not note.isprintable():
+    if not is_line(note, LONGEST_NOTE):
         raise parameter_error(
             "note",
-            f"a printable text of at most {_LONGEST_NOTE} characters",
+            f"a printable text of at most {LONGEST_NOTE} characters",
             note[:80] if isinstance(note, str) else note,
         )
     return note
 
 
-def now() -> str:
-    """The time as an event has it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def spelt(time: datetime) -> str:
+    """A time as an event has it."""
+    return time.astimezone(UTC).isoformat(timespec="seconds")

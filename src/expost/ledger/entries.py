@@ -1,20 +1,28 @@
 """Accounts and entries as events of a ledger: what publications spent, in public values only."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
-from expost._common.validation import check_positive
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
+
+from expost._common.models import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Event
 from expost.privacy.composition import Composition
 from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import ProfileCurve, curve_of
+from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
 
 UNFINISHED, FINISHED = "unfinished", "finished"
+LONGEST_NAME, LONGEST_NOTE = 200, 1000
+# What an entry costs alone is stated to three digits, so it exceeds what its curve says by at most this.
+_ROUNDED_UP = 1.01
+# Another machine's last digits.
+_LAST_DIGITS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -26,9 +34,10 @@ class Entry:
     number
         Its place in the ledger.
     time
-        When it was entered, before its noise was drawn: UTC, as ISO 8601.
+        When its fit began, before the table was read: UTC, as ISO 8601.
     epsilon, delta
-        What its plan promises on its own.
+        What it costs on its own: the smallest ε that its curve certifies at the plan's δ, to three digits and
+        at most what the plan promises.
     state
         ``"finished"``, or ``"unfinished"`` while a fit runs and where it was killed. Both are spent: the
         noise was drawn, or may have been.
@@ -60,6 +69,77 @@ class Entry:
     curve: ProfileCurve
 
 
+@dataclass(frozen=True)
+class History:
+    """One account as its events tell it: the cap, and what was entered."""
+
+    cap: tuple[float, float]
+    entries: list[Entry] = field(default_factory=list)
+
+
+def is_line(text: object, longest: int) -> bool:
+    """Whether this is a text that a table can show: printable, on one line, and not too long."""
+    return isinstance(text, str) and len(text) <= longest and text.isprintable()
+
+
+def _line(longest: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if not is_line(text, longest):
+            raise ValueError("not a line of text")
+        return text
+
+    return AfterValidator(check)
+
+
+def _knots(pairs: Any) -> Knots:
+    return tuple((epsilon, delta) for epsilon, delta in pairs)
+
+
+_Number: TypeAlias = Annotated[float, Field(ge=0.0)]
+_Delta: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Name: TypeAlias = Annotated[str, Field(min_length=1), _line(LONGEST_NAME)]
+_Time: TypeAlias = Annotated[str, Field(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\z")]
+_Curve: TypeAlias = Annotated[tuple[tuple[float, float], ...], BeforeValidator(_knots)]
+
+
+class _Opened(FrozenModel):
+    """An account is opened."""
+
+    kind: Literal["account"]
+    name: _Name
+    epsilon: Annotated[float, Field(gt=0.0)]
+    delta: _Delta
+    time: _Time
+
+
+class _Entered(FrozenModel):
+    """A plan is entered as spent."""
+
+    kind: Literal["entry"]
+    account: _Name
+    time: _Time
+    note: Annotated[str, _line(LONGEST_NOTE)]
+    insecure: bool
+    plan: dict[str, Any]
+    epsilon: _Number
+    delta: _Delta
+    adding: _Curve
+    removing: _Curve
+
+
+class _Finished(FrozenModel):
+    """A fit was finished. Not when: how long it took depends on the table."""
+
+    kind: Literal["finished"]
+    entry: int
+    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")] | None
+
+
+_EVENT: TypeAdapter[_Opened | _Entered | _Finished] = TypeAdapter(
+    Annotated[_Opened | _Entered | _Finished, Field(discriminator="kind")]
+)
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turn events that are not what they should be into one sentence about the file."""
@@ -76,25 +156,6 @@ def account_body(name: str, epsilon: float, delta: float, *, time: str) -> dict[
     return {"kind": "account", "name": name, "epsilon": epsilon, "delta": delta, "time": time}
 
 
-def caps(events: Iterable[Event]) -> dict[str, tuple[float, float]]:
-    """The epsilon and the delta that each account may spend, by its name; every event must make sense."""
-    found: dict[str, tuple[float, float]] = {}
-    unfinished: set[int] = set()
-    for event in events:
-        body = event.body
-        match body["kind"]:
-            case "account" if body["name"] not in found:
-                cap = check_positive("epsilon", body["epsilon"])
-                found[body["name"]] = cap, check_positive("delta", body["delta"], below=1.0)
-            case "entry" if body["account"] in found:
-                unfinished.add(event.number)
-            case "finished" if body["entry"] in unfinished:
-                unfinished.remove(body["entry"])
-            case _:
-                raise ValueError("an event out of place")
-    return found
-
-
 def entry_body(
     plan: Plan | ConvexPlan, *, account: str, time: str, note: str, insecure: bool
 ) -> dict[str, Any]:
@@ -107,34 +168,37 @@ def entry_body(
         "note": note,
         "insecure": insecure,
         "plan": plan.fields(),
-        "epsilon": float(plan.epsilon),
+        "epsilon": min(float(plan.epsilon), _three_digits(curve.epsilon(plan.delta))),
         "delta": float(plan.delta),
         "adding": curve.adding,
         "removing": curve.removing,
     }
 
 
-def entries_of(events: Iterable[Event], account: str) -> Iterator[Entry]:
-    """The entries of an account, in order."""
-    events = tuple(events)
-    finished = {event.body["entry"]: event.body for event in events if event.body["kind"] == "finished"}
+def finished_body(number: int, sha256: str | None) -> dict[str, Any]:
+    """The event that ends a fit."""
+    return {"kind": "finished", "entry": number, "sha256": sha256}
+
+
+def histories(events: Iterable[Event]) -> dict[str, History]:
+    """Every account by its name, from all events; each event must make sense where it stands."""
+    found: dict[str, History] = {}
+    places: dict[int, tuple[list[Entry], int]] = {}
     for event in events:
-        body = event.body
-        if body["kind"] != "entry" or body["account"] != account:
-            continue
-        end = finished.get(event.number)
-        yield Entry(
-            number=event.number,
-            time=str(body["time"]),
-            epsilon=float(body["epsilon"]),
-            delta=float(body["delta"]),
-            state=UNFINISHED if end is None else FINISHED,
-            sha256=None if end is None or end["sha256"] is None else str(end["sha256"]),
-            note=str(body["note"]),
-            insecure=bool(body["insecure"]),
-            plan=dict(body["plan"]),
-            curve=ProfileCurve(_knots(body["adding"]), _knots(body["removing"])),
-        )
+        body = _EVENT.validate_python(event.body)
+        match body:
+            case _Opened() if body.name not in found:
+                found[body.name] = History((body.epsilon, body.delta))
+            case _Entered() if body.account in found:
+                entries = found[body.account].entries
+                places[event.number] = entries, len(entries)
+                entries.append(_entry(event.number, body))
+            case _Finished() if body.entry in places:
+                entries, place = places.pop(body.entry)
+                entries[place] = replace(entries[place], state=FINISHED, sha256=body.sha256)
+            case _:
+                raise ValueError("an event out of place")
+    return found
 
 
 def spent_by(entries: Iterable[Entry]) -> Composition:
@@ -142,10 +206,31 @@ def spent_by(entries: Iterable[Entry]) -> Composition:
     return Composition(tuple(entry.curve for entry in entries))
 
 
-def _knots(pairs: Iterable[Iterable[float]]) -> tuple[tuple[float, float], ...]:
-    found = []
-    for epsilon, delta in pairs:
-        if not (isinstance(epsilon, float) and isinstance(delta, float)):
-            raise TypeError("knots are numbers")
-        found.append((epsilon, delta))
-    return tuple(found)
+def _entry(number: int, body: _Entered) -> Entry:
+    """The entry of an event. What it states is what its curve says, and at most what its plan promises."""
+    curve = ProfileCurve(body.adding, body.removing)
+    cost = curve.epsilon(body.delta)
+    if not cost * (1.0 - _LAST_DIGITS) <= body.epsilon <= cost * (_ROUNDED_UP + _LAST_DIGITS):
+        raise ValueError("an entry that states another cost than its curve")
+    if not (body.delta == body.plan["delta"] and body.epsilon <= body.plan["epsilon"]):
+        raise ValueError("an entry that costs more than its plan promises")
+    return Entry(
+        number=number,
+        time=body.time,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        state=UNFINISHED,
+        sha256=None,
+        note=body.note,
+        insecure=body.insecure,
+        plan=body.plan,
+        curve=curve,
+    )
+
+
+def _three_digits(number: float) -> float:
+    """The number with three digits, rounded up."""
+    if number == 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return math.ceil(number / unit) * unit

@@ -1,14 +1,15 @@
 """Ledger: the accounts of several tables in one file."""
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import LedgerError
-from expost.ledger.account import Account, now
-from expost.ledger.entries import account_body, caps, readable
+from expost.ledger.account import Account, spelt
+from expost.ledger.entries import LONGEST_NAME, account_body, histories, is_line, readable
 from expost.ledger.storage import Event, create, read, transaction
 from expost.privacy.joint_loss import accountant
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 # Compositions are resolved down to about a tenth of this.
 _SMALLEST_DELTA = 1e-10
-_LONGEST_NAME = 200
 
 
 class Ledger:
@@ -71,8 +71,8 @@ class Ledger:
         -------
         Public.
         """
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
-            raise parameter_error("name", f"a printable text of 1 to {_LONGEST_NAME} characters", name)
+        if not (is_line(name, LONGEST_NAME) and name):
+            raise parameter_error("name", f"a printable text of 1 to {LONGEST_NAME} characters", name)
         cap = None
         if epsilon is not None or delta is not None:
             cap = (check_positive("epsilon", epsilon), check_positive("delta", delta, below=1.0))
@@ -85,7 +85,7 @@ class Ledger:
             with transaction(self.path) as ledger:
                 found = self._named(name, ledger.events)
                 if found is None:
-                    ledger.append(account_body(name, *cap, time=now()))
+                    ledger.append(account_body(name, *cap, time=spelt(datetime.now(UTC))))
                     found = Account(self.path, name, *cap)
         if found is None:
             known = ", ".join(repr(account.name) for account in self.accounts) or "none"
@@ -111,7 +111,8 @@ class Ledger:
 
     def _accounts(self, events: tuple[Event, ...]) -> tuple[Account, ...]:
         with readable(self.path):
-            return tuple(Account(self.path, name, *cap) for name, cap in caps(events).items())
+            found = histories(events)
+            return tuple(Account(self.path, name, *history.cap) for name, history in found.items())
 
     def _named(self, name: str, events: tuple[Event, ...]) -> Account | None:
         return next((account for account in self._accounts(events) if account.name == name), None)

@@ -8,6 +8,7 @@ is noticed by a process that has seen more.
 import hashlib
 import json
 import os
+import re
 import secrets
 import sqlite3
 import threading
@@ -18,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from expost._common.files import rename_new
-from expost.exceptions import LedgerError
+from expost._common.strict_json import read_object
+from expost.exceptions import LedgerError, PublicationError
 
 # Marks in SQLite's own header: "expo", and the version of what follows.
-_APPLICATION, VERSION = 0x6578706F, 1
+_APPLICATION, VERSION = 0x6578706F, 2
 # How long to wait for other processes that write, in seconds.
 _PATIENCE = 300.0
 _SCHEMA = f"""
@@ -168,6 +170,11 @@ def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tupl
         raise LedgerError(f"{path} is not a ledger of expost. Name another file.")
     if version > VERSION:
         raise LedgerError(f"{path} was written by a newer expost; upgrade with pip install --upgrade expost.")
+    if version < VERSION:
+        raise LedgerError(
+            f"{path} was written by an expost that was never released. Open a new ledger, and enter what was "
+            "published."
+        )
     # A trigger, or a view in the place of a table, could undo what is written here.
     if connection.execute("SELECT type, name FROM sqlite_master ORDER BY name").fetchall() != _CONTENT:
         raise _damaged(path, "its tables are not those of a ledger")
@@ -177,16 +184,17 @@ def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tupl
         events, last = [], ""
         for place, (number, body, sha256) in enumerate(rows, start=1):
             last = _link(last, body)
-            content = json.loads(body)
-            if number != place or sha256 != last or not isinstance(content, dict):
+            if number != place or sha256 != last or not isinstance(body, str):
                 raise _damaged(path, f"event {place} is not what was written")
             if number == known.number and sha256 != known.sha256:
                 raise _damaged(path, "it has other events than this process has seen in it")
-            events.append(Event(number, content))
+            events.append(Event(number, read_object(body)))
     except LedgerError:
         raise
+    except PublicationError:
+        raise _damaged(path, f"event {place} is not what was written") from None
     except (sqlite3.OperationalError, ValueError, TypeError) as error:
-        if isinstance(error, sqlite3.OperationalError) and "no such" not in str(error):
+        if isinstance(error, sqlite3.OperationalError) and not re.search("no such|decode", str(error)):
             raise
         raise _damaged(path, "its tables are not those of a ledger") from None
     if head != (len(events), last):

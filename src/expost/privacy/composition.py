@@ -76,14 +76,14 @@ class Composition:
     @property
     def _bounded(self) -> bool:
         """Whether every publication has a guarantee."""
-        return all(curve.last > 0.0 for curve in self.curves)
+        return all(curve.delta(math.inf) < 1.0 for curve in self.curves)
 
     @cached_property
     def _losses(self) -> tuple[JointLoss, JointLoss]:
         """The privacy loss when a record is added, and when it is removed."""
         counted = Counter(self.curves)
         spread = math.sqrt(sum(count * curve.variance for curve, count in counted.items()) / len(self))
-        step = _STEP * spread
+        step = _STEP * (spread or 1.0)  # losses that are all 0 or unbounded fit every grid
         backwards = Counter({curve.reversed(): count for curve, count in counted.items()})
         return JointLoss.of(counted, step), JointLoss.of(backwards, step)
 

@@ -30,6 +30,8 @@ _LAST_EPSILON, _MOST_KNOTS = 700.0, 1000
 _RTOL = 1e-3
 # What the rounding of a chord may take away, as a share of its value.
 _ROUNDING = 1e-12
+# What another machine's last digits may take from the convexity of three knots in a line, likewise.
+_STRAIGHT = 1e-6
 
 Knots: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs of an epsilon and a bound on delta there."""
@@ -81,6 +83,9 @@ class ProfileCurve:
             falling = np.all((deltas >= 0.0) & (deltas <= 1.0)) and np.all(np.diff(deltas) < 0.0)
             if not (rising and falling and epsilons[-1] <= _LAST_EPSILON):
                 raise parameter_error(name, "pairs of rising epsilons from 0 and falling deltas", "others")
+            slopes = np.diff(deltas) / np.diff(np.expm1(epsilons))
+            if np.any(slopes[1:] < slopes[:-1] * (1.0 + _STRAIGHT)):
+                raise parameter_error(name, "convex in exp(epsilon)", "another curve")
         if self.adding[0] != self.removing[0]:
             raise parameter_error("removing", "a curve that begins where `adding` does", self.removing[0])
 
