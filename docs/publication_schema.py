@@ -95,9 +95,10 @@ def schema() -> dict[str, Any]:
     weights["properties"]["class_weight"]["anyOf"][0]["items"]["minimum"] = 0
     weights["not"] = {"properties": {name: {"type": "null"} for name in weights["properties"]}}
     made["properties"]["insecure"] = {"enum": [INSECURE, None], "title": "Insecure"}
-    # Since the second format every file says how its numbers were printed.
-    made["if"] = {"properties": {"format": {"const": FORMAT}}}
-    made["then"] = {"properties": {"precision": {"type": "object"}}, "required": ["precision"]}
+    # Only a loss of one's own is released in real arithmetic.
+    made["if"] = {"properties": {"loss": {"properties": {"name": {"enum": list(PUBLISHED)}}}}}
+    made["then"] = {"properties": {"precision": {"type": "object"}}}
+    made["else"] = {"properties": {"precision": {"type": "null"}}}
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT}
     return _portable(about | {key: value for key, value in made.items() if key != "title"})
 

@@ -11,6 +11,7 @@ import copy
 import io
 import json
 import math
+import pickle
 import random
 import shutil
 import sqlite3
@@ -19,6 +20,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from own_losses import LogCosh
+from publications import KINDS, X, Y, document, published, signed, squared
 from rich.console import Console
 from rich.table import Table
 from ward import run, ward
@@ -26,9 +28,10 @@ from ward import run, ward
 import expost
 from expost._common.summary import Summary
 from expost.cli.base import legible
-from expost.exceptions import LedgerError
+from expost.exceptions import LedgerError, PublicationError
 from expost.ledger import storage
 from expost.ledger.account import Account
+from expost.page.numbers import payload
 from expost.privacy.composition import Composition
 from expost.privacy.profile_curve import ProfileCurve
 
@@ -350,3 +353,116 @@ def test_08g_a_publication_that_costs_nothing_does_not_hide_the_others(plan):
     assert Composition((silent, silent)).epsilon_at(1e-9) == 0.0
     assert Composition((silent, silent)).delta_at(0.0) >= 2e-18
     assert Composition((silent, lost)).delta_at(1.0) == 1.0
+
+
+# Publications
+
+
+def softmax():
+    model = expost.LogisticRegression(norm=1.0, classes=["a", "b", "c"], epsilon=2.0, random_state=5)
+    return model.fit(X, np.array(["a", "b", "c"] * 20)).publication_
+
+
+LIBRARY = {kind: lambda kind=kind: published(kind) for kind in KINDS} | {
+    "squared": squared,
+    "softmax": softmax,
+    "hinge": lambda: expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]).fit(X, Y).publication_,
+    "huber": lambda: expost.LinearRegression(norm=1.0).fit(X, X[:, 0]).publication_,
+}
+
+
+def real(report="independent"):
+    """A publication in real arithmetic: of a loss of one's own."""
+    model = expost.GeneralizedLinearModel(loss=LogCosh(), norm=1.0, report=report)
+    return model.fit(X, X[:, 0]).publication_
+
+
+@pytest.mark.parametrize("made", LIBRARY.values(), ids=LIBRARY)
+def test_09a_a_library_loss_without_its_precision_is_refused(made):
+    publication = made()
+    fields = json.loads(publication.to_json())
+    assert expost.Publication.from_json(signed(fields)) == publication
+    absent = {key: value for key, value in fields.items() if key != "precision"}
+    for stripped, words in (
+        (absent, "the field `precision` is missing"),
+        (absent | {"precision": None}, "`precision` must be an object for the loss"),
+        (absent | {"format": "expost-publication/1"}, "`format` must be 'expost-publication/2'"),
+        (fields | {"format": "expost-publication/1"}, "`format` must be 'expost-publication/2'"),
+    ):
+        with pytest.raises(PublicationError, match=words):
+            expost.Publication.from_json(signed(stripped))
+        # A reader's own classes open no door.
+        with pytest.raises(PublicationError, match=words):
+            expost.Publication.from_json(signed(stripped), losses=[LogCosh])
+
+
+@pytest.mark.parametrize("report", KINDS)
+def test_09b_a_loss_of_ones_own_has_the_one_format_and_no_precision(report):
+    publication = real(report)
+    fields = json.loads(publication.to_json())
+    assert (fields["format"], fields["precision"]) == ("expost-publication/2", None)
+    again = expost.Publication.from_json(publication.to_json(), losses=[LogCosh])
+    assert again == publication == pickle.loads(pickle.dumps(publication))
+    assert again.release.plan.precision is None
+    claimed = fields | {"precision": document(report)["precision"]}
+    with pytest.raises(PublicationError, match="`precision` must be null for the loss log_cosh"):
+        expost.Publication.from_json(signed(claimed), losses=[LogCosh])
+
+
+def test_09c_real_arithmetic_is_said_where_a_publication_is_shown():
+    printed, own = published(), real()
+    assert "real arithmetic" in str(own)
+    assert "real arithmetic" not in str(printed)
+    for publication, words in ((own, "real: rounding is not counted"), (printed, "and rounding is counted")):
+        shown = io.StringIO()
+        Console(file=shown, width=200).print(publication)
+        assert words in shown.getvalue()
+        assert words in publication._repr_html_()
+
+
+def test_09c_a_page_is_of_printed_numbers_and_says_so(tmp_path):
+    with pytest.raises(PublicationError, match="there is no page for LogCosh"):
+        real().to_html(tmp_path / "own.html")
+    for language, words in (("en", "rounding is counted"), ("de", "Rundung ist mitgezählt")):
+        published().to_html(tmp_path / "page.html", language=language)
+        page = json.dumps(words)[1:-1]
+        assert page in (tmp_path / "page.html").read_text(encoding="utf-8")
+    numbers = payload([published()])["publications"][0]
+    assert numbers["plan"]["grid"] == published().release.plan.grid
+
+
+FORGED = {
+    "negative": {"output_noise": -(2.0**-40)},
+    "zero": {"grid": 0.0},
+    "no power of two": {"grid": 3e-17},
+    "text": {"noise": "none"},
+    "a coarse solver": {"solver_radius": 2.0**-30},
+    "large output noise": {"output_noise": 2.0, "solver_radius": 2.0**-17, "grid": 2.0**-26},
+    "no rows": {"rows_at_most": 0},
+    "half a row": {"rows_at_most": 0.5},
+    "many rows": {"rows_at_most": 10**38},
+    "another error": {"statistics_error": 2.0**-10},
+    "elsewhere": {"statistics_at": "printed coefficients"},
+    "a grid too many": {"hessian_grid": 2.0**-40},
+    "more": {"rounding": "none"},
+}
+
+
+@pytest.mark.parametrize("changes", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize("made", [published, squared], ids=["logistic", "squared"])
+def test_09d_a_forged_precision_is_refused(made, changes):
+    fields = json.loads(made().to_json())
+    if "hessian_grid" in changes and fields["precision"]["hessian_grid"] is not None:
+        pytest.skip("it has that grid")
+    with pytest.raises(PublicationError):
+        expost.Publication.from_json(signed(fields | {"precision": fields["precision"] | changes}))
+
+
+@pytest.mark.parametrize("report", KINDS)
+def test_09d_a_precision_of_another_plan_is_refused(report):
+    fields = document(report)
+    other = expost.LogisticRegression(norm=1e6, classes=[0, 1], report=report, epsilon=0.01, random_state=5)
+    (tiny,) = [json.loads(other.fit(X, Y).publication_.to_json())["precision"]]
+    for precision in (tiny, document("adaptive" if report == "independent" else "independent")["precision"]):
+        with pytest.raises(PublicationError):
+            expost.Publication.from_json(signed(fields | {"precision": precision}))

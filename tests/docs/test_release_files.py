@@ -15,7 +15,7 @@ CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 
 def test_the_newest_version_of_the_changelog_is_this_one_and_has_a_date_and_guarantees():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest = text.split("\n## ")[1]
+    newest = next(part for part in text.split("\n## ")[1:] if not part.startswith("Unreleased\n"))
     found = re.fullmatch(r"(\S+) \((\d{4}-\d\d-\d\d)\)", newest.splitlines()[0])
     assert found is not None
     assert found[1] == VERSION

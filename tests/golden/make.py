@@ -207,6 +207,11 @@ def encodings(publications):
 
 # Bounds: the terms of a report, as the docstrings of expost.reports have them.
 
+# What a computed statistic may be off by: of its noise, or of the largest Hessian, if that is more.
+ERROR, HESSIAN_ERROR = mpf(2) ** -20, mpf(2) ** -44
+# What the output's noise takes of a failure probability, and what else separates the printed coefficients
+# from the exact minimiser, in standard deviations of that noise.
+OF_OUTPUT = REST = mpf(2) ** -10
 # Of the Hessian from below and from above, the eigenvalue, the gradient and the objective's own noise.
 SHARES = {
     "independent": ("0", "0", "0", "0", "1"),
@@ -278,6 +283,9 @@ class Reader:
         scales = {key: publication["plan"][key] for key in publication["plan"] if key.startswith("sigma")}
         self.scales = {key: None if value is None else mpf(value) for key, value in scales.items()}
         self.sigma, self.l2 = self.scales["sigma"], mpf(publication["plan"]["l2"])
+        self.precision = publication["precision"]
+        self.output_noise = mpf(self.precision["output_noise"])
+        self.solver = 2 * mpf(self.precision["solver_radius"]) / self.output_noise
         self.failure = mpf(1.0 - confidence)
         shares = SHARES[publication["plan"]["report"]]
         self.below_share, self.above_share, self.eigenvalue_share, self.gradient_share, self.noise_share = (
@@ -332,7 +340,7 @@ class Reader:
         """Of the noise along one direction, or along every one."""
         tail = self.below_share
         quantile = goe(self.dimension, tail) if self.every else mpmath.sqrt(2) * normal(tail)
-        return quantile * self.scales["sigma_hessian"]
+        return (quantile + self.error("sigma_hessian")) * self.scales["sigma_hessian"]
 
     def determinant(self, member):
         if self.hessian is None:
@@ -344,21 +352,28 @@ class Reader:
         mixed = self.mixtures(lower, self.floor, *public)
         found = [(weight if member else 0, self.form(matrix)) for weight, matrix in mixed]
         if self.eigenvalue is not None:
-            least = mpf(self.eigenvalue) - self.scales["sigma_eigenvalue"] * normal(self.eigenvalue_share)
-            least = max(self.l2, least)
+            quantile = normal(self.eigenvalue_share) + self.error("sigma_eigenvalue")
+            margin = quantile * self.scales["sigma_eigenvalue"]
+            least = max(self.l2, mpf(self.eigenvalue) - margin)
             mixed = self.mixtures(lower, least * self.identity, least / (least + self.margin))
             found += [(1 if member else 0, self.form(matrix)) for _, matrix in mixed]
         large = mpmath.log(1 + min(a / (1 - w * a) for w, a in found if w * a < 1))
-        above = goe(self.dimension, self.above_share) * self.scales["sigma_hessian"]
+        above = goe(self.dimension, self.above_share) + self.error("sigma_hessian")
+        above *= self.scales["sigma_hessian"]
         bend = self.form(self.hessian + above * self.identity)
         small = min(large, -mpmath.log(1 - bend) if member else mpmath.log(1 + bend))
         return (small, large) if member else (-large, -small)
 
-    def reach(self, failure):
+    def reach(self, failure, unit=1):
+        """Of the noise along the row, and of the gradient's change from the exact minimiser; in ``unit``s."""
+        share = OF_OUTPUT * failure
+        left = failure - share
+        rest = chi(self.dimension, share) if self.every else normal(share / 2)
+        moved = unit * self.tilt * (rest + REST)
         if not self.every:
-            return self.norm * normal(failure / 2)
-        each = (1 - (1 - failure / 2) ** (mpf(1) / self.dimension)) / 2
-        return min(self.norm * chi(self.dimension, failure / 2), self.norm1 * normal(each))
+            return self.norm * (normal(left / 2) + moved)
+        each = (1 - (1 - left / 2) ** (mpf(1) / self.dimension)) / 2
+        return min(self.norm * (chi(self.dimension, left / 2) + moved), self.norm1 * (normal(each) + moved))
 
     def inner_product(self, member):
         steep = abs(self.slope)
@@ -369,7 +384,8 @@ class Reader:
         both = self.sigma**2 + noise**2
         along = sum(x * g for x, g in zip(self.row, self.gradient, strict=True))
         centre = (-1 if member else 1) * self.slope * along / both
-        narrow = steep * self.reach(self.gradient_share) * noise / (self.sigma * mpmath.sqrt(both))
+        left_open = self.reach(self.gradient_share, mpmath.sqrt(both) / noise)
+        narrow = steep * left_open * noise / (self.sigma * mpmath.sqrt(both))
         low, high = max(centre - narrow, -width), min(centre + narrow, width)
         if low <= high:
             return low, high
@@ -385,11 +401,14 @@ class Reader:
         """How far the record moves each statistic, in units of its noise."""
         bend = self.curvature * self.norm**2
         parts = {
-            "sigma_gradient": self.slope * self.norm,
+            "sigma_gradient": abs(self.slope) * self.norm,
             "sigma_hessian": bend / mpmath.sqrt(2),
             "sigma_eigenvalue": bend,
         }
-        return {key: part / self.scales[key] if self.scales[key] else 0 for key, part in parts.items()}
+        return {
+            key: part / self.scales[key] + 2 * self.error(key) if self.scales[key] else 0
+            for key, part in parts.items()
+        }
 
     def of_logistic(self):
         """The largest slope, and the largest curvature: at one half, or at a corner before it."""
@@ -398,8 +417,8 @@ class Reader:
         return cap, at * (1 - at)
 
     @property
-    def stretch(self):
-        """The ratio of the axes of the total's ellipse, from the largest slope and curvature of the loss."""
+    def worst(self):
+        """The largest slope and the largest curvature of the loss, and the largest norm of a row."""
         loss = self.publication["loss"]
         steepest, most_curved = {
             "logistic": self.of_logistic,
@@ -408,6 +427,31 @@ class Reader:
             "squared": lambda: (mpmath.inf, 1),
         }[loss["name"]]()
         radius = mpmath.sqrt(mpf(self.publication["norm"]) ** 2 + self.publication["fit_intercept"])
+        return steepest, most_curved, radius
+
+    @property
+    def all_rows(self):
+        """The largest Hessian that the rows can have."""
+        _, most_curved, radius = self.worst
+        return most_curved * radius**2 * self.precision["rows_at_most"]
+
+    @property
+    def tilt(self):
+        """How far the printed coefficients' gradient is from the noise, per deviation of the output's."""
+        largest, regularizer = self.l2 + self.all_rows, self.publication["regularizer"]
+        if regularizer is not None:
+            largest += mpf(regularizer["weight"]) / mpf(regularizer["scale"])
+        return self.output_noise * largest / self.sigma
+
+    def error(self, key):
+        """What a computed statistic may be off by, in units of its noise."""
+        of_hessian = 0 if key == "sigma_gradient" else HESSIAN_ERROR * self.all_rows / self.scales[key]
+        return max(ERROR, of_hessian)
+
+    @property
+    def stretch(self):
+        """The ratio of the axes of the total's ellipse, from the largest slope and curvature of the loss."""
+        steepest, most_curved, radius = self.worst
         sigma2, sigma3, sigma4 = (
             self.scales[f"sigma_{name}"] or mpmath.inf for name in ("gradient", "hessian", "eigenvalue")
         )
@@ -439,16 +483,20 @@ class Reader:
         if not self.statistics_dimension:
             return lower, upper, upper
         tail = self.failure - self.below_share - self.eigenvalue_share
-        square = (self.slope * self.norm / self.sigma) ** 2 + self.shift**2
-        bent = self.parts["sigma_hessian"] ** 2 + self.parts["sigma_eigenvalue"] ** 2
+        square = (self.slope * self.norm / self.sigma) ** 2 + self.shift**2 + self.solver**2
+        bent = self.parts["sigma_hessian"] ** 2 + self.parts["sigma_eigenvalue"] ** 2 + self.solver**2
+        # Errors of computed gradients lie in directions of their own.
+        error = 2 * ERROR * bool(self.gradient)
         if self.every:
             # The noise of the objective and the gradient in a ball, and in another all other noise.
             others = self.statistics_dimension - self.dimension * bool(self.gradient)
             steep, curved = mpmath.sqrt(square - bent), mpmath.sqrt(bent)
             noise = chi(self.dimension, tail / 2) * steep + chi(others, tail / 2) * curved
+            noise += (error + self.solver) * chi(self.dimension, mpf("1e-15"))
         else:
             longer = self.stretch
             noise = ellipse(longer, tail) * mpmath.sqrt(square - bent + longer**2 * bent)
+            noise += error * mpf("8.1")
         return lower, upper, max(map(abs, determinant)) + square / 2 + noise
 
 
@@ -511,8 +559,6 @@ def bounds(publications):
 
 def publications():
     """Publications of every loss and kind of report; the only part that the library makes."""
-    from dataclasses import replace
-
     import expost
     from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
     from expost.fitting.release import Release
@@ -536,12 +582,8 @@ def publications():
         label=NumberLabel(name="score", low=-5.0, high=20.0),
     )
     hessian = np.array([[9.0, 1.5], [1.5, 6.0]])
-    given = {"norm": 1.0, "l2": 2.0, "sigma": 4.0}
-
-    def in_real_arithmetic(plan):
-        """A plan of the first format, whose numbers are taken to be real."""
-        real = replace(plan, precision=None)
-        return replace(real, epsilon=real.epsilon_at(real.delta))
+    # For so many rows slopes and curvatures change by less than a figure shows.
+    given = {"norm": 1.0, "l2": 2.0, "sigma": 4.0, "rows_at_most": 10**11}
 
     def made(loss, report, coefficients, *, intercept=False, domain=None, classes=None, plan=given, **others):
         dimension = len(coefficients)
@@ -550,11 +592,11 @@ def publications():
         if report in ("dependent", "adaptive"):
             scales["sigma_gradient"], statistics["gradient"] = 3.0, np.array([2.5, -4.0])
         if report == "adaptive":
-            scales["sigma_eigenvalue"], statistics["eigenvalue"] = 0.5, 5.2
+            scales["sigma_eigenvalue"], statistics["eigenvalue"] = 0.5, 5.25
         norm = {} if domain is None else {"norm": domain.row_norm}
         release = Release(
-            plan=in_real_arithmetic(
-                expost.calibrate(loss=loss, report=report, fit_intercept=intercept, **(plan | norm), **scales)
+            plan=expost.calibrate(
+                loss=loss, report=report, fit_intercept=intercept, **(plan | norm), **scales
             ),
             coefficients=np.array(coefficients),
             insecure=True,

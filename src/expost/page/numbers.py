@@ -131,6 +131,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
             "l2": plan.l2,
             "report": plan.report,
             "reduced": plan.reduced,
+            "grid": plan.grid,
             **asdict(plan.scales),
         },
         "rounding": {

@@ -93,7 +93,7 @@ class Rounding:
 
 
 REAL = Rounding()
-"""Nothing is paid: numbers are taken to be real. For files of the first format, and for theory."""
+"""Nothing is paid: numbers are taken to be real. For losses of one's own, and for theory."""
 
 
 @dataclass(frozen=True)
@@ -132,15 +132,16 @@ class Precision:
     ) -> "Precision":
         r"""The output's noise, the solver's radius and the grid, from public values.
 
-        .. math:: s = \min\Bigl\{2^{-10}\frac{\sigma}{\lambda + \beta n_{\max}},\; 2^{-20}/R\Bigr\}
-                  \text{ rounded down to a power of two}, \qquad r_0 = \eta s/2, \qquad h = 2^{-9}r_0
+        .. math:: s = s_{\max} \text{ rounded down to a power of two}, \qquad r_0 = \eta s/2, \qquad
+                  h = 2^{-9}r_0
 
-        ``curvature`` is :math:`\beta`, the largest eigenvalue of one record's Hessian, ``radius`` is
-        :math:`R`, and :math:`\eta` is what ``rounding`` pays for the solver. The first bound keeps the noise
-        of the objective readable from the printed coefficients, the second keeps the model from noticing.
+        with :math:`s_{\max}` of :func:`largest_output_noise`, and :math:`\eta` what ``rounding`` pays for the
+        solver.
         """
         rows = check_count("rows_at_most", rows_at_most)
-        scale = min(math.ldexp(sigma, -10) / (l2 + curvature * rows), 2.0**-20 / radius)
+        scale = largest_output_noise(
+            sigma=sigma, l2=l2, curvature=curvature, radius=radius, rows_at_most=rows
+        )
         if not 1e-250 <= scale <= 1e250:
             raise CalibrationError(
                 f"sigma={sigma:g}, l2={l2:g} and norm={radius:g} leave no room for printed digits. Scale the "
@@ -158,6 +159,20 @@ class Precision:
             hessian=_OF_HESSIAN * curvature * self.rows_at_most,
             steps=self.output_noise / self.grid,
         )
+
+
+def largest_output_noise(
+    *, sigma: float, l2: float, curvature: float, radius: float, rows_at_most: int
+) -> float:
+    r"""The output's noise before it is rounded down to a power of two.
+
+    .. math:: s_{\max} = \min\Bigl\{2^{-10}\frac{\sigma}{\lambda + \beta n_{\max}},\; 2^{-20}/R\Bigr\}
+
+    ``curvature`` is :math:`\beta`, the largest eigenvalue of one record's Hessian, and ``radius`` is
+    :math:`R`. The first bound keeps the noise of the objective readable from the printed coefficients, the
+    second keeps the model from noticing.
+    """
+    return min(math.ldexp(sigma, -10) / (l2 + curvature * rows_at_most), 2.0**-20 / radius)
 
 
 def statistic_grid(scale: float) -> float:

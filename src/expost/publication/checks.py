@@ -13,20 +13,14 @@ from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
 from expost.losses import AnyLoss, SoftmaxLoss, describe, predictors
-from expost.losses.registry import PUBLISHED
+from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import row_radius
-from expost.privacy.precision import REAL, statistic_grid
+from expost.privacy.precision import REAL, largest_output_noise, statistic_grid
 from expost.privacy.softmax_profile import profile_of
 from expost.privacy.statistics import REPORT_KINDS, STATISTICS
-from expost.publication.schema import (
-    FIRST_FORMAT,
-    PublishedPlan,
-    PublishedPrecision,
-    PublishedWeights,
-    Statistics,
-)
+from expost.publication.schema import PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
 from expost.publication.values import Label
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
@@ -175,20 +169,21 @@ def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: flo
 
 
 def check_precision(
-    file_format: str,
     precision: PublishedPrecision | None,
     plan: PublishedPlan,
     coefficients: Sequence[float],
     statistics: Statistics,
+    *,
+    loss: AnyLoss,
 ) -> None:
     """Refuse numbers that are not on their grids, and grids that are not those of the rule.
 
     A release prints whole multiples of public powers of two. A number off its grid was not made by the
-    mechanism that the guarantee is about.
+    mechanism that the guarantee is about. A loss of one's own, and no other, is released in real arithmetic.
     """
-    if (precision is None) != (file_format == FIRST_FORMAT):
-        wanted = "absent from" if file_format == FIRST_FORMAT else "given in"
-        raise publication_error(f"`precision` must be {wanted} a file of format {file_format!r}")
+    if (precision is None) == has_certified_slopes(loss):
+        wanted = "null" if precision is not None else "an object"
+        raise publication_error(f"`precision` must be {wanted} for the loss {describe(loss)['name']}")
     if precision is None:
         return
     for name in ("output_noise", "solver_radius", "grid"):
@@ -245,26 +240,34 @@ def check_guarantee(
         raise publication_error(
             f"`plan.epsilon` must be {wanted} for the loss {describe(loss)['name']} but is not"
         )
-    if plan.epsilon is None:
-        return
     parameters: dict[str, float | None] = {}
     if type(loss) in PUBLISHED.values():
         parameters = {key: value for key, value in describe(loss).items() if isinstance(value, float)}
     parameters |= {"norm": norm, "l2": plan.l2} | asdict(plan.scales)
     for name, value in parameters.items():
-        if value is not None and not _SMALLEST <= value <= _LARGEST:
+        if profile_exists and value is not None and not _SMALLEST <= value <= _LARGEST:
             raise publication_error(
                 f"`{name}` is {shown(value)}, where no guarantee can be certified",
                 "scale the data by a constant",
             )
     radius = row_radius(norm, fit_intercept=fit_intercept)
     curve = loss.curve.scaled(max_weight)
-    curvature = curve.max_curvature * radius**2
+    rounding = REAL
     if precision is not None:
-        drift = precision.output_noise * (plan.l2 + curvature * precision.rows_at_most) / plan.sigma
-        if not drift <= 2.0**-10:
-            raise publication_error("`precision.output_noise` must be far below the noise of the objective")
-    rounding = REAL if precision is None else precision.value.rounding(curvature)
+        curvature = curve.max_curvature * (radius * radius)  # infinite where a power would be an error
+        largest = largest_output_noise(
+            sigma=plan.sigma,
+            l2=plan.l2,
+            curvature=curvature,
+            radius=radius,
+            rows_at_most=precision.rows_at_most,
+        )
+        # The power of two just below; another machine's last digits may differ.
+        if not (0.5 - 1e-9) * largest <= precision.output_noise <= (1.0 + 1e-9) * largest:
+            raise publication_error("`precision.output_noise` must follow from `plan`, `norm` and `loss`")
+        rounding = precision.value.rounding(curvature)
+    if plan.epsilon is None:
+        return
     profile = profile_of(
         curve,
         norm=radius,

@@ -5,7 +5,7 @@ from typing import Protocol
 from expost._common.summary import Summary
 from expost.data.weights import Weighting
 from expost.losses import AnyLoss, describe
-from expost.publication.schema import PublishedPlan
+from expost.publication.schema import PublishedPlan, PublishedPrecision
 
 
 class Shown(Protocol):
@@ -18,6 +18,10 @@ class Shown(Protocol):
     @property
     def plan(self) -> PublishedPlan:
         """The noise scales and the guarantee."""
+
+    @property
+    def precision(self) -> PublishedPrecision | None:
+        """How the numbers were printed; None in real arithmetic."""
 
     @property
     def n_features(self) -> int:
@@ -50,7 +54,7 @@ def one_line(publication: Shown) -> str:
     return (
         f"Publication({'INSECURE, ' if publication.insecure else ''}{describe(publication.loss)['name']}, "
         f"{count} feature{'s' * (count != 1)}, {promise(publication.plan)}, "
-        f"report={publication.plan.report!r})"
+        f"{'real arithmetic, ' if publication.precision is None else ''}report={publication.plan.report!r})"
     )
 
 
@@ -66,6 +70,7 @@ def overview(publication: Shown) -> Summary:
     stated = promise(publication.plan)
     rows = [
         ("guarantee", f"none; with secret noise {stated}" if publication.insecure else stated),
+        ("arithmetic", _arithmetic(publication.precision)),
         ("loss", str(publication.loss)),
         ("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}"),
         ("rows", f"of norm ≤ {publication.norm:g}{_weights(publication.weighting)}"),
@@ -74,6 +79,13 @@ def overview(publication: Shown) -> Summary:
         ("sha256", publication.sha256),
     ]
     return Summary("Publication (public)", rows, alarm=publication.insecure)
+
+
+def _arithmetic(precision: PublishedPrecision | None) -> str:
+    """What the guarantee is for: the numbers as they are printed, or real numbers."""
+    if precision is None:
+        return "real: rounding is not counted, because this loss states no error for its derivatives"
+    return f"printed on a grid of {precision.grid:.3g}, and rounding is counted"
 
 
 def _weights(weighting: Weighting) -> str:

@@ -18,13 +18,7 @@ from expost.publication.checks import (
     check_statistics,
     check_weights,
 )
-from expost.publication.schema import (
-    FIRST_FORMAT,
-    PublishedPlan,
-    PublishedPrecision,
-    PublishedWeights,
-    Statistics,
-)
+from expost.publication.schema import PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
 from expost.publication.serialize import INSECURE
 from expost.publication.values import (
     Classes,
@@ -45,7 +39,7 @@ class PublishedDocument(FrozenModel):
     Public in, public out.
     """
 
-    format: Literal["expost-publication/2", "expost-publication/1"]
+    format: Literal["expost-publication/2"]
     software: Annotated[str, Field(pattern=r"\Aexpost [0-9A-Za-z.+!-]{1,60}\z")]
     loss: PublishedLoss
     regularizer: PublishedRegularizer | None
@@ -56,7 +50,7 @@ class PublishedDocument(FrozenModel):
     coefficients: Annotated[tuple[float, ...], numbers("coefficients")]
     domain: Domain | None
     plan: PublishedPlan
-    precision: PublishedPrecision | None = None
+    precision: PublishedPrecision | None
     weights: PublishedWeights | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
@@ -75,8 +69,6 @@ class PublishedDocument(FrozenModel):
     def _document(self) -> dict[str, Any]:
         """The fields as JSON's types; a field that was added to the format is left out where it is null."""
         absent: dict[str, Any] = {} if self.plan.reduced else {"plan": {"reduced"}}
-        if self.format == FIRST_FORMAT:
-            absent["precision"] = True
         if self.weights is None:
             absent["weights"] = True
         return self.model_dump(exclude=absent)
@@ -101,7 +93,7 @@ class PublishedDocument(FrozenModel):
         check_weights(self.weights, self.loss, self.classes)
         check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
         check_statistics(self.plan, self.statistics, self.loss)
-        check_precision(self.format, self.precision, self.plan, self.coefficients, self.statistics)
+        check_precision(self.precision, self.plan, self.coefficients, self.statistics, loss=self.loss)
         check_guarantee(
             self.loss,
             self.plan,

@@ -17,8 +17,6 @@ from expost.privacy.statistics import REPORT_KINDS
 from expost.publication.values import Positive, choice, numbers
 
 FORMAT = "expost-publication/2"
-# Without a precision: its numbers are taken to be real ones. A fit writes it for a loss of one's own only.
-FIRST_FORMAT = "expost-publication/1"
 
 
 class PublishedPlan(FrozenModel):
@@ -115,7 +113,7 @@ def check_format(found: object) -> None:
             f"cannot use this publication: {found} needs a newer expost: "
             "upgrade with pip install --upgrade expost."
         )
-    if found not in (FORMAT, FIRST_FORMAT):
+    if found != FORMAT:
         raise publication_error(f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 

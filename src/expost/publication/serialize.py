@@ -16,7 +16,7 @@ from expost.losses.regularizers import Regularizer
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.privacy.statistics import STATISTICS
-from expost.publication.schema import FIRST_FORMAT, FORMAT, PublishedPlan, PublishedPrecision, Statistics
+from expost.publication.schema import FORMAT, PublishedPlan, PublishedPrecision, Statistics
 
 INSECURE = (
     "INSECURE: the noise came from a seed, and whoever has the seed can remove it; nothing is guaranteed"
@@ -41,7 +41,7 @@ def content(
     if classes is None:
         classes = plan.loss.labels.values
     document = {
-        "format": FIRST_FORMAT if plan.precision is None else FORMAT,
+        "format": FORMAT,
         "loss": describe(plan.loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "norm": float(plan.norm),
@@ -61,6 +61,7 @@ def content(
             # Added to the format: left out where it says nothing.
             **({"reduced": True} if plan.reduced else {}),
         },
+        "precision": _precision(plan),
         "statistics": {
             "gradient": None if release.gradient is None else release.gradient.tolist(),
             "hessian": None if release.hessian is None else pack(release.hessian),
@@ -68,8 +69,6 @@ def content(
         },
         "insecure": INSECURE if release.insecure else None,
     }
-    if plan.precision is not None:
-        document["precision"] = _precision(plan)
     if weighting.used:
         classes_weights = weighting.class_weight
         document["weights"] = {
@@ -79,8 +78,9 @@ def content(
     return document
 
 
-def _precision(plan: Plan) -> dict[str, Any]:
-    assert plan.precision is not None
+def _precision(plan: Plan) -> dict[str, Any] | None:
+    if plan.precision is None:
+        return None
     grids: dict[str, float | None] = {f"{name}_grid": None for name in STATISTICS}
     grids |= {f"{statistic.name}_grid": statistic_grid(scale) for statistic, scale in plan.scales.released}
     return {

@@ -13,6 +13,7 @@ const SCALES = {
   l2: "l2",
   epsilon: "epsilon",
   delta: "delta",
+  grid: "grid",
 };
 
 const cell = (value) => (typeof value === "number" ? shown(value) : String(value));
