@@ -49,19 +49,6 @@ def test_precise_statistics_of_many_rows_are_released(sigma_hessian, n):
     np.testing.assert_allclose(release.hessian, private.hessian, rtol=1e-4, atol=20 * scale)
 
 
-def test_more_rows_than_a_hessian_is_certified_for_are_refused_before_noise():
-    X, y = table(100)
-    plan = expost.calibrate(report="leverage", rows_at_most=10)
-
-    class NoDraws(SeededNoise):
-        def tilt(self, *_, **__):
-            pytest.fail("noise was drawn")
-
-    with pytest.raises(DomainError, match="at most 8 times `rows_at_most`"):
-        perturb(plan, design_of(X).labelled(y), noise=NoDraws(0))
-    perturb(expost.calibrate(rows_at_most=1), design_of(X).labelled(y), noise=SeededNoise(0))
-
-
 @pytest.mark.parametrize(
     "loss", [SmoothedHinge(1e-6), PseudoHuber(1e-9), PseudoHuber(1e9), LogisticLoss()], ids=str
 )

@@ -8,8 +8,6 @@ from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
 
-MOST_FOLD = 8
-"""A Hessian is certified for this many times the rows that the plan was made for."""
 # The corner of a regulariser is at least so many times as wide as the output's noise.
 _SHARPEST = 2.0**14
 
@@ -47,19 +45,4 @@ def check_inputs(
         raise DomainError(
             f"a release has at most {MOST_COEFFICIENTS} coefficients and {MOST_NUMBERS} numbers; this one "
             f"would have {dimension} and {numbers}. Use fewer features, or report='independent'."
-        )
-
-
-def check_rows(plan: Plan, rows: int) -> None:
-    """Refuse more rows than a Hessian is certified for.
-
-    Privacy
-    -------
-    The error names what the plan declares, never the number of rows.
-    """
-    precision = plan.precision
-    if precision is not None and needs_hessian(plan) and rows > MOST_FOLD * precision.rows_at_most:
-        raise DomainError(
-            f"a report with a Hessian is for at most {MOST_FOLD} times `rows_at_most` rows; raise it "
-            f"(got {precision.rows_at_most}), or choose report='independent'."
         )

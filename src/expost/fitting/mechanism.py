@@ -16,10 +16,11 @@ from expost.exceptions import SolverError
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
+from expost.fitting.certified.pairs import Pair
 from expost.fitting.certified.placed_residual import exact_in
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.inputs import MOST_FOLD, check_inputs, check_rows, needs_hessian
+from expost.fitting.inputs import check_inputs, needs_hessian
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, steepness
@@ -33,6 +34,8 @@ from expost.privacy.precision import Precision
 
 # Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
 _FEW_PRODUCTS = 5e7
+# The objective's noise is fine enough for a Hessian of this many times the plan's rows, or of all there are.
+_LEAST_FOLD = 8.0
 
 
 def perturb(
@@ -82,12 +85,11 @@ def perturb(
     check_inputs(plan, records.design, regularizer)
     step("Checking the table")
     records = records.scanned(plan.loss, plan.max_weight)  # before anything is drawn
-    check_rows(plan, records.n_rows)
     if before_noise is not None:
         before_noise()
     step("Drawing the noise and fitting")
     dimension = coefficient_count(records.design, plan.loss)
-    tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan))
+    tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan, records.n_rows))
     objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan, regularizer))
@@ -120,15 +122,20 @@ def perturb(
     return release, _keep(plan, objective, solution, point, coefficients)
 
 
-def _tilt_rounding(plan: Plan) -> float:
-    """How far from continuous noise the objective's may be: a small part of every certified radius."""
+def _tilt_rounding(plan: Plan, rows: int) -> float:
+    """How far from continuous noise the objective's may be: a small part of every certified radius.
+
+    More rows than the plan was made for ask for a finer grid of the noise. It is the law of continuous noise
+    that the guarantee needs, so the grid may depend on the table (docs/mathematics.md, section 10).
+    """
     if plan.precision is None:
         return math.inf
     radius = plan.precision.solver_radius
     if needs_hessian(plan):
-        # The smallest radius that a Hessian of as many rows as are allowed can ask for.
+        # The smallest radius that a Hessian of so many rows can ask for.
         steepening = third_order(plan.loss)
-        radius = min(radius, 2.0**-50 / (MOST_FOLD * max(steepening * plan.radius, 1e-300)))
+        fold = max(_LEAST_FOLD, rows / plan.precision.rows_at_most)
+        radius = min(radius, 2.0**-50 / (fold * max(steepening * plan.radius, 1e-300)))
     rounding = 0.125 * radius * plan.l2
     if plan.sigma_gradient is not None:
         rounding = min(rounding, 2.0**-22 * plan.sigma_gradient)
@@ -158,7 +165,7 @@ class _Point:
     """Of the objective without its noise, at the exact minimiser."""
     hessian: FloatArray | None
     """Of the whole objective, in double precision; None where only decimals reached the minimiser."""
-    rows_hessian: FloatArray | None
+    rows_hessian: Pair | None
     """Of the rows alone, where a statistic needs it; the reduced one where the plan says so."""
     precision: Precision | None
     radius: float = 0.0
@@ -218,10 +225,14 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
             f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
         )
     here = objective.evaluate(solution.theta, hessian=np.float64)
-    measured = here.rows_hessian
-    if plan.reduced:
-        assert isinstance(objective, VectorObjective)
-        measured = objective.reduced_hessian(solution.theta)
+    measured = None
+    if needs_hessian(plan):
+        matrix = here.rows_hessian
+        if plan.reduced:
+            assert isinstance(objective, VectorObjective)
+            matrix = objective.reduced_hessian(solution.theta)
+        assert matrix is not None
+        measured = matrix, np.zeros_like(matrix)
     return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured, None)
 
 

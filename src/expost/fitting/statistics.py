@@ -14,6 +14,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.eigenvalue import smallest_eigenvalue
+from expost.fitting.certified.pairs import Pair, two_sum
 from expost.fitting.noise import NoiseSource, root_above
 from expost.fitting.release import unpack
 from expost.losses import Regularizer
@@ -50,7 +51,7 @@ def measure(
     plan: Plan,
     *,
     gradient: Dyadic,
-    rows_hessian: FloatArray | None,
+    rows_hessian: Pair | None,
     coefficients: FloatArray,
     regularizer: Regularizer | None,
 ) -> Steps:
@@ -63,7 +64,8 @@ def measure(
     gradient
         Of the objective without its noise, at the exact minimiser.
     rows_hessian
-        Of the rows alone, there, or the reduced one; needed where the plan releases a Hessian.
+        Of the rows alone, there, or the reduced one, as the sum of two matrices; needed where the plan
+        releases a Hessian or an eigenvalue.
     coefficients, regularizer
         The published coefficients, and the regulariser whose Hessian there is public.
 
@@ -72,9 +74,6 @@ def measure(
     Private: only noise makes it public.
     """
     found: Steps = {}
-    public = np.zeros_like(rows_hessian)
-    if regularizer is not None and not plan.reduced:  # whose part in a reduced Hessian would not fit
-        public = regularizer.hessian(coefficients)
     for statistic, scale in plan.scales.released:
         grid = statistic_grid(scale)
         penalty = round(Fraction(plan.l2) / Fraction(grid))
@@ -82,14 +81,18 @@ def measure(
             found["gradient"] = gradient.rounded(math.frexp(grid)[1] - 1).counts
             continue
         assert rows_hessian is not None
+        high, low = rows_hessian
+        public = np.zeros_like(high)
+        if regularizer is not None and not plan.reduced:  # whose part in a reduced Hessian would not fit
+            public = regularizer.hessian(coefficients)
         if statistic.name == "eigenvalue":
             error = 0.25 * scale * plan.rounding.error("eigenvalue", scale)
-            found["eigenvalue"] = [
-                _steps([smallest_eigenvalue(rows_hessian + public, error)], grid)[0] + penalty
-            ]
+            total, rest = two_sum(high, public)
+            smallest = smallest_eigenvalue((total, rest + low), error)
+            found["eigenvalue"] = [round(smallest / Fraction(grid)) + penalty]
         else:
-            upper = np.triu_indices(len(rows_hessian))
-            rows, fixed = _steps(rows_hessian[upper], grid), _steps(public[upper], grid)
+            upper = np.triu_indices(len(high))
+            rows, fixed = _steps(high[upper], grid, low[upper]), _steps(public[upper], grid)
             lifted = [penalty if on else 0 for on in (upper[0] == upper[1]).tolist()]
             found["hessian"] = [a + b + c for a, b, c in zip(rows, fixed, lifted, strict=True)]
     return found
@@ -130,6 +133,11 @@ def as_doubles(steps: list[int], grid: float) -> FloatArray:
     return Dyadic(steps, math.frexp(grid)[1] - 1).doubles()
 
 
-def _steps(numbers: "FloatArray | list[float]", grid: float) -> list[int]:
-    """The nearest whole numbers of steps; exact, because the grid is a power of two."""
-    return [int(count) for count in np.rint(np.asarray(numbers) / grid).tolist()]
+def _steps(numbers: FloatArray, grid: float, rest: "FloatArray | float" = 0.0) -> list[int]:
+    """The nearest whole numbers of steps to the sum of numbers and what is left over of each.
+
+    Exact but for the last addition, because the grid is a power of two.
+    """
+    whole = np.rint(numbers / grid)
+    further = np.rint((numbers / grid - whole) + rest / grid)
+    return [int(a) + int(b) for a, b in zip(whole.tolist(), further.tolist(), strict=True)]

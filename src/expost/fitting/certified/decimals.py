@@ -21,7 +21,7 @@ from expost.fitting.certified.corner import decimal_derivatives
 from expost.fitting.certified.decimal_algebra import DecimalArray, context, moved, norm, rounded, solve
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
-from expost.fitting.certified.pairs import FloatArray, length
+from expost.fitting.certified.pairs import FloatArray, Pair, length
 from expost.fitting.certified.problem import Blocks, Problem
 from expost.fitting.certified.softmax_decimals import smallest_mass, softmax_derivatives
 from expost.losses import (
@@ -79,16 +79,20 @@ def certify_in_decimals(
         return _descend(problem, start, hessian, Decimal(target), grid)
 
 
-def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = False) -> FloatArray:
-    """The Hessian of the rows at a point, or the reduced one, with one rounding to doubles at the end."""
+def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = False) -> Pair:
+    """The Hessian of the rows at a point, or the reduced one, with one rounding to a pair at the end.
+
+    Entries are off by less than ``2**-100`` of the trace for up to ``10**25`` rows.
+    """
     size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
-    digits = 40 + max(0, math.ceil(math.log10(size)))
+    digits = 60 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
         where = rounded(point, digits)
         work = DecimalPass(problem.loss, where, digits, hessian=True, reduced=reduced)
         sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
         assert sums.hessian is not None
-        return np.array([[float(value) for value in row] for row in sums.hessian])
+        high = sums.hessian.astype(np.float64)
+        return high, (sums.hessian - _exactly(high)).astype(np.float64)
 
 
 def _descend(

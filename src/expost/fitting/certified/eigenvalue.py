@@ -1,52 +1,57 @@
 """The smallest eigenvalue of a symmetric matrix to a given error."""
 
-import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from expost.fitting.certified.pairs import UNIT, FloatArray
+from expost.fitting.certified.dyadic import Dyadic
+from expost.fitting.certified.pairs import UNIT, Pair
 
 
-def smallest_eigenvalue(matrix: FloatArray, error: float) -> float:
-    r"""The smallest eigenvalue within ``error``.
+def smallest_eigenvalue(matrix: Pair, error: float) -> Fraction:
+    r"""The smallest eigenvalue of the sum of two matrices, the second far smaller, within ``error``.
 
     The double-precision solver is backward stable: its eigenvalues are off by a modest multiple of
     :math:`d\,u\,\|H\|`, for which :math:`16d\,u\|H\|_F` is taken. Where that is too much, the value is
     bracketed by exact elimination: by Sylvester's law of inertia all pivots of :math:`H - tI` are positive if
     and only if :math:`t` is below every eigenvalue.
     """
-    value = float(eigvalsh(matrix, subset_by_index=(0, 0))[0])
-    off = 16.0 * len(matrix) * UNIT * float(np.linalg.norm(matrix))
+    high, low = matrix
+    size = len(high)
+    value = float(eigvalsh(high, subset_by_index=(0, 0))[0])
+    off = 16.0 * size * UNIT * float(np.linalg.norm(high))
     if off <= error:
-        return value
-    low, high = value - 2.0 * off, value + 2.0 * off
-    while not _positive_definite(matrix, low):
-        low -= high - low
-    while high - low > error:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if _positive_definite(matrix, middle) else (low, middle)
-    return 0.5 * (low + high)
+        return Fraction(value)
+    exact = Dyadic.of(high.ravel()) + Dyadic.of(low.ravel())
+    below, above = Fraction(value - 2.0 * off), Fraction(value + 2.0 * off)
+    while not _positive_definite(exact, size, below):
+        below -= above - below
+    while above - below > error:
+        middle = _between(below, above)
+        below, above = (middle, above) if _positive_definite(exact, size, middle) else (below, middle)
+    return _between(below, above)
 
 
-def _positive_definite(matrix: FloatArray, shift: float) -> bool:
+def _between(low: Fraction, high: Fraction) -> Fraction:
+    """About halfway: a double, for its few digits, where one lies between."""
+    middle = (low + high) / 2
+    double = Fraction(float(middle))
+    return double if low < double < high else middle
+
+
+def _positive_definite(matrix: Dyadic, size: int, shift: Fraction) -> bool:
     """Whether the matrix less a multiple of the identity is positive definite, in whole numbers.
 
-    Bareiss's elimination has no fractions: its pivots are the leading minors of a matrix of integers.
+    Bareiss's elimination has no fractions: its pivots are the leading minors of a matrix of integers. The
+    shift has a power of two for its denominator.
     """
-    numbers = np.append(matrix.ravel(), shift)
-    fractions, exponents = np.frexp(numbers)
-    least = int(np.min(exponents[fractions != 0.0], initial=0))
-    whole = [
-        int(math.ldexp(f, 53)) << (int(e) - least) if f else 0
-        for f, e in zip(fractions, exponents, strict=True)
-    ]
-    size = len(matrix)
+    multiple = Dyadic([shift.numerator], 1 - shift.denominator.bit_length())
+    least = min(matrix.exponent, multiple.exponent)
+    (moved,), whole = multiple.rounded(least).counts, matrix.rounded(least).counts
     rows = [whole[i * size : (i + 1) * size] for i in range(size)]
     for i in range(size):
-        rows[i][i] -= whole[-1]
+        rows[i][i] -= moved
     previous = 1
     for k in range(size):
         pivot = rows[k][k]

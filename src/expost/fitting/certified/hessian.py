@@ -52,13 +52,14 @@ from expost.losses import Loss, SoftmaxLoss
 
 def rows_hessian(
     problem: Problem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
-) -> FloatArray:
+) -> Pair:
     """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
 
     The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
     at the certified point adds up the same products without rounding, in two slices, then in three, then in
     decimals. Where the minimiser itself is not known well enough, it is certified to a smaller radius first.
-    Errors are Frobenius norms.
+    Errors are Frobenius norms. There is no number of rows for which it fails: decimals give a second double
+    for what the first leaves over, which is zero otherwise.
 
     Privacy
     -------
@@ -67,7 +68,7 @@ def rows_hessian(
     point, radius = Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
     known = minimum.curvature
     if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
-        return known.rows
+        return known.rows, np.zeros_like(known.rows)
     for slices in (2, 3) if slices_are_exact() else ():
         matrix, error = _summed(problem, point, slices, reduced=reduced)
         wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
@@ -75,12 +76,12 @@ def rows_hessian(
             point, radius = _closer(problem, point, wanted)
             matrix, error = _summed(problem, point, slices, reduced=reduced)
         if error + UP * _moved(problem, radius) * float(np.trace(matrix)) <= allowed:
-            return matrix
-    matrix = hessian_in_decimals(problem, point, reduced=reduced)
-    wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
+            return matrix, np.zeros_like(matrix)
+    exact = hessian_in_decimals(problem, point, reduced=reduced)
+    wanted = _wanted_radius(problem, float(np.trace(exact[0])), allowed)
     if radius > wanted:
-        matrix = hessian_in_decimals(problem, _closer(problem, point, wanted)[0], reduced=reduced)
-    return matrix
+        exact = hessian_in_decimals(problem, _closer(problem, point, wanted)[0], reduced=reduced)
+    return exact
 
 
 def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
