@@ -8,10 +8,13 @@ Constants:  16 numbers that no test noticed
 
 import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
+from distributed import Client, LocalCluster
 from problems import design_of, rows_in_ball
 
 import expost
+from expost.fitting.certified import certify, residual
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
 from expost.fitting.statistics import measure
@@ -80,3 +83,66 @@ def logistic_hessian(X, y, tilt, l2):
             hessian += p * (1 - p) * x * x.T
         theta -= mp.lu_solve(hessian, gradient)
     return hessian
+
+
+# Workers that never check their arithmetic
+
+DECLARED = expost.Domain(
+    features=(expost.Number(name="age", low=0.0, high=100.0), expost.YesNo(name="smokes")),
+    label=expost.ClassLabel(name="ill", classes=("no", "yes")),
+)
+
+
+def folder_of_people(path, classes):
+    random = np.random.default_rng(0)
+    path.mkdir()
+    for k in range(3):
+        frame = pd.DataFrame(
+            {
+                "age": random.integers(0, 100, 12).astype(float),
+                "smokes": random.choice(["yes", "no"], 12),
+                "ill": random.choice(classes, 12),
+            }
+        )
+        frame.to_parquet(path / f"{k}.parquet", index=False)
+    return path
+
+
+def published(table, domain, report):
+    model = expost.LogisticRegression(domain=domain, report=report, random_state=0).fit(table)
+    return model.publication_.to_json(), model._private.hessian.tobytes()
+
+
+def fail_the_check():
+    residual.slices_are_exact = lambda: False
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("no", "some", "yes")])
+def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals(
+    processes, classes, tmp_path, monkeypatch
+):
+    """The check runs where the pass runs; the bits are those of a driver that does not trust its own."""
+    table = folder_of_people(tmp_path / "people", classes)
+    domain = DECLARED.model_copy(update={"label": expost.ClassLabel(name="ill", classes=classes)})
+    usual = published(table, domain, "adaptive")
+    with monkeypatch.context() as driver:
+        for module in ("certify", "hessian"):
+            driver.setattr(f"expost.fitting.certified.{module}.slices_are_exact", lambda: False)
+        exact = published(table, domain, "adaptive")
+    ran = []
+    certified = certify.certify_in_decimals
+    monkeypatch.setattr(
+        certify, "certify_in_decimals", lambda *args, **named: ran.append(1) or certified(*args, **named)
+    )
+    monkeypatch.setattr(residual, "slices_are_exact", residual.slices_are_exact)  # put back at the end
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=None) as here,
+        Client(here, set_as_default=False) as client,
+    ):
+        lazy = expost.scan(table, client=client)
+        assert published(lazy, domain, "adaptive") == usual
+        assert not ran
+        client.run(fail_the_check)
+        assert published(lazy, domain, "adaptive") == exact
+        assert ran

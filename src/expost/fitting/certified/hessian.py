@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from expost.fitting.certified.residual import (
     BITS,
     SUB_BLOCK,
     ResidualPass,
+    error_of_process,
     exact_sum,
     slices_are_exact,
 )
@@ -71,6 +72,8 @@ def rows_hessian(
         return known.rows, np.zeros_like(known.rows)
     for slices in (2, 3) if slices_are_exact() else ():
         matrix, error = _summed(problem, point, slices, reduced=reduced)
+        if math.isinf(error):
+            break
         wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
         if radius > wanted:
             point, radius = _closer(problem, point, wanted)
@@ -112,17 +115,21 @@ def _summed(
         source = _Classes(problem, problem.loss, point, slices, reduced=reduced)
     else:
         source = _OnePredictor(problem, point, slices)
-    total, rows = reduce(_added, problem.rows.sweep(HessianPass(source, problem.radius)))
+    total, rows, error = reduce(_added, problem.rows.sweep(HessianPass(source, problem.radius)))
     matrix = source.assembled(total)
     trace = float(np.trace(matrix))
     relative = source.roundings * UNIT + third_order(problem.loss) * source.predictor_error
     rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
     relative += _moved(problem, source.away)
-    return matrix, UP * (trace * relative + source.leftovers * rest)
+    return matrix, UP * (trace * relative + source.leftovers * rest) + error
 
 
-def _added(one: tuple[Pair, int], other: tuple[Pair, int]) -> tuple[Pair, int]:
-    return add_accurately(one[0], other[0]), one[1] + other[1]
+def _added(one: "_Found", other: "_Found") -> "_Found":
+    return add_accurately(one[0], other[0]), one[1] + other[1], one[2] + other[2]
+
+
+_Found: TypeAlias = tuple[Pair, int, float]
+"""The sums over some rows, the number of these, and what their place adds to the error."""
 
 
 class _Source(Protocol):
@@ -213,8 +220,8 @@ class HessianPass:
     source: _Source
     radius: float
 
-    def __call__(self, blocks: Blocks) -> tuple[Pair, int]:
-        """The sums over the blocks, and the number of their rows."""
+    def __call__(self, blocks: Blocks) -> _Found:
+        """The sums over the blocks."""
         count = 0
         zero = np.zeros((self.source.sums, self.source.columns, self.source.columns))
         total: Pair = (zero, zero.copy())
@@ -225,7 +232,7 @@ class HessianPass:
                     after = add_accurately(before, self._product(rows, weight, parts))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        return total, count
+        return total, count, error_of_process()
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
         unit = math.ldexp(power_above(self.radius), -BITS)

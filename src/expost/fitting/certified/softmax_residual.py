@@ -18,7 +18,7 @@ from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Blocks
-from expost.fitting.certified.residual import Partial, ResidualPass
+from expost.fitting.certified.residual import Partial, ResidualPass, error_of_process
 from expost.fitting.certified.softmax_slopes import SoftmaxSlopes, softmax_slopes, weight_roundings
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
@@ -101,7 +101,9 @@ class SoftmaxPass:
         zero = np.zeros((classes, columns))
         pairs = classes * (classes - 1) // 2
         sums = Partial(
-            (zero, zero.copy()), hessian=np.zeros((pairs, columns, columns)) if self.hessian else None
+            (zero, zero.copy()),
+            error=error_of_process(),
+            hessian=np.zeros((pairs, columns, columns)) if self.hessian else None,
         )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.slopes(blocks):
