@@ -86,6 +86,12 @@ class EngineError(ExpostError, RuntimeError):
     slug = "engine"
 
 
+class ResourceError(ExpostError, MemoryError):
+    """A computation would need more memory than this machine has; nothing was drawn and nothing spent."""
+
+    slug = "resource"
+
+
 class LedgerError(ExpostError, ValueError):
     """A ledger cannot be read or written, or has no such account."""
 

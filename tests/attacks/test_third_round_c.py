@@ -6,19 +6,34 @@ Experts:    11 budgets that memory burns
 Constants:  16 numbers that no test noticed
 """
 
+import importlib
+import os
+import subprocess
+import sys
+import tracemalloc
+from contextlib import nullcontext
+
 import mpmath as mp
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from distributed import Client, LocalCluster
 from problems import design_of, rows_in_ball
+from ward import refused, run, ward
 
 import expost
+from expost._common import memory
+from expost._common.parallel import limit_blas_threads
+from expost.exceptions import ResourceError
+from expost.fitting import convex_fit, inputs
 from expost.fitting.certified import certify, residual
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
 from expost.fitting.statistics import measure
 from expost.privacy.precision import statistic_grid
+
+minimizer = importlib.import_module("expost.fitting.solvers.minimize")  # its function has the same name
 
 # A limit on the number of rows
 
@@ -146,3 +161,145 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
         client.run(fail_the_check)
         assert published(lazy, domain, "adaptive") == exact
         assert ran
+
+
+# Budgets that memory burns
+
+
+@pytest.fixture
+def no_draws(monkeypatch):
+    """Fail where noise is drawn."""
+    for kind in (ExactNoise, SeededNoise):
+        for draw in ("tilt", "integers"):
+            monkeypatch.setattr(kind, draw, lambda *_, **__: pytest.fail("noise was drawn"))
+
+
+def machine_of(monkeypatch, size):
+    monkeypatch.setattr(memory, "machine_memory", lambda: size)
+
+
+def test_11a_sixty_thousand_columns_are_refused_before_noise_and_not_counted(monkeypatch, no_draws, tmp_path):
+    """It was a MemoryError for one matrix of 26.8 GiB after the noise, and an unfinished entry."""
+    machine_of(monkeypatch, 64 * 2**30)
+    monkeypatch.setattr("expost._common.parallel.threads", lambda: 1)
+    account = expost.Ledger(tmp_path / "ledger.json").account("people", epsilon=3.0, delta=1e-5)
+    X = scipy.sparse.random(300, 60_000, density=1e-4, format="csr", random_state=0)
+    model = expost.LogisticRegression(classes=[0, 1], norm=1.0)
+    with pytest.raises(
+        ResourceError, match=r"up to 188\.\d GiB of memory, and this machine has 64\.0\. Use few"
+    ):
+        model.fit(X, np.arange(300) % 2, account=account)
+    assert not account.entries
+    assert issubclass(ResourceError, MemoryError)
+
+
+ESTIMATORS = {
+    "logistic": lambda: (expost.LogisticRegression(classes=[0, 1], norm=1.0), 40),
+    "several classes": lambda: (expost.LogisticRegression(classes=[0, 1, 2], norm=1.0), 20),
+    "report": lambda: (expost.LogisticRegression(classes=[0, 1], norm=1.0, report="adaptive"), 40),
+    "linear": lambda: (expost.LinearRegression(norm=1.0), 40),
+    "hinge": lambda: (expost.SmoothedHingeClassifier(classes=[0, 1], norm=1.0), 40),
+    "glm": lambda: (expost.GeneralizedLinearModel(loss=expost.PseudoHuber(), norm=1.0), 40),
+    "convex": lambda: (expost.ConvexModel(expost.SmoothedNorm(40)), 40),
+}
+
+
+@pytest.mark.filterwarnings("ignore::expost.exceptions.ExpostWarning")
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_11b_every_estimator_refuses_what_memory_cannot_hold_before_noise(kind, monkeypatch, no_draws):
+    model, columns = ESTIMATORS[kind]()
+    machine_of(monkeypatch, 10_000)
+    rows = np.full((6, columns), 0.01)
+    labels = None if kind == "convex" else np.arange(6.0) % 2
+    with pytest.raises(ResourceError, match="this fit takes up to"):
+        model.fit(rows, labels)
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--ledger", "l.json", "--account", "people")])
+def test_11c_the_command_line_refuses_it_in_a_sentence(options, monkeypatch, no_draws, tmp_path):
+    domain, table = ward(tmp_path)
+    book = expost.Ledger(tmp_path / "l.json").account("people", epsilon=3.0, delta=1e-5)
+    monkeypatch.chdir(tmp_path)
+    machine_of(monkeypatch, 10_000)
+    fitted = run("fit", domain, table, "-o", tmp_path / "p.json", *options)
+    assert refused(
+        fitted, "this fit takes up to 0.0 GiB of memory, and this machine has 0.0. Use fewer columns"
+    )
+    assert not (tmp_path / "p.json").exists()
+    assert not book.entries
+
+
+def test_11d_exact_losses_are_refused_before_they_fail_halfway(monkeypatch, tmp_path):
+    domain, table = ward(tmp_path)
+    assert run("fit", domain, table, "-o", tmp_path / "p.json").exit_code == 0
+    machine_of(monkeypatch, 10_000)
+    assert refused(run("losses", tmp_path / "p.json", table), "GiB of memory")
+
+
+@pytest.mark.filterwarnings("ignore::expost.exceptions.ExpostWarning")
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("kind", ["logistic", "several classes", "regularised", "report", "convex"])
+def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, monkeypatch):
+    """Measured, with conjugate gradients and with Hessians, for more rows than one group of a sum."""
+    if kind == "convex" and not dense:
+        return  # it has Hessians alone
+    monkeypatch.setattr(minimizer, "LARGEST_DENSE_DIMENSION", 10**6 if dense else 0)
+    columns = {"several classes": 350, "report": 150, "convex": 100}.get(kind, 700)
+    model = ESTIMATORS.get(kind, ESTIMATORS["logistic"])()[0]
+    if kind == "convex":
+        model.set_params(loss=expost.SmoothedNorm(columns))
+    if kind == "regularised":
+        model.set_params(regularizer=expost.SmoothedL1(weight=1.0, scale=0.1))
+    asked = []
+
+    def note(needed, _):
+        asked.append((needed, tracemalloc.get_traced_memory()[0]))
+        tracemalloc.reset_peak()
+
+    for module in (inputs, convex_fit):
+        monkeypatch.setattr(module, "check_memory", note)
+    random = np.random.default_rng(0)
+    table = random.normal(size=(8400, columns)) / np.sqrt(columns)
+    labels = () if kind == "convex" else (random.integers(0, 3 if kind == "several classes" else 2, 8400),)
+    tracemalloc.start()
+    try:
+        model.fit(table, *labels)
+        model.ex_post_losses(table[:600], *(some[:600] for some in labels))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    ((needed, before),) = asked
+    assert peak - before <= needed <= 4 * (peak - before)
+
+
+def test_11f_very_large_matrices_are_factored_in_one_thread():
+    for size, alone in ((999, True), (1_000, False), (8_000, False), (8_001, True), (60_000, True)):
+        assert isinstance(limit_blas_threads(size), nullcontext) is not alone
+
+
+@pytest.mark.slow
+def test_11g_a_factorisation_that_crashed_threads_runs_through():
+    """SciPy's threaded OpenBLAS ended in a segmentation fault here, in most runs."""
+    lines = (
+        "import numpy as np",
+        "from expost.fitting.loss_terms import limit_blas_threads",
+        "from scipy.linalg import cho_factor",
+        "matrix = np.full((16_400, 16_400), 1e-6, order='F')",
+        "matrix.flat[::16_401] += 1.0",
+        "with limit_blas_threads(len(matrix)):",
+        "    cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)",
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], env=environment, check=True, timeout=900)
+
+
+def test_11h_the_limit_of_a_container_counts(monkeypatch, tmp_path):
+    whole = memory.machine_memory()
+    assert 2**28 < whole < 2**50
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text("123456789\n")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
+    assert memory.machine_memory() == 123456789
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert memory.machine_memory() == 1000000

@@ -19,8 +19,10 @@ _BLOCK_NUMBERS = 262_144
 _WIDE_ROWS, _WIDE_NUMBERS = 512, 4_194_304
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
-# From this dimension on a factorisation takes long enough to be worth several threads.
-_SMALL_DIMENSION = 1_000
+# From this dimension on a factorisation takes long enough to be worth several threads, and up to this one
+# they are safe. OpenBLAS's threaded Cholesky factorisation, as SciPy 1.17 brings it, crashes with two threads
+# at 16,000 columns (not at 15,000), with more threads a little later. In one thread it is another program.
+_SMALL_DIMENSION, _LARGE_DIMENSION = 1_000, 8_000
 
 
 def spans(n_rows: int, width: int) -> list[tuple[int, int]]:
@@ -38,12 +40,13 @@ def block_length(width: int) -> int:
 
 
 def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
-    """Keep the algebra of small matrices between passes in the caller's thread.
+    """Keep the algebra of small matrices between passes in the caller's thread, and that of very large ones.
 
     BLAS threads do not sleep at once when their work is done. They spin, on the cores that the next pass over
-    the rows needs.
+    the rows needs. Very large matrices crash them.
     """
-    return single_threaded_blas() if dimension < _SMALL_DIMENSION else nullcontext()
+    many = _SMALL_DIMENSION <= dimension <= _LARGE_DIMENSION
+    return nullcontext() if many else single_threaded_blas()
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:

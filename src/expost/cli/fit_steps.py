@@ -103,6 +103,7 @@ def read_table(
 ) -> "Encoded":
     """Read and encode the table, and check every record once."""
     from expost.data.encoding import encode_records
+    from expost.fitting.inputs import check_room
 
     encoded = encode_records(
         table,
@@ -113,4 +114,5 @@ def read_table(
         weighting=weighting,
         sample_weight=weight,
     )
+    check_room(plan, encoded)
     return replace(encoded, watch=progress.watch).scanned(plan.loss, plan.max_weight)

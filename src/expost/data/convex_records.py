@@ -90,10 +90,21 @@ class RecordRows:
 
         A block is so short that the Hessians of its records fit into half a million numbers.
         """
-        width = self.loss.n_parameters + self.source.n_features
-        parts = [RecordPart(part, self.loss) for part in self.source.parts(width)]
-        length = min(block_length(width), max(16, _BLOCK_NUMBERS // self.loss.n_parameters**2))
-        return self.engine.map(work, parts, length)
+        parts = [RecordPart(part, self.loss) for part in self.source.parts(self._width)]
+        return self.engine.map(work, parts, self._block_length)
+
+    @property
+    def block_numbers(self) -> int:
+        """How many numbers the Hessians of the records of one block have."""
+        return self._block_length * self.loss.n_parameters**2
+
+    @property
+    def _width(self) -> int:
+        return self.loss.n_parameters + self.source.n_features
+
+    @property
+    def _block_length(self) -> int:
+        return min(block_length(self._width), max(16, _BLOCK_NUMBERS // self.loss.n_parameters**2))
 
     def scan(self) -> None:
         """Read every record once and raise DomainError for NaN or infinity, before the table is used."""

@@ -41,6 +41,11 @@ class Engine(Protocol):
     What goes to where the parts are read, and what comes back, is private.
     """
 
+    @property
+    def sums_held(self) -> int:
+        """How many sums of rows are in this process at a time, at most; a part under way has two of them."""
+        ...
+
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
         """The results in the order of the parts, whichever is ready first.
 

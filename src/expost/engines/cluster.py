@@ -42,6 +42,11 @@ class DaskEngine:
 
     client: "Client"
 
+    @property
+    def sums_held(self) -> int:
+        """Those of one round of tasks."""
+        return max(_SMALLEST_ROUND, int(self._ask(self._threads)))
+
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
         """The results in the order of the parts; a few rounds of tasks are on the cluster at a time."""
         from dask.delayed import delayed
@@ -50,7 +55,7 @@ class DaskEngine:
         sent = delayed(Sent, pure=False)(work)
         task = delayed(run_part, pure=False)
         rest = iter(parts)
-        size = max(_SMALLEST_ROUND, self._ask(self._threads))
+        size = self.sums_held
         running: deque[list[Any]] = deque()
         try:
             while True:

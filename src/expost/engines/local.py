@@ -20,9 +20,18 @@ class LocalEngine:
     threads_per_part: int = 1
     """How many threads a part keeps busy by itself."""
 
+    @property
+    def _workers(self) -> int:
+        return max(parallel.threads() // self.threads_per_part, 1)
+
+    @property
+    def sums_held(self) -> int:
+        """Two for each thread."""
+        return 2 * self._workers
+
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
         """The results in the order of the parts; at most one for each thread waits for its turn."""
-        workers = min(max(parallel.threads() // self.threads_per_part, 1), len(parts))
+        workers = min(self._workers, len(parts))
         if workers <= 1:
             # One thread here too: the bits of a product depend on how the library shares it out.
             with parallel.single_threaded_blas():

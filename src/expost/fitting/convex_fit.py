@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expost._common.memory import check_memory
 from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
 from expost.data.convex_records import RecordRows
 from expost.exceptions import SolverError
 from expost.fitting.convex_objective import ConvexObjective
+from expost.fitting.inputs import MATRICES, fit_memory
 from expost.fitting.noise import NoiseSource
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.solvers import minimize
@@ -56,12 +58,13 @@ def fit_convex(
        high-dimensional regression. COLT 2012.
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
+    dimension = plan.loss.n_parameters
+    check_memory(fit_memory(dimension, records.engine, MATRICES, records.block_numbers), "this fit")
     step("Checking the table")
     records.scan()  # refuses NaN and infinity before anything is drawn
     if before_noise is not None:
         before_noise()
     step("Drawing the noise and fitting")
-    dimension = plan.loss.n_parameters
     tilt = noise.tilt(plan.sigma, dimension).rounded
     objective = ConvexObjective(records, plan.loss, l2=plan.l2, tilt=tilt)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))

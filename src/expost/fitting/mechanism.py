@@ -20,7 +20,7 @@ from expost.fitting.certified.pairs import Pair
 from expost.fitting.certified.placed_residual import exact_in
 from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.inputs import check_inputs, needs_hessian
+from expost.fitting.inputs import check_inputs, check_room, needs_hessian
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, steepness
@@ -83,6 +83,7 @@ def perturb(
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     check_inputs(plan, records.design, regularizer)
+    check_room(plan, records, regularizer)
     step("Checking the table")
     records = records.scanned(plan.loss, plan.max_weight)  # before anything is drawn
     if before_noise is not None:
@@ -97,6 +98,7 @@ def perturb(
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
     else:
+        solution = solution.without_hessians()  # the certificate makes one of its own
         point = _certified(plan, plan.precision, records, tilt, solution, regularizer)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.

@@ -7,9 +7,11 @@ from typing import NoReturn
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
+from expost._common.parallel import limit_blas_threads
 from expost._common.typing import FloatArray
 from expost.data.encoded import Encoded
 from expost.exceptions import DomainError, PrivateStateError
+from expost.fitting.inputs import check_room
 from expost.fitting.release import Release
 from expost.fitting.vector_objective import coefficient_count, objective_of
 from expost.privacy.plan import Plan
@@ -47,7 +49,8 @@ class PrivateFit:
         published has that density convolved with noise of scale :math:`s`, which changes a loss by a
         quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
         """
-        share = self.output_noise * float(np.linalg.norm(self.hessian, 2)) / self.sigma
+        with limit_blas_threads(len(self.coefficients)):
+            share = self.output_noise * float(np.linalg.norm(self.hessian, 2)) / self.sigma
         return self.steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
 
     def __repr__(self) -> str:
@@ -78,6 +81,7 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     if len(release.coefficients) != coefficient_count(records.design, release.plan.loss):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
+    check_room(plan, records, release.regularizer)
     objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None

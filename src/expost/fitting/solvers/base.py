@@ -1,7 +1,7 @@
 """What every solver returns, and the step-length rule they share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from expost._common.typing import FloatArray
 from expost.fitting.objective import Evaluation
@@ -22,6 +22,10 @@ class Solution:
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""
         return self.evaluation.norm <= max(tolerance, self.evaluation.floor)
+
+    def without_hessians(self) -> "Solution":
+        """The same point and norms, in far less memory."""
+        return Solution(self.theta, replace(self.evaluation, hessian=None, rows_hessian=None))
 
 
 def backtrack(
