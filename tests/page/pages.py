@@ -118,6 +118,7 @@ def published(
     weighting=UNWEIGHTED,
     reduced=False,
     sigma=4.0,
+    sigma_gradient=SCALES["sigma_gradient"],
 ):
     loss = example(name)
     domain = domain_for(loss)
@@ -132,7 +133,7 @@ def published(
         sigma=sigma,
         max_weight=weighting.largest,
         reduced=reduced,
-        **{scale: SCALES[scale] for scale in order},
+        **{scale: (SCALES | {"sigma_gradient": sigma_gradient})[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
     design = encoded_table(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)

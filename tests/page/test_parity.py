@@ -140,7 +140,7 @@ def test_what_several_publications_cost_together(name):
     ids=["both", "classes", "records", "several"],
 )
 def test_weights(loss, weighting, kind):
-    """A sample weight is one more field before the outcome, 1 where empty; class weights are not asked."""
+    """A sample weight is one more field before the outcome, or unknown; class weights are not asked."""
     rng = np.random.default_rng(6)
     publication = pages.published(loss, kind, weighting=weighting)
     numbers = json.loads(json.dumps(payload([publication])))
@@ -149,7 +149,6 @@ def test_weights(loss, weighting, kind):
     if weighting.max_weight is not None:
         weights = rng.uniform(0.0, weighting.max_weight, 500)
         texts = [repr(weight) for weight in weights.tolist()]
-        weights[:9], texts[:9] = 1.0, [""] * 9
         filled = [[*row[:-1], text, row[-1]] for row, text in zip(answers, texts, strict=True)]
     assert "both times your weight" in render([publication])
     assert "both times your weight" not in render([pages.published(loss, kind)])
@@ -160,6 +159,27 @@ def test_weights(loss, weighting, kind):
     assert pages.discrepancy(ours, theirs) < TOLERANCE
     plain = pages.by_python(pages.published(loss, kind), answers, asked)
     assert not np.allclose(theirs, plain)
+    if weighting.max_weight is not None:
+        open_ones = [[*row[:-1], None, row[-1]] for row in answers]
+        ours = pages.by_node(numbers, [[0, *pair] for pair in zip(open_ones, asked, strict=True)])
+        theirs = pages.by_python(publication, answers, asked)
+        assert pages.discrepancy(ours, theirs) < TOLERANCE
+        assert np.all(ours[:, 0] == 0.0)
+
+
+def test_an_unknown_weight_in_several_publications():
+    """One publication has weights and the other has none: the sum is the library's."""
+    several = [
+        pages.published("capped", "leverage", weighting=Weighting(4.0, (0.3, 2.5)), sigma=16.0),
+        pages.published("capped", "independent"),
+    ]
+    rng = np.random.default_rng(13)
+    numbers = json.loads(json.dumps(payload(several)))
+    answers, asked = pages.people(rng, 60, several[0].domain, several[0].loss), pages.questions(rng, 60)
+    open_ones = [[*row[:-1], None, row[-1]] for row in answers]
+    ours = pages.by_node(numbers, [[None, *pair] for pair in zip(open_ones, asked, strict=True)])[:, 0]
+    np.testing.assert_allclose(ours, pages.totals_by_python(several, answers, asked), rtol=TOLERANCE)
+    assert {one["every"] for one in asked} == {True, False}
 
 
 TEXTS = st.one_of(

@@ -20,7 +20,7 @@ from expost.cli.declared import (
     check_order,
     dialect_of,
 )
-from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, Weight, number, whole_number
+from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -68,7 +68,14 @@ def bounds(
             "has, or for all possible records, even one chosen after seeing the publication.",
         ),
     ] = None,
-    weight: Weight = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column with the weight of each record; without it the figures of a publication with "
+            "weights hold whatever these were.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write all figures (.csv or .parquet) as they are computed."),
@@ -138,7 +145,7 @@ def bounds(
             else:
                 write_columns(output, with_identifiers(columns, table, identifier), overwrite=force)
     if weight is None and any(publication.weighting.max_weight is not None for publication in read):
-        warn("records may have weights in this publication; without --weight COLUMN each counts once.")
+        warn("records had weights here; without --weight COLUMN the figures hold whatever these were.")
     for path, publication in zip(publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")

@@ -8,7 +8,16 @@ import typer
 
 from expost.cli.base import as_typed, console, legible, print_json, report_errors, say
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
-from expost.cli.options import AsJson, DomainFile, Force, Identifier, MaxWeight, Table, Weight
+from expost.cli.options import (
+    AsJson,
+    DomainFile,
+    Force,
+    Identifier,
+    MaxWeight,
+    Table,
+    Weight,
+    declared_weighting,
+)
 
 if TYPE_CHECKING:
     from expost.data.check import Finding
@@ -57,6 +66,7 @@ def check(
 
     options = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
     declared = load_domain(domain, table, missing_words=missing_words, **options)
+    declared_weighting(weight, max_weight)
     found = scan(table, dialect=declared.table)
     assert isinstance(found, TableFiles)
     _check_columns(found, identifier)

@@ -31,6 +31,7 @@ from expost.cli.options import (
     Table,
     Threshold,
     Weight,
+    declared_weighting,
     make_plan,
 )
 
@@ -112,7 +113,7 @@ def fit(
     from expost.cli.words import announce, explain, say_next, show_quality
     from expost.data.dialect import PLAIN
     from expost.data.open_lazy import scan
-    from expost.data.weights import UNWEIGHTED, Weighting
+    from expost.data.weights import UNWEIGHTED
     from expost.fitting.ex_post import streamed_terms
     from expost.fitting.fit import fit as fit_model
     from expost.publication import Publication
@@ -121,6 +122,7 @@ def fit(
 
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
     declared = load_domain(domain, table, missing_words=missing_words, **written)
+    weighting = declared_weighting(weight, max_weight)
     plan = make_plan(
         declared,
         epsilon=epsilon,
@@ -141,7 +143,6 @@ def fit(
         book.check(plan)  # before the table is read
         left = book.left
     names = declared.column_names
-    weighting = Weighting.declared(max_weight, None, of_records=weight is not None)
     public: dict[str, Any] = {
         "classes": declared.classes,
         "feature_names": names,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import console, legible, print_json, report_errors, say, warn
+from expost.cli.base import console, legible, print_json, report_errors, say
 from expost.cli.cluster import connected
 from expost.cli.declared import (
     Dates,
@@ -79,9 +79,9 @@ def losses(
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
     dialect = dialect_of(domain, missing_words=missing_words, **written)
     if weight is None and read.weighting.max_weight is not None:
-        warn(
-            "this publication states that its records may have weights; without --weight COLUMN each counts "
-            "once, and the figures are right only if each did."
+        raise DomainError(
+            "the records of this publication had weights, and without them every figure would be wrong. Name "
+            "the column that was fitted: --weight COLUMN."
         )
     tally = Tally()
     listed: list[float] = []

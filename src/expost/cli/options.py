@@ -10,6 +10,7 @@ from expost._common.validation import numeral
 
 if TYPE_CHECKING:
     from expost.data.domain import Domain
+    from expost.data.weights import Weighting
     from expost.privacy.plan import Plan
 
 # The heading of options that few people need, in the help.
@@ -173,6 +174,21 @@ Device = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist; never what is read.")]
+
+
+def declared_weighting(weight: str | None, max_weight: float) -> "Weighting":
+    """What was declared about weights: their column, and the largest of them."""
+    from expost._common.validation import parameter_error
+    from expost.data.weights import Weighting
+
+    if weight is None and max_weight != 1.0:
+        raise parameter_error(
+            "max_weight",
+            "left out where there are no weights",
+            max_weight,
+            "Name their column with --weight.",
+        )
+    return Weighting.declared(max_weight, None, of_records=weight is not None)
 
 
 def make_plan(

@@ -34,6 +34,8 @@ class Encoded:
     """Where rows are sent to be worked on, if they are."""
     checked: bool = False
     """Whether all rows were read and found good."""
+    weights_at_most: bool = False
+    """Whether records may have had any weight up to the one that stands here, because nobody knows it."""
     watch: Watch | None = None
     """Is told how far each pass has come."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -31,6 +31,8 @@ class Weighting:
         The largest sample weight; None where records have none of their own.
     class_weight
         The weight of each class, in the order of the classes; None where there are none.
+    otherwise
+        The sample weight of records for which none is given.
 
     Privacy
     -------
@@ -39,6 +41,7 @@ class Weighting:
 
     max_weight: float | None = None
     class_weight: tuple[float, ...] | None = None
+    otherwise: float = 1.0
 
     @classmethod
     def declared(cls, max_weight: Any, class_weight: Any, *, of_records: bool) -> Self:
@@ -79,13 +82,21 @@ class Weighting:
         """Whether anything was declared."""
         return self.max_weight is not None or self.class_weight is not None
 
+    @property
+    def unknown(self) -> "Weighting":
+        """The same for records whose sample weights nobody knows: they count as the largest.
+
+        No smaller weight has a larger bound (docs/mathematics.md, section 14).
+        """
+        return replace(self, otherwise=self.max_weight or 1.0)
+
     def of(self, sample_weight: Any, labels: FloatArray, loss: AnyLoss) -> FloatArray | None:
         """The weight of each record, from its sample weight and its label; None where all are one.
 
         Parameters
         ----------
         sample_weight
-            One number per record, or None for ones.
+            One number per record, or None where none is given.
         labels
             As :func:`expost.data.encoding.encode_labels` returns them.
         loss
@@ -96,15 +107,19 @@ class Weighting:
         As private as the records. An error names the largest weight and nothing of the table.
         """
         xp = namespace_of(labels)
-        weights = None if sample_weight is None else self._checked(sample_weight, labels.shape[0])
+        weights = None
+        if sample_weight is not None:
+            weights = self._checked(sample_weight, labels.shape[0])
+            if is_foreign(labels):
+                weights = Space.of(labels).put(weights)
+        elif self.otherwise != 1.0:
+            weights = xp.full_like(labels, self.otherwise)
         if self.class_weight is not None:
             values = loss.labels.values
             assert values is not None
             by_class = xp.zeros_like(labels)
             for value, weight in zip(values, self.class_weight, strict=True):
                 by_class = xp.where(labels == value, xp.full_like(labels, weight), by_class)
-            if weights is not None and is_foreign(labels):
-                weights = Space.of(labels).put(weights)
             weights = by_class if weights is None else weights * by_class
         if weights is not None and not loss.curve.ratio_falls:
             raise DomainError(

@@ -17,7 +17,7 @@ from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.streamed import space_of, table_of
 from expost.estimators.planned import PlannedEstimator
 from expost.estimators.spending import Spending
-from expost.exceptions import PublicationError
+from expost.exceptions import DomainError, PublicationError
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
@@ -86,7 +86,7 @@ class PrivateGLM(PlannedEstimator):
             step("Planning")
             spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
             weighting = self._declared_weighting(sample_weight)
-            self._labels = None
+            self._labels, self._weighed = None, sample_weight is not None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
             lazy = as_lazy(X, self.domain)
             self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
@@ -202,7 +202,7 @@ class PrivateGLM(PlannedEstimator):
         X, y
             Records in the units of the fit, or files with them, as there.
         sample_weight
-            Their weights in the fit, 1 by default. Declared class weights are counted anyway.
+            Their weights in the fit; needed where it had any. Declared class weights are counted anyway.
         member
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
@@ -216,6 +216,8 @@ class PrivateGLM(PlannedEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
+        if self._weighed and sample_weight is None:
+            raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
         X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
         lazy = as_lazy(X, self.domain)
         if lazy is None:

@@ -31,6 +31,8 @@ class TableEstimator(PrivateEstimator):
     _labels: NDArray[Any] | None
     """The classes in the order of the loss's labels."""
     _weighting: Weighting
+    _weighed: bool
+    """Whether the records of the fit had weights of their own."""
 
     def _encode_rows(self, X: Any) -> Encoded:
         lazy = as_lazy(X, self.domain)

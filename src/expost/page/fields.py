@@ -134,11 +134,11 @@ def _outcome(publication: Published) -> dict[str, Any]:
 
 
 def _weights(publication: Published) -> list[dict[str, Any]]:
-    """A number from 0 to the largest sample weight, 1 where nothing is given; class weights are not asked."""
+    """A number from 0 to the largest sample weight, or unknown; class weights are not asked."""
     most = publication.weighting.max_weight
     if most is None:
         return []
-    return [_unbounded("sample weight") | {"missing": 1.0, "least": 0.0, "most": most}]
+    return [_unbounded("sample weight") | {"least": 0.0, "most": most}]
 
 
 def _unbounded(name: str) -> dict[str, Any]:

@@ -62,9 +62,13 @@ class Readable(Protocol):
 
 
 def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
-    """Records as a publication's mechanism saw them, from a table in its units; as private as they are."""
+    """Records as a publication's mechanism saw them, from a table in its units; as private as they are.
+
+    Where the publication has sample weights and none are given, they are unknown and count as the largest.
+    """
     X, y, sample_weight = with_columns(X, y, sample_weight, publication.domain)
-    return encode_records(
+    unknown = sample_weight is None and publication.weighting.max_weight is not None
+    encoded = encode_records(
         X,
         y,
         publication.release.plan,
@@ -72,9 +76,10 @@ def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight:
         domain=publication.domain,
         n_features=publication.n_features,
         feature_names=publication.feature_names,
-        weighting=publication.weighting,
+        weighting=publication.weighting.unknown if unknown else publication.weighting,
         sample_weight=sample_weight,
     )
+    return replace(encoded, weights_at_most=unknown)
 
 
 def encoded_rows(publication: Readable, X: Any) -> Encoded:
@@ -212,8 +217,9 @@ class Readings:
             Records in the units of the fit. Or a file of them, a folder or a pattern (:func:`expost.scan`),
             with the outcome in a column: the one that the domain declares, or that ``y`` names, or the last.
         sample_weight
-            Their weights in the fit, 1 by default; of files the name of their column. Class weights that the
-            publication states are counted anyway.
+            Their weights in the fit; of files the name of their column. Where the publication has weights and
+            none are given, they are not known: every figure then holds whatever they were, up to the largest
+            that it states. Class weights that it states are counted anyway.
         confidence
             How sure to be; choose it before looking at any figure. It holds for a record that was fixed
             before the publication was made. The interval, the report's cost and the total each hold with it

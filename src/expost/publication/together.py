@@ -40,7 +40,8 @@ def total(
     X, y
         Records in the units of the fits. Each publication takes its own columns of a frame.
     sample_weight
-        Their weights, 1 by default, for publications that declare any.
+        Their weights, for publications that have any. Where none are given they are not known, and the bound
+        holds whatever they were.
     confidence
         How sure to be of the sum; choose it before looking at any figure.
     member

@@ -22,7 +22,7 @@ from expost.reports.vector_records import records_of
 
 # Rows, their coordinates in up to three bases, and their squares.
 _NUMBERS_PER_COLUMN = 8
-METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReader, "paper": PaperReader}
+METHODS = ("tight", "paper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,9 +96,15 @@ def streamed_figures(
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
     in_place = records.kernels_in is not None and method == "tight" and isinstance(release.plan.loss, Loss)
+    reader: TightReader | PaperReader
+    if method == "paper":
+        # It adds up absolute values and has no lower end, so that no smaller weight has a larger figure.
+        reader = PaperReader(release, failure, scope)
+    else:
+        reader = TightReader(release, failure, scope, weights_at_most=records.weights_at_most)
     work = (PlacedReading if in_place else Reading)(
         release=release,
-        reader=METHODS[method](release, failure, scope),
+        reader=reader,
         scope=scope,
         failure=failure,
         sides=(True, False) if member is None else (bool(member),),
@@ -130,7 +136,8 @@ def evaluate(
     release
         What was published.
     records
-        The records as the mechanism would see them, with their labels and weights.
+        The records as the mechanism would see them, with their labels and weights. Where these are the
+        largest that the records may have had, the figures hold for every smaller weight as well.
     confidence
         How sure to be; chosen by the reader, not by the curator, and before looking at any figure. The
         interval, the report's cost and the total each hold with it on their own, not jointly.

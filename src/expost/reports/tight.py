@@ -34,7 +34,8 @@ class TightReader:
     .. math:: \text{upper} = \max(L_{hi}, -L_{lo}), \qquad \text{lower} = \max(0, L_{lo}, -L_{hi})
 
     is one for :math:`|L|`. Keeping the signs is what lets terms cancel and what gives a lower end at all;
-    Algorithm 2 of [RW21]_ adds up absolute values.
+    Algorithm 2 of [RW21]_ adds up absolute values. With ``weights_at_most`` each term lies anywhere between
+    zero and what it is at the record's weight, which is then the largest possible.
 
     The total takes the whole publication as one Gaussian experiment. It relies on fewer events than the
     interval, and the noise has what the others leave of the failure probability. Where only the model is
@@ -50,9 +51,12 @@ class TightReader:
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
 
-    def __init__(self, release: Release, failure: float, scope: Scope) -> None:
+    def __init__(
+        self, release: Release, failure: float, scope: Scope, *, weights_at_most: bool = False
+    ) -> None:
         self._release = release
         self._scope = scope
+        self._weights_at_most = weights_at_most
         self.shares = Shares.of(release.plan.report, failure)
         self.drift = Drift.of(release)
         self.determinant = Determinant(release, self.shares, scope, self.drift)
@@ -79,15 +83,27 @@ class TightReader:
     def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
         product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
         quadratic = 0.5 * (records.gradient_norm / self._release.plan.sigma) ** 2
-        return sum_of_terms(determinant, quadratic, product)
+        return sum_of_terms(determinant, quadratic, product, each_may_vanish=self._weights_at_most)
 
 
-def sum_of_terms(determinant: Interval, quadratic: FloatArray, product: Interval) -> Interval:
-    """An interval for the size of the log-odds, from intervals for two of its terms and the third itself."""
+def sum_of_terms(
+    determinant: Interval, quadratic: FloatArray, product: Interval, *, each_may_vanish: bool = False
+) -> Interval:
+    """An interval for the size of the log-odds, from intervals for two of its terms and the third itself.
+
+    With ``each_may_vanish`` each term lies anywhere between zero and what is given for it.
+    """
     xp = namespace_of(determinant.low)
+    least = quadratic
+    if each_may_vanish:
+        least = xp.zeros_like(quadratic)
+        determinant, product = (
+            Interval(xp.clip(term.low, None, 0.0), xp.clip(term.high, 0.0, None))
+            for term in (determinant, product)
+        )
     sizes = xp.abs(determinant.low) + xp.abs(determinant.high) + quadratic
     slack = SLACK * (sizes + xp.abs(product.low) + xp.abs(product.high))
-    low = determinant.low + quadratic + product.low - slack
+    low = determinant.low + least + product.low - slack
     high = determinant.high + quadratic + product.high + slack
     # Where a term is beyond double precision nothing is known below, and no number is above.
     known = xp.isfinite(slack)

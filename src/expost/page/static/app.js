@@ -63,7 +63,7 @@ function start(numbers) {
     showFigures($("figures"), fields, { ...view, publications, confidence: numbers.confidences[chosen.confidence] });
     const width = Math.max(280, Math.min($("curve").clientWidth || 640, 760));
     const along = Number($("along").value);
-    showCurve($("curve"), numbers, view.open > 0 ? null : view.answers, along, (all) => totalOf(numbers, all, chosen), width);
+    showCurve($("curve"), numbers, view.partly ? null : view.answers, along, (all) => totalOf(numbers, all, chosen), width);
   }
 
   function update() {

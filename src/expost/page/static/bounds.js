@@ -30,13 +30,16 @@ function innerProduct({ plan }, facts, { noise, gradient, scope }, member) {
   return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
 }
 
-// `wider` is larger than every rounding error in adding up the terms, so that rounding only widens intervals.
-function interval({ plan }, facts, wider, [t1Low, t1High], [t3Low, t3High]) {
+// `wider` is larger than every rounding error in adding up the terms, so that rounding only widens intervals. Under an
+// unknown weight each term lies anywhere between zero and what it is at the largest.
+function interval({ plan }, facts, wider, first, third) {
+  const spread = ([low, high]) => (facts.atMost ? [Math.min(low, 0), Math.max(high, 0)] : [low, high]);
+  const [[t1Low, t1High], [t3Low, t3High]] = [first, third].map(spread);
   const t2 = 0.5 * (facts.gradientNorm / plan.sigma) ** 2;
   const slack = wider * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
   // If a term is beyond double precision, the lower end is zero and the upper end infinite.
   if (!Number.isFinite(slack)) return { lower: 0, upper: Infinity };
-  const low = t1Low + t2 + t3Low - slack;
+  const low = t1Low + (facts.atMost ? 0 : t2) + t3Low - slack;
   const high = t1High + t2 + t3High + slack;
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
 }

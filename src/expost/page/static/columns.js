@@ -1,7 +1,7 @@
 // Her own table as answers: which column is which question, and what each cell says.
 
 import { readDate } from "./calendar.js";
-import { dateOf, Refusal, yesOrNo } from "./encoding.js";
+import { dateOf, Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
 import { check } from "./ranges.js";
@@ -89,15 +89,16 @@ function readCell(numbers, field, cell, factor, mark) {
   return values.find((value) => number !== undefined && value.trim() !== "" && Number(value) === Number(number)) ?? cell;
 }
 
-// One cell as an answer; undefined where it is empty and nothing is declared for that.
+// One cell as an answer. An empty one is undefined where nothing is declared for that, and UNKNOWN for a weight.
 function answerOf(numbers, column, { line, cells }, i, name, mark) {
   const field = numbers.fields[column.place];
   const cell = cells[i];
   const counts = field.missing !== null && field.missing !== undefined;
-  if (cell === "" && !counts) return undefined;
+  const empty = counts ? "" : field.role === "weight" ? UNKNOWN : undefined;
+  if (cell === "" && !counts) return empty;
   try {
     const answer = cell === "" ? "" : readCell(numbers, field, cell, column.factor, mark);
-    if (answer === "" && !counts) return undefined;
+    if (answer === "" && !counts) return empty;
     check(numbers, column.place, answer);
     return answer;
   } catch (problem) {

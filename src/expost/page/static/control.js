@@ -1,10 +1,10 @@
 // What all questions of the form have in common. Each control knows its answer: a text as encoding.js reads it, UNKNOWN,
 // or undefined while there is none.
 
-import { dateOf, daysOf, Refusal } from "./encoding.js";
+import { dateOf, daysOf, Refusal, UNKNOWN } from "./encoding.js";
 import { day, element, say, titleOf, valueTitle } from "./language.js";
 import { shown } from "./notation.js";
-import { check, mayBeUnknown, UNKNOWN } from "./ranges.js";
+import { check, mayBeUnknown } from "./ranges.js";
 
 const hasDefault = (field) => field.missing !== null && field.missing !== undefined;
 

@@ -1,5 +1,9 @@
 // Encodes a record as expost.data.features, expost.data.encoding, expost.data.weights and expost.data.design do.
-// Answers are texts, one per field of the form. An empty one is missing, and so is the number "nan".
+// Answers are texts, one per field of the form. An empty one is missing, and so is the number "nan". UNKNOWN is read
+// for a weight only; ranges.js fills in the others.
+
+// The answer "I don't know".
+export const UNKNOWN = null;
 
 // Numbers by the rule of expost._common.validation.numeral: ASCII digits, a point, an exponent.
 const NUMBER = /^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i;
@@ -133,11 +137,13 @@ export function scaleRow(row, norm, intercept, constants) {
   return intercept ? [...scaled, 1] : scaled;
 }
 
-// The weight of a record: what the person gives, times that of her class.
+// The weight of a record: what the person gives, times that of her class. One that she does not know counts as the
+// largest, and `atMost` says so.
 function weigh({ fields }, publication, answers, label) {
   const { weight: place, class_weight: byClass, labels } = publication;
-  const given = place === null ? 1 : encodeOutcome(fields[place], answers[place], null);
-  return byClass === null ? given : given * byClass[labels.indexOf(label)];
+  const atMost = place !== null && answers[place] === UNKNOWN;
+  const given = place === null ? 1 : atMost ? fields[place].most : encodeOutcome(fields[place], answers[place], null);
+  return { weight: byClass === null ? given : given * byClass[labels.indexOf(label)], atMost };
 }
 
 // The encoded row before it is scaled, the label and the weight of a person's answers.
@@ -146,11 +152,11 @@ export function encodeWhole(numbers, publication, answers) {
   const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  return { row, label, weight: weigh(numbers, publication, answers, label) };
+  return { row, label, ...weigh(numbers, publication, answers, label) };
 }
 
 // The same, with the row as the mechanism saw it.
 export function encode(numbers, publication, answers) {
-  const { row, label, weight } = encodeWhole(numbers, publication, answers);
-  return { row: scaleRow(row, publication.norm, publication.intercept, numbers.constants), label, weight };
+  const { row, ...others } = encodeWhole(numbers, publication, answers);
+  return { row: scaleRow(row, publication.norm, publication.intercept, numbers.constants), ...others };
 }

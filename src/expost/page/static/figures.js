@@ -3,7 +3,7 @@
 import { read } from "./bounds.js";
 import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
-import { dateOf, daysOf, numeral } from "./encoding.js";
+import { dateOf, daysOf, numeral, UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 import { shown } from "./notation.js";
 import { factor, percent, rounded, sureness, titleOfModel } from "./odds.js";
@@ -25,16 +25,15 @@ const share = (total, epsilon) => (epsilon === null || !Number.isFinite(total) ?
 const percentOf = (part) => `${shown(Math.ceil(1000 * part - 1e-9) / 10)}%`;
 
 // One row for each figure: its name, its key, and what it is in each column.
-function rowsOf({ readings, total, publications, promise, open }) {
+function rowsOf({ readings, total, publications, promise, partly }) {
   const columns = readings.map((reading, i) => ({ reading, plan: publications[i].plan }));
   const several = columns.length > 1;
   const each = (make) => columns.map(({ reading, plan }) => make(reading, plan));
   const row = (name, key, cells, sum) => ({ name, key, cells: several ? [...cells, sum] : cells });
-  const hidden = open > 0;
   return [
     row("row_promise", "promise", each((_, plan) => guarantee(plan)), promise === null ? say("experts.row_none") : guarantee(promise)),
-    row("row_model", "model", each((reading) => (hidden ? "–" : interval(reading))), "–"),
-    row("row_report", "report", each((reading) => (hidden ? "–" : exact(reading.reportCost))), "–"),
+    row("row_model", "model", each((reading) => (partly ? "–" : interval(reading))), "–"),
+    row("row_report", "report", each((reading) => (partly ? "–" : exact(reading.reportCost))), "–"),
     row("row_total", "total", each((reading) => exact(reading.total)), element("span", { dataset: { figure: "sum" } }, exact(total))),
     row("row_share", "share", each((reading, plan) => share(reading.total, plan.epsilon)), share(total, promise?.epsilon ?? null)),
     row("row_factor", "factor", each((reading) => factor(reading.total)), factor(total)),
@@ -44,7 +43,7 @@ function rowsOf({ readings, total, publications, promise, open }) {
 
 // The table of figures, or a sentence where there are none.
 export function showFigures(place, fields, view) {
-  const { readings, publications, confidence, member, every, open } = view;
+  const { readings, publications, confidence, member, every, partly } = view;
   if (readings === null) {
     place.replaceChildren(element("p", { textContent: say("experts.figures_waiting") }));
     return;
@@ -69,7 +68,7 @@ export function showFigures(place, fields, view) {
   );
   place.replaceChildren(
     element("table", {}, ...(several ? [element("thead", {}, head)] : []), element("tbody", {}, ...body)),
-    ...(open > 0 ? [element("p", { className: "small quiet", textContent: say("experts.figures_unknown") })] : []),
+    ...(partly ? [element("p", { className: "small quiet", textContent: say("experts.figures_unknown") })] : []),
   );
 }
 
@@ -77,7 +76,8 @@ export function showFigures(place, fields, view) {
 function span({ publications }, field, answer) {
   const spelt = (text) => (field.date && !Number.isNaN(daysOf(String(text))) ? daysOf(String(text)) : numeral(String(text)));
   const typed = spelt(answer);
-  const own = Number.isNaN(typed) ? spelt(field.missing) : typed;
+  const otherwise = answer === UNKNOWN ? field.most : field.missing;
+  const own = Number.isNaN(typed) ? spelt(otherwise) : typed;
   const reach = Math.min(Math.max(1, 2 * Math.abs(own), ...publications.map(({ norm }) => norm)), FARTHEST);
   const [low, high] = [field.low ?? field.least ?? -reach, field.high ?? field.most ?? reach];
   return { own, low, high, values: Array.from({ length: STEPS + 1 }, (_, i) => low + (high - low) * (i / STEPS)) };
@@ -97,7 +97,7 @@ export function showCurve(place, numbers, answers, chosen, totalOf, width) {
   if (field.kind === "number") {
     const { own, low, high, values } = span(numbers, field, answers[chosen]);
     const points = values.map((x) => ({ x, y: at(String(x)) }));
-    const here = { x: Math.min(Math.max(own, low), high), y: at(String(own)) };
+    const here = { x: Math.min(Math.max(own, low), high), y: at(answers[chosen]) };
     const axis = say("experts.axis");
     place.replaceChildren(curveChart(points, here, width, described(points.map(({ y }) => y)), title, axis, field.date ? dateOf : null));
     return;

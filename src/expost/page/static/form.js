@@ -2,9 +2,9 @@
 
 import { DateControl } from "./calendar.js";
 import { ChoiceControl } from "./choice.js";
+import { UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 import { NumberControl } from "./quantity.js";
-import { UNKNOWN } from "./ranges.js";
 
 const groupOf = (field) => field.group ?? say(field.role === "outcome" ? "form.outcome_group" : "form.group");
 
@@ -15,13 +15,17 @@ export class Form {
       if (field.date) return new DateControl(numbers, i);
       return field.kind === "number" ? new NumberControl(numbers, i) : new ChoiceControl(numbers, i);
     });
-    // A weight that nobody gives is 1, so that question is answered from the start.
-    this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(""));
+    this.forgetWeights();
     this.left = new Set();
     this.groups = [...new Set(this.fields.map(groupOf))].map((title) => this.group(title));
     place.append(...this.groups.map(({ node }) => node));
     place.addEventListener("keydown", (event) => this.onKey(event));
     place.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  // Hardly anyone knows the weight of her record, so that question is answered from the start.
+  forgetWeights() {
+    this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(UNKNOWN));
   }
 
   group(title) {
@@ -95,7 +99,7 @@ export class Form {
 
   clear() {
     this.controls.forEach((control) => control.clear());
-    this.controls.filter(({ field }) => field.role === "weight").forEach((control) => control.set(""));
+    this.forgetWeights();
     this.left.clear();
   }
 

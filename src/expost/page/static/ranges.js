@@ -2,14 +2,12 @@
 // Values from a list are tried one by one. The range of a number is cut into cells; on a cell every part of a total
 // has a bound that is taken at the cell's corners, and cells are halved until the bound is close to a value reached.
 
-import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled } from "./encoding.js";
+import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN } from "./encoding.js";
 import { derivatives, steepestPoint } from "./losses.js";
 import { factsOf, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
 import { together } from "./together.js";
 
-// The answer "I don't know".
-export const UNKNOWN = null;
 // More combinations than this are not tried, and after so many corners of cells the bound is what it is.
 const MOST_COMBINATIONS = 4096;
 const MOST_CORNERS = 4800;
@@ -21,16 +19,20 @@ const CLOSE = 0.002;
 const valuesOf = ({ constants }, field) =>
   field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value));
 
-// Whether the largest total over a field's values is proved: any listed values, and numbers with bounds where every
-// publication that uses them has a single linear predictor.
+// Whether the largest total over a field's values is proved: any listed values, a weight, and numbers with bounds where
+// every publication that uses them has a single linear predictor.
 export function mayBeUnknown({ publications }, field, place) {
-  if (field.role === "weight") return false;
+  if (field.role === "weight") return true;
   if (field.kind !== "number") return true;
   if (field.low === null) return false;
   return publications
     .filter(({ features, outcome }) => features.includes(place) || outcome === place)
     .every(({ loss }) => loss.name !== "softmax");
 }
+
+// The unknown answers whose values are searched. A weight is none of them: no smaller one has a larger total.
+export const searched = ({ fields }, answers) =>
+  answers.flatMap((answer, place) => (answer === UNKNOWN && fields[place].role !== "weight" ? [place] : []));
 
 // Every way to fill in the unknown answers with listed values.
 function combinations(numbers, answers, places) {
@@ -156,7 +158,7 @@ function overRanges(numbers, ways, places, options, same) {
 // The largest total over the unknown answers; null where there are too many of them to say. `same` tells whether two
 // totals are shown alike.
 export function largestTotal(numbers, answers, options, same = () => false) {
-  const unknown = answers.flatMap((answer, place) => (answer === UNKNOWN ? [place] : []));
+  const unknown = searched(numbers, answers);
   const ranges = unknown.filter((place) => numbers.fields[place].kind === "number");
   const lists = unknown.filter((place) => numbers.fields[place].kind !== "number");
   const tried = counted(numbers, lists);

@@ -120,8 +120,9 @@ function logDeterminantOf(matrix, scale) {
 
 export function factsOf(numbers, publication, answers) {
   const record = encode(numbers, publication, answers);
-  const { row } = record;
+  const { row, atMost } = record;
   return {
+    atMost,
     norm: size(row),
     norm1: row.reduce((sum, x) => sum + Math.abs(x), 0),
     ...(publication.loss.name === "softmax" ? softmaxFacts : scalarFacts)(publication, record),

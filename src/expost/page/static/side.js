@@ -46,18 +46,17 @@ export function showAnswers(place, numbers, { state, answers }) {
     place.replaceChildren();
     return;
   }
-  const asked = numbers.fields.flatMap((field, i) => (field.role === "weight" && answers[i] === "" ? [] : [[field, answers[i]]]));
   place.replaceChildren(
     element("h2", { textContent: say("form.answers") }),
     element(
       "dl",
-      { className: asked.length > 18 ? "answers dense" : "answers" },
-      ...asked.map(([field, answer]) =>
+      { className: answers.length > 18 ? "answers dense" : "answers" },
+      ...numbers.fields.map((field, i) =>
         element(
           "div",
           {},
           element("dt", { textContent: titleOf(field) }),
-          element("dd", { textContent: answerTitle(numbers, field, answer) }),
+          element("dd", { textContent: answerTitle(numbers, field, answers[i]) }),
         ),
       ),
     ),

@@ -1,10 +1,11 @@
 // What the page shows at a moment: whose answers, their totals, and the state of the answer.
 
 import { answerTitle } from "./control.js";
+import { UNKNOWN } from "./encoding.js";
 import { readingsOf } from "./figures.js";
 import { titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
-import { largestTotal, UNKNOWN } from "./ranges.js";
+import { largestTotal, searched } from "./ranges.js";
 import { factsOf } from "./records.js";
 import { promised, together } from "./together.js";
 
@@ -17,7 +18,7 @@ const middle = (low, high) => String(low + (high - low) / 2);
 
 // The answer of the invented person: declared, else the middle of the range or the first value.
 export function exampleOf({ constants }, field) {
-  if (field.role === "weight") return "";
+  if (field.role === "weight") return UNKNOWN;
   const { yes, no } = constants.words;
   if (field.kind === "yes_no") return (field.example ? yes : no)[0];
   if (field.example !== undefined) return String(field.example);
@@ -50,13 +51,13 @@ function largest(numbers, answers, options) {
 
 // The total of answers that can all be read; null where too many are open.
 export function totalOf(numbers, answers, options) {
-  if (answers.includes(UNKNOWN)) return largest(numbers, answers, options);
+  if (searched(numbers, answers).length) return largest(numbers, answers, options);
   return together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, answers)), options);
 }
 
-// The figures of each publication on its own; only a total where answers are open.
+// The figures of each publication on its own; only a total where values of open answers were searched.
 function readingsFor(numbers, answers, options) {
-  if (!answers.includes(UNKNOWN)) return readingsOf(numbers, answers, options);
+  if (!searched(numbers, answers).length) return readingsOf(numbers, answers, options);
   return numbers.publications.map((publication) => ({
     total: totalOf({ ...numbers, publications: [publication] }, answers, options),
   }));
@@ -81,7 +82,8 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
   if (state === "own") answers = filled.answers;
   let total = answers === null ? null : totalOf(numbers, answers, options);
   if (answers !== null && total === null) [state, answers] = ["crowded", null];
-  if (state === "own" && settled && !answers.includes(UNKNOWN)) tries.add(JSON.stringify(answers));
+  const partly = answers !== null && searched(numbers, answers).length > 0;
+  if (state === "own" && settled && !partly) tries.add(JSON.stringify(answers));
   const open = state === "own" || state === "crowded" ? filled.open.length : 0;
   return {
     state,
@@ -97,6 +99,7 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
     all: filled.all,
     clipped: form.titles(filled.clipped),
     open,
+    partly,
     crowded: state === "crowded",
     tried: tries.size > MOST_TRIES && !options.every,
     line,
