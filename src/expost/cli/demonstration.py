@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from expost._common.files import atomic_write
 from expost._common.typing import FloatArray
+from expost.cli.spreadsheets import inert_row
 from expost.data.domain import Domain
 from expost.data.domain_files import to_toml
 from expost.data.features import ClassLabel, Number
@@ -117,7 +118,6 @@ def write_table(path: Path, shown: Demonstration, *, overwrite: bool) -> None:
     """Write the table as the CSV file that the other commands read."""
     with atomic_write(path, private=True, overwrite=overwrite) as file:
         writer = csv.writer(file)
-        writer.writerow([*shown.table, _LABEL])
-        writer.writerows(
-            zip(*(column.tolist() for column in shown.table.values()), shown.labels, strict=True)
-        )
+        writer.writerow(inert_row([*shown.table, _LABEL]))
+        columns = (column.tolist() for column in (*shown.table.values(), shown.labels))
+        writer.writerows(map(inert_row, zip(*columns, strict=True)))

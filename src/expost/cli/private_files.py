@@ -2,8 +2,7 @@
 
 import csv
 import io
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
+from expost.cli.spreadsheets import inert, inert_row
 from expost.data.file_schema import PARQUET
 from expost.data.values import untold
 from expost.exceptions import FileError
@@ -26,8 +26,6 @@ LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. 
 # The first name in a private file: whoever opens it sees the word, and every program can read it.
 _MARK = "PRIVATE_"
 COLUMN = "ex_post_loss"
-# What starts with a sign and is no number.
-_SUM = re.compile(r"[+-](?![\d.,]+$)")
 TABLES = (".csv", *PARQUET)
 
 Columns = Mapping[str, FloatArray | Sequence[str]]
@@ -111,19 +109,14 @@ def write_problems(
     with atomic_write(path, private=True, overwrite=overwrite) as file:
         writer = csv.writer(file)
         ids = [] if identifier is None else [identifier]
-        writer.writerow([f"{_MARK}file", "record", *ids, "column", "problem", "value"])
+        writer.writerow(inert_row([f"{_MARK}file", "record", *ids, "column", "problem", "value"]))
         for one in findings:
             found = (one.file, one.column, one.problem.title)
             if not one.records:
-                writer.writerow([one.file, "", *("" for _ in ids), one.column, one.problem.title, ""])
+                writer.writerow(inert_row([found[0], "", *("" for _ in ids), *found[1:], ""]))
             for place, record in enumerate(one.records):
                 known = [one.ids[place]] if ids else []
-                writer.writerow([found[0], record, *known, *found[1:], _inert(one.values[place])])
-
-
-def _inert(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(("=", "@", "\t", "\r")) or _SUM.match(cell) else cell
+                writer.writerow(inert_row([found[0], record, *known, *found[1:], one.values[place]]))
 
 
 def is_list_of_problems(path: Path) -> bool:
@@ -146,7 +139,7 @@ def write_columns(
     Parameters
     ----------
     path
-        A ``.csv`` or ``.parquet`` file.
+        A ``.csv`` or ``.parquet`` file. No text of a CSV file is a formula; Parquet has texts as they are.
     parts
         Runs of rows, as columns of numbers or texts of one length and always the same names; there is one run
         at least.
@@ -162,32 +155,33 @@ def write_columns(
     fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
     schema = pyarrow.schema(fields)
     writer: Any
+    text: Callable[[str], str] = str
     with atomic_write_bytes(path, private=True, overwrite=overwrite) as file:
         if path.suffix.lower() in PARQUET:
             marked = schema.with_metadata({"PRIVATE": "Never publish."}) if private else schema
             writer = parquet.ParquetWriter(file, marked)
         else:
-            names = io.StringIO()
-            csv.writer(names, lineterminator="\n").writerow(schema.names)
+            text, names = inert, io.StringIO()
+            csv.writer(names, lineterminator="\n").writerow(inert_row(schema.names))
             file.write(names.getvalue().encode())
             options = arrow_csv.WriteOptions(include_header=False)
             writer = arrow_csv.CSVWriter(file, schema, write_options=options)
         with writer:
             start = 0
             for part in chain([run], runs):
-                columns = [_as_arrow(part[name]) for name in run]
+                columns = [_as_arrow(part[name], text) for name in run]
                 stop = start + len(columns[0])
                 arrays = [_as_arrow(np.arange(start, stop) + 1), *columns]
                 writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
                 start = stop
 
 
-def _as_arrow(column: NDArray[Any] | Sequence[str]) -> "pyarrow.Array":
+def _as_arrow(column: NDArray[Any] | Sequence[str], text: Callable[[str], str] = str) -> "pyarrow.Array":
     """A column of Arrow's; numbers stay in the same memory: its own way would import pandas first."""
     import pyarrow
 
     if not isinstance(column, np.ndarray):
-        return pyarrow.array(column, pyarrow.string())
+        return pyarrow.array(list(map(text, column)), pyarrow.string())
     kind = pyarrow.int64() if column.dtype.kind == "i" else pyarrow.float64()
     buffer = pyarrow.py_buffer(np.ascontiguousarray(column))
     return pyarrow.Array.from_buffers(kind, len(column), [None, buffer])
