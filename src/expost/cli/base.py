@@ -2,8 +2,8 @@
 
 import json
 import math
-import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,8 @@ console = Console(emoji=False)
 error_console = Console(stderr=True, emoji=False)
 
 Command = TypeVar("Command", bound=Callable[..., None])
+told: ContextVar[Mapping[str, Any]] = ContextVar("told")
+"""The arguments and options of the command that runs."""
 
 
 def _print_version(asked: bool) -> None:
@@ -53,6 +55,7 @@ def report_errors(command: Command) -> Command:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             catch_interrupts()
+            told.set(kwargs)
             command(*args, **kwargs)
         except ExpostError as error:
             sentence = str(error)
@@ -86,11 +89,6 @@ def _about_file(error: OSError) -> str:
 def legible(text: object) -> str:
     """A text from outside, such as a path or a name in a file, as the terminal may show it."""
     return escape(printable(str(text)))
-
-
-def as_typed(path: object) -> str:
-    """A path as it is typed in a shell, for a command that is shown."""
-    return legible(shlex.quote(str(path)))
 
 
 def say(text: str, *, to: Console = console) -> None:

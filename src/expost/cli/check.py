@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost.cli.base import as_typed, console, legible, print_json, report_errors, say
+from expost.cli.base import console, legible, print_json, report_errors, say
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
+from expost.cli.next_steps import next_command
 from expost.cli.options import (
     AsJson,
     DomainFile,
@@ -190,4 +191,4 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: P
         say(f"Not used, because the domain file does not name them: {', '.join(map(legible, unused))}")
     if not seen.refused:
         say("The table fits the domain. Nothing was spent.")
-        say(f"Next: expost fit {as_typed(domain)} {as_typed(table)} -o publication.json")
+        say(f"Next: {legible(next_command('fit', domain, table, output='publication.json'))}")

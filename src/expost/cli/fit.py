@@ -10,6 +10,7 @@ import typer
 from expost.cli.base import error_console, legible, output_console, print_json, report_errors, say
 from expost.cli.cluster import connected
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
+from expost.cli.next_steps import next_command
 from expost.cli.options import (
     L2,
     ROWS_AT_MOST,
@@ -168,10 +169,13 @@ def fit(
             held = None
             if aside is not None:
                 assert test is not None
-                with pointing_to_check(domain, test):
+                with pointing_to_check(domain, test, weight=None, max_weight=None):
                     held = read_table(aside, declared, plan, UNWEIGHTED, None, progress)
         if dry_run:
             out.print("Dry run: everything fits, and nothing was spent or written.")
+            if not as_json:
+                command = next_command("fit", domain, table, output=output, force=force)
+                say(f"Next: {legible(command)}", to=out)
         elif confirm and not typer.confirm("Spend it?", err=as_json):
             error_console.print("Nothing was spent or written.")
             raise typer.Exit(1)
@@ -214,7 +218,7 @@ def fit(
                 quality = held_out_quality(publication, replace(held, watch=None))
                 show_quality(out, quality)
             if not as_json:
-                dialect = "" if declared.table == PLAIN else f" --domain {legible(domain)}"
+                dialect = None if declared.table == PLAIN else domain
                 say_next(out, output, table, dialect=dialect, losses=losses)
     if as_json:
         print_json(

@@ -1,13 +1,13 @@
 """What a fit does before its noise is drawn, and after its file was written."""
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from expost.cli.base import warn
+from expost.cli.next_steps import next_command
 
 if TYPE_CHECKING:
     from expost.cli.progress import Shown
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def pointing_to_check(domain: Path, table: Path) -> Iterator[None]:
+def pointing_to_check(domain: Path, table: Path, **options: Any) -> Iterator[None]:
     """Let the refusal of a table say how to see everything that is wrong with it."""
     from expost.exceptions import DomainError, FileError
 
@@ -29,9 +29,9 @@ def pointing_to_check(domain: Path, table: Path) -> Iterator[None]:
         return
     except (DomainError, FileError) as error:
         refusal = error
-    files = " ".join(shlex.quote(str(path)) for path in (domain, table))
-    command = f"expost check {files} --problems private-problems.csv"
-    raise type(refusal)(f"{refusal} Nothing was spent. To see every problem at once:  {command}")
+    command = next_command("check", domain, table, problems="private-problems.csv", **options)
+    again = "Nothing was spent. Repeat this fit once the table fits; to see every problem at once:"
+    raise type(refusal)(f"{refusal} {again}  {command}")
 
 
 def check_places(output: Path, losses: Path | None, *, inputs: tuple[Path, ...], overwrite: bool) -> None:

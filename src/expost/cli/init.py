@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from expost.cli.base import as_typed, error_console, report_errors, say
+from expost.cli.base import error_console, legible, report_errors, say
 from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, changed_dialect
+from expost.cli.next_steps import next_command
 
 
 @report_errors
@@ -36,4 +37,6 @@ def init(
     dialect = changed_dialect(PLAIN, missing_words=missing_words, **written)
     text = skeleton(scan(table, dialect=dialect).kinds, label, dialect)
     typer.echo(text, nl=False)
-    say("Next: fill in the file, then run  expost check domain.toml " + as_typed(table), to=error_console)
+    # The file says how the table is written.
+    command = next_command("check", "domain.toml", table, **dict.fromkeys(written), missing_words=None)
+    say(f"Next: fill in the file, then run  {legible(command)}", to=error_console)

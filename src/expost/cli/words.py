@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from expost.cli.base import as_typed, legible, say
+from expost.cli.base import legible, say
+from expost.cli.next_steps import next_command
 
 if TYPE_CHECKING:
     from expost.ledger import Account
@@ -74,19 +75,20 @@ def announce(
     say(written, to=out)
 
 
-def say_next(out: Console, publication: Path, table: Path, *, dialect: str, losses: Path | None) -> None:
-    """Say what can be done with a publication; ``dialect`` is the option that says how tables are written."""
-    name, people = as_typed(publication), as_typed(table)
+def say_next(
+    out: Console, publication: Path, table: Path, *, dialect: Path | None, losses: Path | None
+) -> None:
+    """Say what can be done with a publication; ``dialect`` is a file that says how tables are written."""
     lines = {
-        f"expost page {name} -o report.html": "the page for everyone (public)",
-        f"expost predict {name} new.csv{dialect}": "predictions for other records",
+        next_command("page", publication, output="report.html"): "the page for everyone (public)",
+        next_command("predict", publication, "new.csv", domain=dialect): "predictions for other records",
     }
     if losses is None:
-        command = f"expost losses {name} {people} -o private-losses.csv{dialect}"
+        command = next_command("losses", publication, table, output="private-losses.csv", domain=dialect)
         lines[command] = "what it cost each (PRIVATE)"
     say("\n[bold]What next[/bold]", to=out)
     for command, words in lines.items():
-        say(f"  {command}\n      {words}", to=out)
+        say(f"  {legible(command)}\n      {words}", to=out)
 
 
 def show_quality(out: Console, quality: "Quality") -> None:
