@@ -11,6 +11,7 @@ import pytest
 from browser import Visit, plain_people
 
 import expost
+from expost.data.weights import Weighting
 from expost.page import render
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -91,6 +92,40 @@ def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     visit.page.get_by_label("How old were you?", exact=True).fill("")
     assert "still an invented person, not you. You have answered 6 of 7" in visit.text("#answer .status")
     assert f"{right_of_hundred(total)} of 100" in visit.headline
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_nobody_need_know_the_weight_of_her_record(open_page, language):
+    """The box is ticked from the start and counts as the largest weight; every figure is shown as ever."""
+    publication = pages.published("capped", "leverage", weighting=Weighting(4.0))
+    visit = open_page(publication, language=language)
+    person = ["70", "30000", "north", "yes", "no", "yes"]
+    unknown = pages.by_python(publication, [person], [USUAL])[0]
+    known = pages.by_python(publication, [person], [USUAL], weights=[1.5])[0]
+    assert known[3] < 0.6 * unknown[3]
+    box = visit.page.locator("#field-5-unknown")
+    assert box.is_checked()
+    assert visit.page.locator("#field-5-missing").count() == 0
+    visit.open_details()
+    visit.page.locator("#paste").fill(f"age,income,ward,smoker,insured,ill\n{','.join(person)}\n")
+    visit.page.locator("#check").click()
+    assert [*visit.figure("model"), *visit.figure("report"), *visit.figure("total")] == pytest.approx(unknown)
+    assert f"{right_of_hundred(unknown[3])} " in visit.headline
+    flag = {"en": "You left 1 answer open.", "de": "Sie haben 1 Antwort offen gelassen."}[language]
+    assert flag in visit.text("#answer .flag")
+    visit.page.locator("#along").select_option(index=5)
+    assert visit.page.locator("#curve circle").count() == 1
+    visit.page.locator("#field-5").fill("1,5" if language == "de" else "1.5")
+    assert not box.is_checked()
+    assert [*visit.figure("model"), *visit.figure("report"), *visit.figure("total")] == pytest.approx(known)
+    assert flag not in visit.text("#answer .flag")
+    visit.page.locator("#paste").fill(
+        f"age,income,ward,smoker,insured,sample weight,ill\n{','.join(person[:5])},,yes\n"
+    )
+    visit.page.locator("#check").click()
+    assert visit.figure("total") == pytest.approx([unknown[3]])
+    visit.page.locator("#clear").click()
+    assert box.is_checked()
 
 
 def test_an_answer_that_cannot_be_read_leaves_no_number(open_page):

@@ -19,7 +19,8 @@ def next_command(name: str, *arguments: object, **options: Any) -> str:
     So it means the same table, the same model and the same account. ``options`` are added to what was told,
     or take its place; None leaves one out.
     """
-    (command,) = (one.callback for one in app.registered_commands if one.callback.__name__ == name)
+    commands = [one.callback for one in app.registered_commands if one.callback is not None]
+    (command,) = (one for one in commands if one.__name__ == name)
     words = ["expost", name, *map(_as_file, arguments)]
     for parameter in signature(command).parameters.values():
         (option,) = parameter.annotation.__metadata__

@@ -2,6 +2,7 @@
 
 import { FileRefusal, MOST_ROWS, namesOf, readTable } from "./columns.js";
 import { answerTitle } from "./control.js";
+import { UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
 import { plainText, textOf } from "./table.js";
@@ -81,7 +82,8 @@ export class OwnFile {
 
   single({ answers, cells }) {
     const { fields } = this.numbers;
-    const asked = fields.flatMap(({ role }, place) => (role === "weight" && answers[place] === undefined ? [] : [place]));
+    const noWeight = (place) => fields[place].role === "weight" && [undefined, UNKNOWN].includes(answers[place]);
+    const asked = fields.flatMap((_, place) => (noWeight(place) ? [] : [place]));
     const found = asked.filter((place) => answers[place] !== undefined);
     const missing = asked.filter((place) => answers[place] === undefined);
     return [
