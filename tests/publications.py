@@ -1,12 +1,14 @@
 """Publications for tests, and functions to forge one: change fields, then compute the hash again."""
 
 import json
+import warnings
 from functools import cache
 
 import numpy as np
 
 import expost
 from expost._common.strict_json import digest
+from expost.exceptions import UndeclaredWarning
 
 rng = np.random.default_rng(12)
 X = rng.normal(size=(60, 2)) / 3
@@ -27,7 +29,9 @@ def published(kind="independent"):
 @cache
 def squared():
     model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0, random_state=5)
-    return model.fit(X, X[:, 0]).publication_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndeclaredWarning)
+        return model.fit(X, X[:, 0]).publication_
 
 
 def document(kind="independent"):

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from expost._common.choices import MethodName
 from expost._common.typing import FloatArray
 from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Numbers, Tick
@@ -55,7 +56,7 @@ def measure(
     draws: int,
     tick: Tick,
     *,
-    method: str,
+    method: MethodName,
     scores: Mapping[str, Score],
 ) -> Numbers:
     """Bands of the summaries of seeded releases of one plan, and distributions over the people."""

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 import expost
+from expost._common.choices import MethodName
 from expost._common.typing import FloatArray
 from expost.fitting.ex_post import ex_post_terms
 from expost.goe import LargestEigenvalue
@@ -96,7 +97,7 @@ class Adaptive(Experiment):
                 X, y = _coin_flips(n, seed)
                 for kind, plan in plans.items():
                     fitted = fit(plan, X, y, seed)
-                    method = "paper" if kind in PAPER_BUDGETS else "tight"
+                    method: MethodName = "paper" if kind in PAPER_BUDGETS else "tight"
                     found[kind].append(float(np.median(ratios(read(fitted, method)))))
                     found[f"{kind}_leverage"].append(_leverage_factor(fitted, X, method))
                     tick()

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import expost
+from expost._common.choices import MethodName, RegressionLossName
 from expost.privacy.plan import Plan
 from papers.datasets import wine
 from papers.redberg_wang_2021.distributions import measure
@@ -33,7 +34,7 @@ def regularization(draws: int, tick: Tick) -> Numbers:
     """Held-out error against λ, for both losses with the paper's noise, and for ours."""
     least = 2.0  # Theorem 1 at ε = 1 with a curvature of one
     plans: dict[tuple[str, object], Plan] = {}
-    demanded = {
+    demanded: dict[RegressionLossName, float] = {
         "squared": squared_plan("dependent", D).l2 / least,
         "pseudo_huber": paper_plan((1.0, 1.0, 1.0), D, loss="pseudo_huber").l2 / least,
     }
@@ -103,7 +104,7 @@ def wines(colour: str, draws: int, tick: Tick) -> list[Numbers]:
     } | {"ours, default λ": ours, "ours, four times that λ": stronger}
     measured = []
     for name, plan in plans.items():
-        method = "paper" if name.startswith("paper") else "tight"
+        method: MethodName = "paper" if name.startswith("paper") else "tight"
         numbers = measure(plan, X, y, draws, tick, method=method, scores={"r2": own_r_squared})
         for bulky in ("truths", "uppers", "ratios"):
             del numbers[bulky]
@@ -111,7 +112,7 @@ def wines(colour: str, draws: int, tick: Tick) -> list[Numbers]:
     return measured
 
 
-def _noise(loss: str, l2: float) -> Plan:
+def _noise(loss: RegressionLossName, l2: float) -> Plan:
     """The paper's noise at ε = 1 for a slope and a curvature of one, with this regularisation."""
     if loss == "squared":
         return expost.calibrate(

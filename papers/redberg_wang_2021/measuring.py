@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 import expost
+from expost._common.choices import MethodName
 from expost._common.typing import FloatArray
 from expost.data.encoded import Encoded
 from expost.data.encoding import encode_rows
@@ -55,7 +56,7 @@ def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
     return Fitted(release, private, records, X, y)
 
 
-def read(fitted: Fitted, method: str, *, failure: float = RHO) -> Reading:
+def read(fitted: Fitted, method: MethodName, *, failure: float = RHO) -> Reading:
     """The exact losses of the members and their bounds, each of which fails with this probability."""
     terms = ex_post_terms(fitted.private, fitted.records, fitted.release.plan.loss, member=True)
     bounds = evaluate(fitted.release, fitted.records, confidence=1.0 - failure, member=True, method=method)

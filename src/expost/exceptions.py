@@ -128,6 +128,12 @@ class UndeclaredWarning(ExpostWarning):
     slug = "undeclared"
 
 
+class LargeDeltaWarning(ExpostWarning):
+    """The probability with which nothing is promised is larger than any table of people allows."""
+
+    slug = "large-delta"
+
+
 class UncountedWarning(ExpostWarning):
     """Several fits of one kind were made without an account that adds up what they spend."""
 

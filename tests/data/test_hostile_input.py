@@ -70,7 +70,7 @@ def test_tables_that_are_not_numbers_are_refused_without_quoting_them(kind):
 @pytest.mark.parametrize("labels", [["SSN-123"] * 60, [10**400] * 60, Y + 1j, Y.astype("datetime64[s]")])
 def test_outcomes_that_are_not_numbers_are_refused(labels):
     with pytest.raises(DomainError, match="must be a number") as caught:
-        expost.LinearRegression(norm=1.0).fit(X, np.array(labels))
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(X, np.array(labels))
     assert all("SSN" not in text for text in chain(caught.value))
 
 

@@ -65,7 +65,7 @@ def test_files_that_are_sent(place, tmp_path, monkeypatch):
 
 def test_devices_by_name():
     pytest.importorskip("torch")
-    model = expost.LinearRegression(norm=1.0, random_state=1)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), random_state=1)
     sent = model.fit(expost.scan(X, device="cpu"), X[:, 0]).coef_
     np.testing.assert_allclose(sent, model.fit(X, X[:, 0]).coef_, rtol=0.0, atol=1e-9)
     with pytest.raises(ExpostError, match="`device` must be a device that PyTorch finds"):

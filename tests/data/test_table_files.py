@@ -458,7 +458,7 @@ def test_a_numeric_outcome_of_a_file_needs_no_domain(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(-0.5, 0.5, size=(200, 3)), columns=["a", "b", "cost"])
     frame.to_parquet(tmp_path / "t.parquet")
-    model = expost.LinearRegression(norm=1.0, random_state=0)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), random_state=0)
     read = model.fit(scan(tmp_path / "t.parquet")).coef_
     np.testing.assert_allclose(read, model.fit(frame[["a", "b"]], frame["cost"]).coef_, rtol=1e-9)
     model.fit(frame[["a", "b"]].to_numpy(), frame["cost"])  # without names, by which columns would be found

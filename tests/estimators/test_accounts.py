@@ -29,7 +29,7 @@ MODELS = {
     "logistic": (expost.LogisticRegression(norm=1.0, classes=[0, 1], **SMALL), X, Y),
     "softmax": (expost.LogisticRegression(norm=1.0, classes=[0, 1, 2], **SMALL), X, np.resize([0, 1, 2], 80)),
     "hinge": (expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1], **SMALL), X, Y),
-    "linear": (expost.LinearRegression(norm=1.0, **SMALL), X, X[:, 0]),
+    "linear": (expost.LinearRegression(norm=1.0, outcome=(-1, 1), **SMALL), X, X[:, 0]),
     "any loss": (expost.GeneralizedLinearModel(loss=expost.PseudoHuber(1.0), norm=1.0, **SMALL), X, X[:, 0]),
     "convex": (expost.ConvexModel(loss=expost.SmoothedNorm(1), **SMALL), X[:, :1], None),
 }

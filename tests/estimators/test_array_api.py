@@ -34,8 +34,11 @@ MODELS = {
     ),
     "hessian": (expost.LogisticRegression(norm=1.0, classes=[0, 1], report="adaptive"), LABELS),
     "hinge": (expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]), LABELS),
-    "huber": (expost.LinearRegression(norm=1.0), OUTCOME),
-    "squared": (expost.LinearRegression(norm=1.0, loss="squared", sigma=3.0, l2=1.0), OUTCOME),
+    "huber": (expost.LinearRegression(norm=1.0, outcome=(-1, 1)), OUTCOME),
+    "squared": (
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=3.0, l2=1.0),
+        OUTCOME,
+    ),
     "own": (expost.GeneralizedLinearModel(loss=LogCosh(0.5), norm=1.0), OUTCOME),
     "softmax": (expost.LogisticRegression(norm=1.0, classes=[0, 1, 2]), CLASSES),
     "own of two predictors": (expost.GeneralizedLinearModel(loss=Direction(), norm=1.0), 3.0 * OUTCOME),
@@ -129,16 +132,16 @@ def test_labels_that_were_not_declared_are_refused(place):
         with pytest.raises(DomainError, match="labels outside the declared classes"):
             expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(place(X), labels)
     with pytest.raises(DomainError, match="labels outside"):
-        expost.LinearRegression(norm=1.0).fit(place(X), place(np.full(len(X), np.inf)))
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(place(X), place(np.full(len(X), np.inf)))
     with pytest.raises(DomainError, match="inconsistent numbers of samples"):
-        expost.LinearRegression(norm=1.0).fit(place(X), place(OUTCOME[1:]))
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(place(X), place(OUTCOME[1:]))
     with pytest.raises(DomainError, match="one weight per row"):
-        expost.LinearRegression(norm=1.0).fit(place(X), place(OUTCOME), place(WEIGHTS[1:]))
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(place(X), place(OUTCOME), place(WEIGHTS[1:]))
 
 
 @pytest.mark.parametrize("place", SPACES)
 def test_a_table_of_another_width_is_refused(place):
-    model = expost.LinearRegression(norm=1.0).fit(X, OUTCOME)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(X, OUTCOME)
     with pytest.raises(DomainError, match="features"):
         model.publication_.bounds(place(X[:, 1:]), place(OUTCOME))
     with pytest.raises(ValueError, match="features"):
@@ -148,7 +151,9 @@ def test_a_table_of_another_width_is_refused(place):
 def test_a_tensor_that_is_being_trained_is_read():
     torch = pytest.importorskip("torch")
     rows = torch.from_numpy(X).requires_grad_()
-    model = expost.LinearRegression(norm=1.0, random_state=1).fit(rows, OUTCOME)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), random_state=1).fit(rows, OUTCOME)
     np.testing.assert_allclose(
-        model.coef_, expost.LinearRegression(norm=1.0, random_state=1).fit(X, OUTCOME).coef_, atol=1e-9
+        model.coef_,
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), random_state=1).fit(X, OUTCOME).coef_,
+        atol=1e-9,
     )

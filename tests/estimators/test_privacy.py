@@ -48,6 +48,7 @@ ALLOWED_STATE = {
     "intercept_",
     "classes_",
     "_labels",
+    "_outcome",
     "n_features_in_",
     "plan_",
     "insecure_",
@@ -255,15 +256,17 @@ def test_one_class_is_refused_only_where_classes_are_learnt():
 
 def test_text_labels_in_regression_are_not_quoted():
     with pytest.raises(DomainError, match="must be a number") as caught:
-        expost.LinearRegression(norm=1.0).fit(X, ["secret"] * 123)
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)).fit(X, ["secret"] * 123)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
 
 
 def test_squared_loss_has_no_guarantee_and_says_so():
     with pytest.raises(CalibrationError, match="no noise scale gives SquaredLoss a worst-case guarantee"):
-        expost.LinearRegression(norm=1.0, loss="squared").fit(X, X[:, 0])
-    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0).fit(X, X[:, 0])
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared").fit(X, X[:, 0])
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0).fit(
+        X, X[:, 0]
+    )
     assert model.plan_.epsilon == np.inf
 
 

@@ -28,8 +28,12 @@ def model(**changes):
     [
         expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=1e-12, l2=1.0, max_weight=3.0),
         expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1], sigma=1e-12, l2=1.0, max_weight=3.0),
-        expost.LinearRegression(norm=1.0, sigma=1e-12, l2=1.0, threshold=0.5, max_weight=3.0),
-        expost.LinearRegression(norm=1.0, loss="squared", sigma=1e-12, l2=1.0, max_weight=3.0),
+        expost.LinearRegression(
+            norm=1.0, outcome=(-1, 1), sigma=1e-12, l2=1.0, threshold=0.5, max_weight=3.0
+        ),
+        expost.LinearRegression(
+            norm=1.0, outcome=(-1, 1), loss="squared", sigma=1e-12, l2=1.0, max_weight=3.0
+        ),
     ],
     ids=lambda estimator: f"{type(estimator).__name__}-{getattr(estimator, 'loss', '')}",
 )

@@ -189,4 +189,6 @@ def test_a_domain_must_have_the_label_of_the_model():
     with pytest.raises(
         ParameterError, match=r"`threshold` must be None with loss='squared'; got threshold=2\.0"
     ):
-        expost.LinearRegression(norm=1.0, loss="squared", threshold=2.0).fit(X, np.zeros(600))
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", threshold=2.0).fit(
+            X, np.zeros(600)
+        )

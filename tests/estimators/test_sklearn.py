@@ -36,8 +36,8 @@ NO_RECORDS = {"check_all_zero_sample_weights_error": "whether all weights are ze
     [
         expost.LogisticRegression(norm=1.0),
         expost.SmoothedHingeClassifier(norm=1.0),
-        expost.LinearRegression(norm=1.0),
-        expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1)),
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0),
     ],
     expected_failed_checks=lambda estimator: (
         WEIGHTS | NO_RECORDS | (CLASS_WEIGHTS if isinstance(estimator, expost.LogisticRegression) else {})
@@ -68,6 +68,8 @@ def test_scikit_learns_checks_of_weights(kind, name):
     ):
         pytest.skip("before 1.7 scikit-learn names the classes of two by the first row, which weights move")
     estimator = kind(norm=10.0, sigma=1e-12, l2=1.0, max_weight=10.0)
+    if kind is expost.LinearRegression:
+        estimator.set_params(outcome=(-10.0, 10.0))
     checks = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ == name]
     for check in checks:
         check(estimator)
@@ -85,8 +87,8 @@ DOMAIN = expost.Domain(
 ESTIMATORS = {
     "logistic": expost.LogisticRegression(norm=1.0, classes=[0, 1]),
     "hinge": expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]),
-    "pseudo_huber": expost.LinearRegression(norm=1.0),
-    "squared": expost.LinearRegression(norm=1.0, loss="squared", sigma=3.0, l2=1.0),
+    "pseudo_huber": expost.LinearRegression(norm=1.0, outcome=(-1, 1)),
+    "squared": expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=3.0, l2=1.0),
 }
 
 
@@ -116,6 +118,7 @@ def test_feature_names_are_kept_and_checked():
         clone(model).fit(X, Y).ex_post_losses(X[:, :4], Y)
 
 
+@pytest.mark.filterwarnings("ignore::expost.exceptions.UndeclaredWarning")  # the outcome is taken as it is
 @pytest.mark.parametrize("l2", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):

@@ -93,7 +93,7 @@ def encoded_outcome(publication, text):
             loss=publication.loss,
             classes=publication.classes,
             rows=1,
-            domain=publication.domain,
+            label=publication.label,
         )
     except DomainError:
         return None

@@ -224,7 +224,7 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
 def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(50, 2))
-    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0)
     assert "No limit for everyone" in render([model.fit(X, X[:, 0]).publication_])
-    bounded = expost.LinearRegression(norm=1.0, l2=50.0)
+    bounded = expost.LinearRegression(norm=1.0, outcome=(-1, 1), l2=50.0)
     assert "No limit for everyone" not in render([bounded.fit(X, X[:, 0]).publication_])

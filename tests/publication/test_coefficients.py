@@ -185,7 +185,7 @@ def test_what_supports_no_inference_is_refused(made, words):
 
 
 def test_pseudo_huber_is_refused():
-    model = expost.LinearRegression(norm=1.0, report="leverage", epsilon=8.0, random_state=0)
+    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), report="leverage", epsilon=8.0, random_state=0)
     with pytest.raises(PublicationError, match="this publication has pseudo_huber"):
         model.fit(X, X[:, 0]).publication_.summary()
 

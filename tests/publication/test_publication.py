@@ -203,9 +203,9 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
             norm=1.0, classes=[0.5, 1.5], scale=0.25, report="adaptive", split=0.5
         ),
         expost.LogisticRegression(norm=1.0, classes=[0, 1], cap=1.0),
-        expost.LinearRegression(threshold=2, norm=3),
-        expost.LinearRegression(norm=1.0, report="dependent", epsilon=2, delta=1e-9),
-        expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0),
+        expost.LinearRegression(threshold=2, norm=3, outcome=(-9, 9)),
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), report="dependent", epsilon=2, delta=1e-9),
+        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0),
     ],
 )
 def test_every_estimator_publishes_what_it_fitted(model):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from expost._common.choices import Simultaneous
 from expost.cli.base import console, legible, print_json, report_errors, say, warn
 from expost.cli.cluster import connected
 from expost.cli.declared import (
@@ -174,9 +175,11 @@ def bounds(
         say(f"Written: {legible(output)}")
 
 
-def _scope(simultaneous: str | None) -> int | str | None:
-    if simultaneous is None or simultaneous == "all":
-        return simultaneous
+def _scope(simultaneous: str | None) -> Simultaneous:
+    if simultaneous is None:
+        return None
+    if simultaneous == "all":
+        return "all"
     from expost._common.validation import parameter_error
 
     with suppress(ValueError):

@@ -228,7 +228,7 @@ def make_plan(
         raise parameter_error("cap", "left out for this loss", cap, "Only the logistic loss has a cap.")
     if threshold is not None and classes:
         raise parameter_error("threshold", "left out where the outcome has classes", threshold)
-    chosen: AnyLoss | str = loss.value
+    chosen: AnyLoss = as_loss(loss.value)
     if loss is LossName.LOGISTIC:
         radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
         penalty = None if l2 is None else l2 / max_weight
@@ -246,5 +246,5 @@ def make_plan(
         fit_intercept=INTERCEPT,
         rows_at_most=rows_at_most,
         max_weight=max_weight,
-        reduced=default_reduced(as_loss(chosen), report.value, len(domain.column_names) + INTERCEPT),
+        reduced=default_reduced(chosen, report.value, len(domain.column_names) + INTERCEPT),
     )

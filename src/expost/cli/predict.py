@@ -112,7 +112,7 @@ def predictions(
     """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
     from dataclasses import replace
 
-    from expost.data.values import as_texts
+    from expost.data.classes import class_text
     from expost.fitting.prediction import Predictors, class_coefficients, predicted_labels, probabilities
     from expost.losses import LogisticLoss, SoftmaxLoss
     from expost.publication.readings import encoded_rows
@@ -122,11 +122,12 @@ def predictions(
     rows = replace(encoded_rows(publication, table), watch=watch)
     likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
     for scores in rows.sweep(work, products=True):
-        labels = predicted_labels(
-            scores, loss=publication.loss, classes=publication.classes, domain=publication.domain
+        labels: Any = predicted_labels(
+            scores, loss=publication.loss, classes=publication.classes, label=publication.label
         )
-        texts = publication.classes is not None
-        columns: dict[str, Any] = {"prediction": list(as_texts(labels, "y")) if texts else labels}
+        if publication.classes is not None:
+            labels = [class_text(one) for one in labels.tolist()]
+        columns: dict[str, Any] = {"prediction": labels}
         if likely:
             columns |= zip(_names(publication)[1:], probabilities(scores).T, strict=True)
         yield columns
@@ -134,7 +135,9 @@ def predictions(
 
 def _names(publication: "Publication") -> list[str]:
     """The names of the columns of predictions."""
-    return ["prediction", *(f"probability of {label}" for label in publication.classes or ())]
+    from expost.data.classes import class_text
+
+    return ["prediction", *(f"probability of {class_text(label)}" for label in publication.classes or ())]
 
 
 def _plain(column: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from expost._common.choices import Simultaneous
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.lazy import LazyTable
@@ -32,7 +33,7 @@ def figures_of(
     *,
     confidence: float,
     member: bool | None,
-    simultaneous: int | str | None,
+    simultaneous: Simultaneous,
     watch: Watch | None = None,
 ) -> Iterator[Run]:
     """Read each publication for each record of a table, and all of them together, in runs of records.

@@ -93,7 +93,7 @@ def find_problems(
         if not present:
             continue
         known = weight if weight in kinds else None
-        walk = _Walk(parts, known, max_weight, identifier, reader, present, shares)
+        walk = _Walk(parts, known, max_weight, identifier, reader, present, shares, table.has_types)
         yield from walk.findings(pieces)
         empty = empty and reader.last == 0
     if empty:
@@ -111,6 +111,7 @@ class _Walk:
     reader: LenientReader
     columns: list[str]
     shares: PieceShares | None
+    typed: bool
 
     def findings(self, pieces: Iterator[FilePiece]) -> Iterator[Finding]:
         for piece in pieces:
@@ -135,7 +136,7 @@ class _Walk:
     def _of_batch(self, records: NDArray[np.int64], batch: "pyarrow.RecordBatch") -> Iterator[Finding]:
         for name, part in self.parts.items():
             column = batch.column(name)
-            for problem, cells in problems_in(part, column, self.reader.dialect).items():
+            for problem, cells in problems_in(part, column, self.reader.dialect, typed=self.typed).items():
                 yield self._finding(name, problem, cells, records, batch)
         if self.weight is not None:
             wrong = wrong_weights(

@@ -1,27 +1,25 @@
 """Named columns of a file as coded columns, labels and weights, and these as rows."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost._common.validation import numeral
 from expost.data.blocks import Block, ColumnRows
+from expost.data.classes import plain_class
 from expost.data.coded import Coded
 from expost.data.design import check_finite
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
-from expost.data.features import Feature
+from expost.data.features import Feature, Label, NumberLabel
 from expost.data.file_schema import delimiter_advice
 from expost.data.labels import label_numbers
 from expost.data.lazy import LazyTable
 from expost.data.problems import dialect_advice
 from expost.data.source import NO_LABELS
-from expost.data.values import as_numbers, as_texts, distinct_texts
+from expost.data.values import as_numbers
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -40,6 +38,10 @@ class RecordReader:
     weight: str | None = None
     weighting: Weighting = UNWEIGHTED
     dialect: Dialect = PLAIN
+    typed: bool = True
+    """Whether cells have types, so that a text is no number."""
+    outcome: Label | None = None
+    """What is declared about the outcome, where something is."""
 
     @property
     def names(self) -> list[str]:
@@ -92,36 +94,14 @@ class RecordReader:
 
     def _labels(self, column: Any) -> FloatArray:
         plain = self.dialect.plain(column, "number" if self.classes is None else "classes")
-        if self.domain is not None:
-            try:
-                return label_numbers(plain, loss=self.loss, classes=self.classes, domain=self.domain)
-            except DomainError as error:
-                refusal = str(error)
-            raise DomainError(refusal + dialect_advice(self.domain.label, column, self.dialect))
-        if self.classes is None:
-            return label_numbers(plain, loss=self.loss, classes=None)
-        places, texts = distinct_texts(plain, "y")
-        few = as_classes(texts, self.classes)
-        numbers: FloatArray = label_numbers(few, loss=self.loss, classes=self.classes)[places]
-        return numbers
-
-
-def as_classes(texts: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
-    """Turn texts into classes, which may be numbers or booleans; 1 may be written 1.0."""
-    spelled = as_texts(np.array([*classes, None], dtype=object)[:-1], "classes")
-    by_text = dict(zip(spelled, classes, strict=True))
-    by_number = {float(label): label for label in classes if not isinstance(label, str)}
-    labels = [by_text.get(text, by_number.get(_as_number(text))) for text in texts]
-    return np.array([*labels, None], dtype=object)[:-1]
-
-
-def _as_number(text: str) -> float:
-    if text in ("False", "True"):  # the texts of a column of booleans
-        return float(text == "True")
-    try:
-        return numeral(text)
-    except ValueError:
-        return math.nan  # equal to no class
+        try:
+            return label_numbers(
+                plain, loss=self.loss, classes=self.classes, label=self.outcome, typed=self.typed
+            )
+        except DomainError as error:
+            refusal = str(error)
+        advice = "" if self.domain is None else dialect_advice(self.domain.label, column, self.dialect)
+        raise DomainError(refusal + advice)
 
 
 def split_columns(
@@ -167,21 +147,23 @@ def reader_of(
     feature_names: Sequence[str] | None = None,
     weight: str | None = None,
     weighting: Weighting = UNWEIGHTED,
+    outcome: NumberLabel | None = None,
 ) -> RecordReader:
     """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
     features, label = split_columns(
         table, domain, labelled=labelled, label=label, feature_names=feature_names, weight=weight
     )
-    listed = [getattr(one, "item", lambda one=one: one)() for one in (() if classes is None else classes)]
     reader = RecordReader(
         features=features,
         domain=domain,
         label=label,
         loss=loss,
-        classes=None if classes is None else tuple(listed),
+        classes=None if classes is None else tuple(map(plain_class, classes)),
         weight=weight,
         weighting=weighting,
         dialect=table.dialect,
+        typed=table.has_types,
+        outcome=outcome if domain is None else domain.label,
     )
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
     roles |= {label: "outcome", weight: "weight"}

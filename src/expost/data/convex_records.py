@@ -13,7 +13,7 @@ from expost.data.blocks import Block, as_dense
 from expost.data.labels import one_label_per_row
 from expost.data.lazy import LazyTable
 from expost.data.source import ArraySource
-from expost.data.tables import open_table
+from expost.data.tables import check_at_hand, open_table
 from expost.data.values import as_numbers
 from expost.engines.base import Engine, Part, Pass
 from expost.engines.local import LOCAL
@@ -130,6 +130,7 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
     """
     if isinstance(X, str | os.PathLike | LazyTable):
         raise DomainError("a convex model takes a table in memory, not files. Read them first, as a frame.")
+    check_at_hand(X)
     table = open_table(X)
     wanted = loss.record_set.dimension
     if table.n_features != wanted:

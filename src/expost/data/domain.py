@@ -17,7 +17,7 @@ from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain_errors import error_in_file
-from expost.data.features import ClassLabel, Feature, Label, NumberLabel, share_of_range
+from expost.data.features import Class, ClassLabel, Feature, Label, NumberLabel
 from expost.data.texts import Contact, PublicationTexts, Text, Texts
 from expost.exceptions import DomainError, printable
 
@@ -120,7 +120,7 @@ class Domain(Texts):
         return math.sqrt(len(self.features))
 
     @property
-    def classes(self) -> tuple[str, ...] | None:
+    def classes(self) -> tuple[Class, ...] | None:
         """The declared classes of the outcome; None where it is a number."""
         return self.label.classes if isinstance(self.label, ClassLabel) else None
 
@@ -148,15 +148,11 @@ class Domain(Texts):
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
-        if not isinstance(self.label, NumberLabel):
-            return values
-        return 2.0 * share_of_range(self.label, values) - 1.0
+        return self.label.scaled(values) if isinstance(self.label, NumberLabel) else values
 
     def unscale_outcome(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome."""
-        if not isinstance(self.label, NumberLabel):
-            return values
-        return self.label.low + 0.5 * (values + 1.0) * (self.label.high - self.label.low)
+        return self.label.unscaled(values) if isinstance(self.label, NumberLabel) else values
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

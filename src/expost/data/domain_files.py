@@ -6,20 +6,17 @@ from expost.data.dates import Date
 from expost.data.dialect import PLAIN
 from expost.data.domain import Domain
 from expost.data.features import Category, ClassLabel, Number
-from expost.data.texts import quoted, text_lines
+from expost.data.texts import quoted, text_lines, toml_value
 
 
 def to_toml(domain: Domain) -> str:
     """The file that declares a domain; :meth:`expost.Domain.from_toml` reads it back. Public."""
     parts = [] if domain.norm is None else [f"norm = {domain.norm!r}\n"]
     if domain.ignore:
-        parts.append(f"ignore = {_list(domain.ignore)}\n")
+        parts.append(f"ignore = {toml_value(domain.ignore)}\n")
     table = {key: value for key, value in domain.table.model_dump().items() if value != getattr(PLAIN, key)}
     if table:
-        lines = [
-            f"{key} = {quoted(value) if isinstance(value, str) else _list(value)}\n"
-            for key, value in table.items()
-        ]
+        lines = [f"{key} = {toml_value(value)}\n" for key, value in table.items()]
         parts.append("".join(["[table]\n", *lines]))
     for feature in domain.features:
         lines = [f"[[features]]\nname = {quoted(feature.name)}\nkind = {quoted(feature.kind)}\n"]
@@ -30,14 +27,14 @@ def to_toml(domain: Domain) -> str:
         elif isinstance(feature, Date):
             lines.append(f"low = {feature.low}\nhigh = {feature.high}\n")
         elif isinstance(feature, Category):
-            lines.append(f"categories = {_list(feature.categories)}\n")
+            lines.append(f"categories = {toml_value(feature.categories)}\n")
         if feature.missing is not None:
             missing = feature.missing
             lines.append(f"missing = {quoted(missing) if isinstance(missing, str) else _plain(missing)}\n")
         parts.append("".join([*lines, text_lines(feature)]))
     label = domain.label
     values = (
-        f"classes = {_list(label.classes)}\n"
+        f"classes = {toml_value(label.classes)}\n"
         if isinstance(label, ClassLabel)
         else f"low = {label.low!r}\nhigh = {label.high!r}\n"
     )
@@ -53,7 +50,3 @@ def _plain(value: float | bool | datetime.date) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, datetime.date) else repr(value)
-
-
-def _list(texts: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(quoted, texts))}]"

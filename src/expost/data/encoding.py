@@ -6,11 +6,12 @@ from typing import Any
 import narwhals.stable.v1 as nw
 from numpy.typing import NDArray
 
-from expost._common.namespaces import is_foreign
+from expost._common.namespaces import is_foreign, on_host
 from expost.data.columns import RecordReader, reader_of
 from expost.data.design import Design
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
+from expost.data.features import NumberLabel
 from expost.data.labels import encode_labels
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
@@ -35,6 +36,7 @@ def encode_records(
     feature_names: Sequence[str] | None = None,
     weighting: Weighting = UNWEIGHTED,
     sample_weight: Any = None,
+    outcome: NumberLabel | None = None,
 ) -> Encoded:
     """Open a table, scale its rows into the ball and encode its labels and weights.
 
@@ -54,6 +56,8 @@ def encode_records(
     weighting, sample_weight
         What was declared about weights, and the sample weight of each record where there are any; of files
         the name of its column.
+    outcome
+        The declared bounds of a numeric outcome, where there is no domain.
 
     Privacy
     -------
@@ -72,10 +76,18 @@ def encode_records(
             feature_names=feature_names,
             weighting=weighting,
             sample_weight=sample_weight,
+            outcome=outcome,
         )
     rows = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
     return with_labels(
-        rows, y, plan, classes=classes, domain=domain, weighting=weighting, sample_weight=sample_weight
+        rows,
+        y,
+        plan,
+        classes=classes,
+        domain=domain,
+        weighting=weighting,
+        sample_weight=sample_weight,
+        outcome=outcome,
     )
 
 
@@ -122,9 +134,13 @@ def with_labels(
     domain: Domain | None = None,
     weighting: Weighting = UNWEIGHTED,
     sample_weight: Any = None,
+    outcome: NumberLabel | None = None,
 ) -> Encoded:
     """Add labels, encoded for the plan's loss, and weights to encoded rows."""
-    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=rows.n_rows, domain=domain)
+    label = outcome if domain is None else domain.label
+    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=rows.n_rows, label=label)
+    if domain is not None:
+        labels = on_host(labels)  # where the rows that it encodes are
     return rows.labelled(labels, weighting.of(sample_weight, labels, plan.loss))
 
 
@@ -139,6 +155,7 @@ def encode_lazy(
     feature_names: Sequence[str] | None = None,
     weighting: Weighting = UNWEIGHTED,
     sample_weight: Any = None,
+    outcome: NumberLabel | None = None,
 ) -> Encoded:
     """Encode the records of a lazy table, block by block as they are read; see :func:`encode_records`."""
     check_column_names(y, sample_weight)
@@ -156,6 +173,7 @@ def encode_lazy(
         feature_names=feature_names if domain is None else None,
         weight=sample_weight,
         weighting=weighting,
+        outcome=outcome,
     )
     return _from_lazy(table, reader, plan, n_features)
 

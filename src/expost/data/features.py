@@ -5,11 +5,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from expost._common.typing import FloatArray
+from expost.data.classes import class_text, of_one_kind, plain_class
 from expost.data.dates import Date
-from expost.data.texts import ChosenTexts, FieldTexts, MeasuredTexts, Text
+from expost.data.texts import LONGEST_TEXT, ChosenTexts, FieldTexts, MeasuredTexts, Text
 from expost.data.values import as_numbers, default_of, share_of_limits, text_codes
 from expost.exceptions import DomainError, printable
 
@@ -25,6 +26,24 @@ def is_yes_or_no(text: str) -> bool:
 
 
 Bounded = TypeVar("Bounded", "Number", "NumberLabel")
+Class = Text | bool | int
+# Labels at and beyond it are not exact everywhere that they are read.
+_LARGEST_INTEGER = 2**53
+
+
+def _classes(value: Any) -> Any:
+    """Classes as Python has them, all of one kind; what is no list of them is left to be refused."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return value
+    classes = tuple(plain_class(label) for label in value)
+    if classes and (not of_one_kind(classes) or any(isinstance(label, float) for label in classes)):
+        raise ValueError("must be all texts, all whole numbers, or false and true")
+    for label in classes:
+        if isinstance(label, str) and not 1 <= len(label) <= LONGEST_TEXT:
+            raise ValueError(f"must be texts of 1 to {LONGEST_TEXT} characters")
+        if not isinstance(label, str) and abs(label) >= _LARGEST_INTEGER:
+            raise ValueError("must be whole numbers between -2^53 and 2^53")
+    return classes
 
 
 def _check_bounds(part: Bounded) -> Bounded:
@@ -35,8 +54,8 @@ def _check_bounds(part: Bounded) -> Bounded:
     return part
 
 
-def _check_example(name: str, example: str | None, values: tuple[str, ...]) -> None:
-    if example is not None and example not in values:
+def _check_example(name: str, example: Class | None, values: tuple[Class, ...]) -> None:
+    if example is not None and (example not in values or not of_one_kind([example, *values])):
         raise ValueError(f"`{printable(name)}` must have an example that is one of its values")
 
 
@@ -180,12 +199,15 @@ class YesNo(OneColumn):
 
 
 class ClassLabel(ChosenTexts):
-    """An outcome with declared classes; of two, positive scores predict the second."""
+    """An outcome with declared classes; of two, positive scores predict the second.
+
+    Classes are texts, whole numbers, or false and true; all of one kind. Predictions are what was declared.
+    """
 
     name: Text
     kind: Literal["classes"] = "classes"
-    classes: Annotated[tuple[Text, ...], Field(strict=False)]
-    example: str | None = None
+    classes: Annotated[tuple[Class, ...], Field(strict=False), BeforeValidator(_classes)]
+    example: Class | None = None
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -198,7 +220,7 @@ class ClassLabel(ChosenTexts):
     @property
     def values(self) -> str:
         """The declared values in words."""
-        return ", ".join(self.classes)
+        return ", ".join(map(class_text, self.classes))
 
 
 class NumberLabel(MeasuredTexts):
@@ -221,6 +243,14 @@ class NumberLabel(MeasuredTexts):
     def values(self) -> str:
         """The declared values in words."""
         return _range(self)
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
+        return 2.0 * share_of_range(self, values) - 1.0
+
+    def unscaled(self, values: FloatArray) -> FloatArray:
+        """Map predictions back to the units of the outcome."""
+        return self.low + 0.5 * (values + 1.0) * (self.high - self.low)
 
 
 Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import narwhals.stable.v1 as nw
 
+from expost._common.choices import LibraryName
 from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 
@@ -29,7 +30,7 @@ class FrameKind:
         frame = nw.from_native(records, eager_only=True)
         return cls(str(frame.implementation), nw.maybe_get_index(frame))
 
-    def in_library(self, library: str | None) -> Self:
+    def in_library(self, library: LibraryName | None) -> Self:
         """The same kind in another library; None is the library that the records came in."""
         if library is None or library == self.library:
             return self

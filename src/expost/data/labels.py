@@ -1,17 +1,18 @@
 """Labels as the loss accepts them."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.caller import warn_caller
 from expost._common.namespaces import is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost.data.domain import Domain
-from expost.data.values import as_numbers, distinct_texts, untold
+from expost.data.classes import class_places, plain_class
+from expost.data.features import ClassLabel, Label, NumberLabel
+from expost.data.values import as_numbers, distinct_cells, untold
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 
@@ -29,9 +30,7 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4
-        )
+        warn_caller("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise DomainError("y should be a 1d array with one label per row.")
@@ -44,12 +43,13 @@ def encode_labels(
     loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
     rows: int,
-    domain: Domain | None = None,
+    label: Label | None = None,
 ) -> FloatArray:
     """Turn the labels of ``rows`` records into the numbers that the loss accepts.
 
-    With ``classes``, the first becomes the loss's first label, the second its second, and so on. A numeric
-    outcome that a domain declares is clipped and scaled by the domain.
+    With ``classes``, the first becomes the loss's first label, the second its second, and so on
+    (:func:`~expost.data.classes.class_places`). ``label`` is what is declared about the outcome, where
+    something is: a number is clipped to its bounds and scaled.
 
     Privacy
     -------
@@ -60,34 +60,30 @@ def encode_labels(
         raise DomainError(
             "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
         )
-    if (
-        domain is None
-        and is_foreign(labels)
-        and (classes is None or np.asarray(classes).dtype.kind in "fiub")
-    ):
-        numbers: FloatArray = _placed_numbers(labels, loss, classes)
+    numeric = classes is None or np.asarray(classes).dtype.kind in "fiub"
+    if is_foreign(labels) and numeric and not isinstance(label, ClassLabel):
+        numbers: FloatArray = _placed_numbers(labels, loss, classes, label)
         return numbers
-    return label_numbers(on_host(labels), loss=loss, classes=classes, domain=domain)
+    return label_numbers(on_host(labels), loss=loss, classes=classes, label=label)
 
 
-def _placed_numbers(labels: Any, loss: AnyLoss, classes: Sequence[Any] | NDArray[Any] | None) -> Any:
+def _placed_numbers(
+    labels: Any, loss: AnyLoss, classes: Sequence[Any] | NDArray[Any] | None, label: NumberLabel | None
+) -> Any:
     """The same for labels of another library, which stay where they lie."""
     xp = namespace_of(labels)
     if xp.isdtype(labels.dtype, "bool"):
         labels = xp.astype(labels, xp.uint8)
     if classes is None:
-        numbers = xp.astype(labels, xp.float64, copy=False)
-        if not bool(xp.all(loss.labels.contains(numbers))):
-            raise _outside_loss_error(loss)
-        return numbers
+        return _accepted(xp.astype(labels, xp.float64, copy=False), loss, label)
     values = loss.labels.values
     assert values is not None
     whole = xp.isdtype(labels.dtype, "integral")
     numbers = xp.full_like(labels, math.nan, dtype=xp.float64)
-    for label, value in zip(np.asarray(classes).tolist(), values, strict=True):
-        if whole and label != int(label):
+    for one, value in zip(np.asarray(classes).tolist(), values, strict=True):
+        if whole and one != int(one):
             continue  # no whole number is equal to it
-        hits = labels == (int(label) if whole else float(label))
+        hits = labels == (int(one) if whole else float(one))
         numbers = xp.where(hits, xp.full_like(numbers, value), numbers)
     if bool(xp.any(xp.isnan(numbers))):
         raise _outside(classes, None)
@@ -99,54 +95,54 @@ def label_numbers(
     *,
     loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
-    domain: Domain | None = None,
+    label: Label | None = None,
+    typed: bool = True,
 ) -> FloatArray:
-    """The same for a column of labels, NumPy's or Arrow's."""
+    """The same for a column of labels, NumPy's or Arrow's; without types, texts may spell numbers."""
     if classes is None:
-        return _encode_numbers(labels, loss, domain)
+        return _accepted(as_numbers(labels, "y"), loss, label)
     values = loss.labels.values
     assert values is not None
-    places: NDArray[Any] | slice = slice(None)
-    if domain is not None:
-        places, labels = distinct_texts(labels, "y")
-    encoded: FloatArray | None = None
-    with untold():
-        numbers = np.full(len(labels), np.nan)
-        for label, value in zip(classes, values, strict=True):
-            numbers[np.asarray(labels == label, dtype=bool)] = value
-        encoded = None if np.any(np.isnan(numbers)) else numbers[places]
-    if encoded is None:
-        raise _outside(classes, domain)
-    return encoded
-
-
-def _outside(classes: Sequence[Any] | NDArray[Any], domain: Domain | None) -> DomainError:
-    """The error for labels that were not declared; the caller raises it."""
-    names = [repr(getattr(label, "item", lambda label=label: label)()) for label in classes]
-    listed = ", ".join(names[:_MOST_NAMES]) + (
-        f", … ({len(names)} in all)" if len(names) > _MOST_NAMES else ""
-    )
-    if domain is None:
-        return DomainError(
-            f"`y` has labels outside the declared classes {{{listed}}}. Recode them, or declare others with "
-            "`classes`."
-        )
-    return DomainError(
-        f"`{domain.label.name}` has a value outside the declared classes {{{listed}}}; spelling and case "
-        "count. Recode it, or declare it in the domain."
-    )
-
-
-def _encode_numbers(labels: Any, loss: AnyLoss, domain: Domain | None) -> FloatArray:
-    numbers = as_numbers(labels, "y")
-    finite = np.all(np.isfinite(numbers))  # a missing label is none; no clipping may make it one
-    if domain is not None:
-        numbers = domain.scale_outcome(numbers)
-    if not finite or not np.all(loss.labels.contains(numbers)):
-        raise _outside_loss_error(loss)
+    places, cells = distinct_cells(labels)
+    found = class_places(cells.tolist(), list(classes), typed=typed)
+    if np.any(found < 0):
+        raise _outside(classes, label, typed=typed)
+    numbers: FloatArray = np.array(values, dtype=np.float64)[found][places]
     return numbers
 
 
-def _outside_loss_error(loss: AnyLoss) -> DomainError:
-    """The error for numbers that the loss does not accept; the caller raises it."""
-    return DomainError(f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts.")
+def _outside(
+    classes: Sequence[Any] | NDArray[Any], label: Label | None, *, typed: bool = True
+) -> DomainError:
+    """The error for labels that were not declared; the caller raises it."""
+    names = [repr(plain_class(one)) for one in classes]
+    listed = ", ".join(names[:_MOST_NAMES]) + (
+        f", … ({len(names)} in all)" if len(names) > _MOST_NAMES else ""
+    )
+    texts = isinstance(classes[0], str)
+    rules = ["spelling and case count"] * texts
+    if typed:
+        rules.append("a number is no text" if texts else "a text is no number")
+    ruled = f"; {' and '.join(rules)}" if rules else ""
+    if label is None:
+        return DomainError(
+            f"`y` has labels outside the declared classes {{{listed}}}{ruled}. Recode them, or declare "
+            "others with `classes`."
+        )
+    return DomainError(
+        f"`{label.name}` has a value outside the declared classes {{{listed}}}{ruled}. Recode it, or declare "
+        "it in the domain."
+    )
+
+
+def _accepted(numbers: FloatArray, loss: AnyLoss, label: Label | None) -> FloatArray:
+    """Numbers on the scale of the fit, or DomainError for those that the loss does not accept."""
+    xp = namespace_of(numbers)
+    finite = bool(xp.all(xp.isfinite(numbers)))  # a missing label is none; no clipping may make it one
+    if isinstance(label, NumberLabel):
+        numbers = label.scaled(numbers)
+    if not finite or not bool(xp.all(loss.labels.contains(numbers))):
+        raise DomainError(
+            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
+        )
+    return numbers

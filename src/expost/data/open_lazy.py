@@ -15,6 +15,7 @@ from expost.data.files import TableFiles
 from expost.data.frame_tables import open_frame
 from expost.data.lazy import LazyTable
 from expost.data.streamed import StreamedTable, table_of
+from expost.data.tables import check_at_hand
 from expost.engines.cluster import engine_of
 from expost.exceptions import DomainError
 
@@ -95,6 +96,7 @@ def as_lazy(X: Any, domain: Domain | None = None) -> LazyTable | None:
     """
     if isinstance(X, LazyTable):
         return X
+    check_at_hand(table_of(X))
     if not isinstance(X, str | os.PathLike) and not is_dask_frame(X):
         return None
     found = scan(X, dialect=PLAIN if domain is None else domain.table)

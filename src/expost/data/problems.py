@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.validation import numeral
+from expost.data.classes import class_places, class_text
 from expost.data.dates import Date, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, is_yes_or_no
@@ -62,6 +63,10 @@ class Problem(Enum):
     MISSING = "missing, without a default", "declare `missing` for it, fill the cells, or leave records out"
     NO_OUTCOME = "the outcome is missing", "fill the cells, or leave these records out"
     SPELLING = "declared but for case or blanks", "correct the spelling: it counts"
+    KIND = (
+        "classes of another kind: texts are no numbers",
+        "declare the classes as the column has them: numbers without quotes",
+    )
     UNDECLARED = "a value that is not declared", "correct the cells; declare it only if the codebook has it"
     YES_NO = "neither yes nor no", "write yes/no, true/false or 1/0"
     WEIGHT = "not a weight from 0 to the largest", "scale the weights by a public constant, or --max-weight"
@@ -86,8 +91,10 @@ class Problem(Enum):
 Classify = Callable[[str, str], Problem | None]
 
 
-def problems_in(part: Feature | Label, column: Any, dialect: Dialect) -> dict[Problem, NDArray[np.bool_]]:
-    """Which cells of an Arrow column have which problem.
+def problems_in(
+    part: Feature | Label, column: Any, dialect: Dialect, *, typed: bool = False
+) -> dict[Problem, NDArray[np.bool_]]:
+    """Which cells of an Arrow column have which problem; in a ``typed`` table, texts are no numbers.
 
     Privacy
     -------
@@ -103,6 +110,8 @@ def problems_in(part: Feature | Label, column: Any, dialect: Dialect) -> dict[Pr
     except DomainError:
         return {Problem.TYPE: np.ones(len(column), dtype=bool)}
     classify = _classifier(part, dialect)
+    if typed and isinstance(part, ClassLabel) and _has_texts(column) != isinstance(part.classes[0], str):
+        return {Problem.KIND: np.ones(len(column), dtype=bool)} if len(column) else {}
     found = [
         Problem.ENCODING if NOT_TEXT in original else classify(original, text)
         for original, text in zip(raw, texts, strict=True)
@@ -131,6 +140,14 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
     weights = np.array([_number(text) for text in texts])
     wrong: NDArray[np.bool_] = ~((weights >= 0.0) & (weights <= largest))[places]
     return wrong
+
+
+def _has_texts(column: Any) -> bool:
+    """Whether the cells of an Arrow column are texts."""
+    from pyarrow import types
+
+    kind = getattr(column.type, "value_type", column.type)
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _texts_of(raw: NDArray[Any], dialect: Dialect, kind: str) -> list[str]:
@@ -177,10 +194,10 @@ def _classifier(part: Feature | Label, dialect: Dialect) -> Classify:
 
     if isinstance(part, Category | ClassLabel):
         values = part.categories if isinstance(part, Category) else part.classes
-        folded = {value.strip().casefold() for value in values}
+        folded = {class_text(value).strip().casefold() for value in values}
 
         def check(original: str, text: str) -> Problem | None:
-            if text in values:
+            if class_places([text], values, typed=False)[0] >= 0:
                 return None
             return Problem.SPELLING if text.strip().casefold() in folded else Problem.UNDECLARED
 

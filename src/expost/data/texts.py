@@ -62,7 +62,8 @@ def _pairs(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+LONGEST_TEXT = 200
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 """A name or a value, as a table has it."""
 Plain = Annotated[str, Field(min_length=1), AfterValidator(_plain_text)]
 Word = Annotated[Plain, Field(max_length=40)]
@@ -138,7 +139,7 @@ class ChosenTexts(FieldTexts):
     titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
     """What to call each value, in the order of the values."""
 
-    def _check_titles(self, values: tuple[str, ...]) -> None:
+    def _check_titles(self, values: tuple[Any, ...]) -> None:
         if self.titles and len(set(self.titles)) != len(values):
             raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
@@ -202,14 +203,16 @@ def quoted(text: str) -> str:
 def text_lines(part: Texts) -> str:
     """The lines of a domain file that declare the texts of a part."""
     declared = part.model_dump(mode="json")
-    return "".join(f"{name} = {_value(declared[name])}\n" for name in part.text_names() if name in declared)
+    names = [name for name in part.text_names() if name in declared]
+    return "".join(f"{name} = {toml_value(declared[name])}\n" for name in names)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{quoted(name)} = {_value(one)}' for name, one in value.items())} }}"
+        return f"{{ {', '.join(f'{quoted(name)} = {toml_value(one)}' for name, one in value.items())} }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return quoted(value) if isinstance(value, str) else repr(value)

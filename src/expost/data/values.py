@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
 from expost.exceptions import DomainError
@@ -57,8 +58,20 @@ def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
 def share_of_limits(limits: tuple[float, float], values: FloatArray) -> FloatArray:
     """Map a range to [0, 1]; values beyond it are clipped."""
     low, high = limits
-    share: FloatArray = (np.clip(values, low, high) - low) / (high - low)
+    share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
     return share
+
+
+def distinct_cells(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The place of each cell among the different ones of a column, and these as Python has them.
+
+    Where Arrow cannot tell which are different, all of them count as that.
+    """
+    found = _dictionary(values)
+    if found is not None:
+        return found
+    cells = plain_cells(values).astype(object)
+    return np.arange(len(cells)), cells
 
 
 def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -66,19 +79,24 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
 
     Only the different cells are converted one by one. A missing cell has an empty text.
     """
-    places: NDArray[Any] | None = None
-    with untold():
-        coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
-        places = coded.indices.to_numpy(zero_copy_only=False)
-        cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
-    if places is not None:
-        return places, as_texts(cells, name)
+    coded = _dictionary(values)
+    if coded is not None:
+        return coded[0], as_texts(coded[1], name)
     texts = as_texts(plain_cells(values), name)
     found: dict[str, int] = {}
     return (
         np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.int64),
         np.array(list(found), dtype=object),
     )
+
+
+def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Arrow's places and different cells of a column; None for a type whose cells must be looked at."""
+    with untold():
+        coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
+        cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
+        return coded.indices.to_numpy(zero_copy_only=False), cells
+    return None
 
 
 def text_codes(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
+from expost.data.classes import plain_class
 from expost.data.values import untold
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -61,7 +62,7 @@ class Weighting:
         """The same with the weight of each class in the order of the classes, which must all be named."""
         if class_weight is None:
             return self
-        labels = [getattr(label, "item", lambda label=label: label)() for label in classes]
+        labels = [plain_class(label) for label in classes]
         lacking = [repr(label) for label in labels if label not in class_weight]
         strange = [repr(label) for label in class_weight if label not in labels]
         if lacking or strange:

@@ -15,13 +15,14 @@ from expost.data.encoded import Encoded
 from expost.data.encoding import open_source
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.streamed import space_of, table_of
+from expost.data.weights import Weighting
 from expost.estimators.planned import PlannedEstimator
 from expost.estimators.spending import Spending
 from expost.exceptions import DomainError, PublicationError
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
-from expost.fitting.prediction import class_coefficients, linear_predictor
+from expost.fitting.prediction import class_coefficients, linear_predictor, scored
 from expost.ledger import Account
 from expost.losses import Regularizer
 from expost.losses.registry import can_be_published
@@ -42,8 +43,8 @@ class PrivateGLM(PlannedEstimator):
     verbose: bool
 
     @abstractmethod
-    def _set_classes(self, y: Any) -> None:
-        """Store the declared classes, or those of ``y``, if there are any."""
+    def _set_label(self, y: Any) -> None:
+        """Store what is declared about the outcome, or the classes of ``y``, if there are any."""
 
     @abstractmethod
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
@@ -86,34 +87,36 @@ class PrivateGLM(PlannedEstimator):
             step("Planning")
             spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
             weighting = self._declared_weighting(sample_weight)
-            self._labels, self._weighed = None, sample_weight is not None
+            self._labels, self._outcome, self._weighed = None, None, sample_weight is not None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
             lazy = as_lazy(X, self.domain)
-            self._set_classes(y if lazy is None else self._no_labels())  # their number decides the loss
+            self._set_label(y if lazy is None else self._no_labels())  # their number decides the loss
             self._weighting = self._class_weighting(weighting)
             if lazy is None:
                 opened = open_source(X, self.domain)  # the number of columns is public
                 plan = self._make_plan(weighting.largest, opened.n_features)
                 design = Design(opened.n_features, plan.norm, plan.fit_intercept)
                 rows = Encoded(opened, design, device=space_of(X))
-                records = self._with_labels(rows, y, plan, sample_weight)
+                records = self._with_labels(rows, y, plan, sample_weight, self._weighting)
                 if self.domain is None:
                     validate_data(self, table_of(X), reset=True, skip_check_array=True)
             else:
                 self._set_columns(lazy, y, sample_weight)
-                plan = self._make_plan(weighting.largest, self.n_features_in_)
-                records = self._from_lazy(lazy, y, plan, sample_weight)
+                plan = self._make_plan(weighting.largest, self._width)
+                records = self._from_lazy(lazy, y, plan, sample_weight, self._weighting)
             spending.check(plan)
             if self.domain is not None:
-                self.n_features_in_ = len(self.domain.column_names)
+                self.feature_names_in_ = np.array([part.name for part in self.domain.features], dtype=object)
+                self.n_features_in_ = len(self.feature_names_in_)
             declared: dict[str, Any] = {
                 "classes": self._labels,
                 "feature_names": self._column_names(),
                 "domain": self.domain,
                 "weighting": self._weighting,
+                "outcome": self._outcome,
             }
             if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
-                rehearse(plan, self.n_features_in_, regularizer=self.regularizer, **declared)
+                rehearse(plan, self._width, regularizer=self.regularizer, **declared)
             release, private = fit(
                 plan,
                 records,
@@ -124,7 +127,7 @@ class PrivateGLM(PlannedEstimator):
             )
             table = class_coefficients(release.coefficients, plan.loss)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
-            self._set_coefficients(table[:, : self.n_features_in_].copy(), intercepts)
+            self._set_coefficients(table[:, : self._width].copy(), intercepts)
             self.plan_ = release.plan
             self.insecure_ = release.insecure
             self._private = private
@@ -218,12 +221,7 @@ class PrivateGLM(PlannedEstimator):
         private = self._private_part()
         if self._weighed and sample_weight is None:
             raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
-        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-        lazy = as_lazy(X, self.domain)
-        if lazy is None:
-            records = self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight)
-        else:
-            records = self._from_lazy(lazy, y, self.plan_, sample_weight)
+        records = self._records(X, y, sample_weight, self._weighting)
         if return_terms:
             return ex_post_terms(private, records, self.plan_.loss, member=member)
         parts = streamed_terms(private, records, self.plan_.loss, member=member)
@@ -234,11 +232,20 @@ class PrivateGLM(PlannedEstimator):
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
+        return linear_predictor(self._encode_rows(X), self._coefficients())
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Linear predictors, labels on the loss's scale, and sample weights; from whatever ``fit`` takes."""
+        check_is_fitted(self)
+        records = self._records(X, y, sample_weight, Weighting(max_weight=math.inf))
+        return scored(records, self._coefficients())
+
+    def _coefficients(self) -> FloatArray:
+        """One column for each class, or a vector; with the intercept last."""
         theta = np.atleast_2d(self.coef_)
         if self.plan_.fit_intercept:
             theta = np.column_stack([theta, np.ravel(self.intercept_)])
-        # One column of scores for each class, or a vector.
-        return linear_predictor(self._encode_rows(X), theta.T if len(theta) > 1 else theta[0])
+        return theta.T if len(theta) > 1 else theta[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

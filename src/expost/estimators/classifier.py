@@ -1,6 +1,5 @@
 """The base class of the classifiers."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,9 +8,11 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
+from expost._common.caller import warn_caller
 from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
+from expost.data.classes import of_one_kind
 from expost.data.features import ClassLabel
 from expost.data.labels import one_label_per_row
 from expost.data.values import untold
@@ -38,7 +39,28 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         """The most likely class of each record."""
         return likeliest(self.decision_function(X), self.classes_)
 
-    def _set_classes(self, y: Any) -> None:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of records whose most likely class is theirs.
+
+        Parameters
+        ----------
+        X, y
+            Records and labels, in any form that :meth:`fit` takes. A label that was not declared is refused.
+        sample_weight
+            What each record counts; of files the name of its column.
+
+        Privacy
+        -------
+        Private: computed from people's records without noise.
+        """
+        scores, labels, weights = self._scored(X, y, sample_weight)
+        assert self._labels is not None
+        values = np.array(self.plan_.loss.labels.values)
+        if scores.ndim == 2:
+            values = values[np.argsort(self._labels)]  # in the order of `classes_`
+        return float(np.average(likeliest(scores, values) == labels, weights=weights))
+
+    def _set_label(self, y: Any) -> None:
         labels = one_label_per_row(y)
         if self.domain is not None:
             if not isinstance(self.domain.label, ClassLabel):
@@ -71,12 +93,12 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
 def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
     try:
-        unique = np.unique(np.asarray(classes))
+        unique = np.unique(np.asarray(classes)) if of_one_kind(classes) else np.empty(0)
     except (TypeError, ValueError):
         unique = np.empty(0)
     if not 2 <= len(unique) == np.size(classes) or (len(unique) > 2 and not several):
         wanted = "two or more different labels" if several else "two different labels"
-        raise parameter_error("classes", wanted, classes)
+        raise parameter_error("classes", f"{wanted} of one kind: texts, numbers or booleans", classes)
     return unique
 
 
@@ -103,10 +125,9 @@ def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
         raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
     if len(classes) < 2:
         raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")
-    warnings.warn(
+    warn_caller(
         "the class labels were learnt from the table, which the guarantee does not cover; declare them "
         "with `classes`.",
         PrivacyLeakWarning,
-        stacklevel=4,
     )
     return classes

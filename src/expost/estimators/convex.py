@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from expost._common.choices import Simultaneous
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost.data.convex_records import RecordRows, open_records
@@ -177,7 +178,7 @@ class ConvexModel(PrivateEstimator):
         *,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
-        simultaneous: int | str | None = None,
+        simultaneous: Simultaneous = None,
     ) -> Bounds:
         """What the release cost each record, as far as anyone can know it from public values and the record.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from expost._common.choices import CalibrationName, LossName, ReportName
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.domain import Domain
@@ -71,15 +72,15 @@ class GeneralizedLinearModel(PrivateGLM):
     def __init__(
         self,
         *,
-        loss: AnyLoss | str,
+        loss: AnyLoss | LossName,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
-        report: str = "independent",
+        report: ReportName = "independent",
         split: float | Sequence[float] | None = None,
-        calibration: str = "tight",
+        calibration: CalibrationName = "tight",
         sigma: float | None = None,
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,
@@ -124,12 +125,13 @@ class GeneralizedLinearModel(PrivateGLM):
         predictor = self.decision_function(X)
         loss = self.plan_.loss
         classes = loss.labels.values if self._labels is None else self._labels
-        return predicted_labels(predictor, loss=loss, classes=classes, domain=self.domain)
+        label = None if self.domain is None else self.domain.label
+        return predicted_labels(predictor, loss=loss, classes=classes, label=label)
 
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
         return as_loss(self.loss)
 
-    def _set_classes(self, y: Any) -> None:
+    def _set_label(self, y: Any) -> None:
         if self.domain is None or not isinstance(self.domain.label, ClassLabel):
             return
         values = as_loss(self.loss).labels.values

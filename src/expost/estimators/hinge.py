@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from expost._common.choices import CalibrationName, ReportName
 from expost.data.domain import Domain
 from expost.estimators.classifier import LinearClassifier
 from expost.losses import Loss, Regularizer, SmoothedHinge
@@ -50,10 +51,10 @@ class SmoothedHingeClassifier(LinearClassifier):
         norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
-        report: str = "independent",
+        report: ReportName = "independent",
         split: float | Sequence[float] | None = None,
         classes: Sequence[Any] | None = None,
-        calibration: str = "tight",
+        calibration: CalibrationName = "tight",
         sigma: float | None = None,
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,

@@ -1,15 +1,20 @@
 """Private linear regression."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
+from expost._common.caller import warn_caller
+from expost._common.choices import CalibrationName, RegressionLossName, ReportName
 from expost._common.typing import FloatArray
 from expost._common.validation import check_choice, parameter_error
 from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
+from expost.exceptions import UndeclaredWarning
 from expost.losses import Loss, PseudoHuber, Regularizer, SquaredLoss
 from expost.privacy.precision import ROWS_AT_MOST
 from expost.privacy.shapes import default_threshold
@@ -26,9 +31,13 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         the fact still exist.
     threshold
         Where the pseudo-Huber loss turns from squared to absolute. It is also the largest pull of one record,
-        so the noise grows with it. In units of half the range of the label that ``domain`` declares. Without
-        a domain it is in units of ``y``: scale ``y`` to [-1, 1] by public constants first. By default chosen
-        from ``epsilon`` and ``delta`` (docs/calibration.md), and stated in ``plan_`` and the publication.
+        so the noise grows with it. In units of half the declared range of the outcome. By default chosen from
+        ``epsilon`` and ``delta`` (docs/calibration.md), and stated in ``plan_`` and the publication.
+    outcome
+        The public bounds ``(low, high)`` of ``y``: labels are clipped to them and scaled to [-1, 1], and
+        predictions are in the units of ``y`` again. Declare them; do not compute them from the table.
+        ``None`` takes ``y`` as it is and warns: the default threshold and the noise suit labels in [-1, 1]
+        only. With a domain, which declares them, it stays ``None``.
     epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
         As in :class:`expost.LogisticRegression`.
     sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, max_weight, regularizer, domain
@@ -38,7 +47,9 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_, intercept_, plan_, publication_, insecure_
+    coef_, intercept_
+        As in scikit-learn, for an outcome on the scale of the fit: [-1, 1] where its bounds were declared.
+    plan_, publication_, insecure_
         As in :class:`expost.LogisticRegression`.
 
     Notes
@@ -49,24 +60,25 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     --------
     >>> import numpy as np, expost
     >>> X = np.linspace(-1.0, 1.0, 2001)[:, None]
-    >>> model = expost.LinearRegression(norm=1.0, fit_intercept=False).fit(X, 2.0 * X[:, 0])
-    >>> bool(abs(model.coef_[0] - 2.0) < 0.3)
+    >>> model = expost.LinearRegression(norm=1.0, outcome=(0.0, 500.0)).fit(X, 250.0 + 200.0 * X[:, 0])
+    >>> bool(abs(model.predict([[0.5]])[0] - 350.0) < 25.0)
     True
     """
 
     def __init__(
         self,
         *,
-        loss: str = "pseudo_huber",
+        loss: RegressionLossName = "pseudo_huber",
         threshold: float | None = None,
+        outcome: tuple[float, float] | None = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         norm: float | None = None,
         l2: float | None = None,
         fit_intercept: bool = True,
-        report: str = "independent",
+        report: ReportName = "independent",
         split: float | Sequence[float] | None = None,
-        calibration: str = "tight",
+        calibration: CalibrationName = "tight",
         sigma: float | None = None,
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,
@@ -80,6 +92,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     ) -> None:
         self.loss = loss
         self.threshold = threshold
+        self.outcome = outcome
         self.epsilon = epsilon
         self.delta = delta
         self.norm = norm
@@ -102,7 +115,26 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """The predicted label of each record."""
         predictor = self._linear_predictor(X)
-        return predictor if self.domain is None else self.domain.unscale_outcome(predictor)
+        label = self._outcome if self.domain is None else self.domain.label
+        return label.unscaled(predictor) if isinstance(label, NumberLabel) else predictor
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The coefficient of determination R².
+
+        Parameters
+        ----------
+        X, y
+            Records and labels, in any form that :meth:`fit` takes. Labels beyond the declared bounds count as
+            the bound, as there.
+        sample_weight
+            What each record counts; of files the name of its column.
+
+        Privacy
+        -------
+        Private: computed from people's records without noise.
+        """
+        scores, labels, weights = self._scored(X, y, sample_weight)
+        return float(r2_score(labels, scores, sample_weight=weights))
 
     def _make_loss(self, norm: float, max_weight: float) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
@@ -113,9 +145,21 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
             raise parameter_error("threshold", "None with loss='squared'", self.threshold)
         return SquaredLoss()
 
-    def _set_classes(self, y: Any) -> None:
-        if self.domain is not None and not isinstance(self.domain.label, NumberLabel):
-            raise parameter_error("domain", "one whose label is a number", self.domain.label.kind)
+    def _set_label(self, y: Any) -> None:
+        if self.domain is not None:
+            if not isinstance(self.domain.label, NumberLabel):
+                raise parameter_error("domain", "one whose label is a number", self.domain.label.kind)
+            if self.outcome is not None:
+                raise parameter_error("outcome", "None with a domain, which declares it", self.outcome)
+        elif self.outcome is not None:
+            self._outcome = _bounded(self.outcome)
+        else:
+            warn_caller(
+                "`outcome` was not declared, so `y` is taken as it is, and one that is not scaled to about "
+                "[-1, 1] gives a useless model. Declare outcome=(low, high), or `domain` (expost.Domain); "
+                "outcome=(-1, 1) where `y` is scaled already. Never compute bounds from the table.",
+                UndeclaredWarning,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,3 +170,11 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         self.coef_ = weights[0]
         self.intercept_ = float(intercepts[0])
+
+
+def _bounded(outcome: Any) -> NumberLabel:
+    """The declared bounds as a label, or ParameterError."""
+    with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
+        low, high = map(float, outcome)
+        return NumberLabel(name="outcome", low=low, high=high)
+    raise parameter_error("outcome", "two finite numbers (low, high) with low < high", outcome)

@@ -5,6 +5,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from expost._common.choices import CalibrationName, ReportName
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.data.domain import Domain
@@ -123,11 +124,11 @@ class LogisticRegression(LinearClassifier):
         l2: float | None = None,
         cap: float | None = None,
         fit_intercept: bool = True,
-        report: str = "independent",
+        report: ReportName = "independent",
         reduced: bool | None = None,
         split: float | Sequence[float] | None = None,
         classes: Sequence[Any] | None = None,
-        calibration: str = "tight",
+        calibration: CalibrationName = "tight",
         sigma: float | None = None,
         sigma_gradient: float | None = None,
         sigma_hessian: float | None = None,

@@ -1,10 +1,11 @@
 """How the parameters of an estimator become a plan, before anything is read."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from expost._common.caller import warn_caller
+from expost._common.choices import CalibrationName, ReportName
 from expost._common.validation import check_choice, parameter_error
 from expost.data.weights import Weighting
 from expost.estimators.table_estimator import TableEstimator
@@ -38,9 +39,9 @@ class PlannedEstimator(TableEstimator):
     rows_at_most: int
     max_weight: float
     fit_intercept: bool
-    report: str
+    report: ReportName
     split: float | Sequence[float] | None
-    calibration: str
+    calibration: CalibrationName
 
     @abstractmethod
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
@@ -90,11 +91,10 @@ class PlannedEstimator(TableEstimator):
             return self.domain.row_norm
         if self.norm is not None:
             return self.norm
-        warnings.warn(
+        warn_caller(
             f"`norm` was not declared, so rows longer than {_UNDECLARED_NORM:g} are scaled down to it, and a "
             "table in other units loses most of what it says. Declare `norm`, or the bounds of every feature "
             "and of the outcome with `domain` (expost.Domain); never compute them from the table.",
             UndeclaredWarning,
-            stacklevel=4,
         )
         return _UNDECLARED_NORM

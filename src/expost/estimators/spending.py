@@ -1,10 +1,10 @@
 """What a fit spends is entered in its account; fits that nobody counts are warned of."""
 
 import threading
-import warnings
 from datetime import UTC, datetime
 from typing import Any
 
+from expost._common.caller import warn_caller
 from expost._common.validation import parameter_error
 from expost.exceptions import LedgerError, LedgerWarning, UncountedWarning
 from expost.ledger import Account
@@ -43,12 +43,11 @@ class Spending:
         if self._account is not None:
             self._account.check(plan)
         elif _UNCOUNTED.is_second(self._family):
-            warnings.warn(
+            warn_caller(
                 f"this process fits {self._family} once more and nobody counts what that spends: every fit "
                 "spends its budget again. Give all fits of one table the same account: "
                 "fit(..., account=account), with an account of expost.Ledger.",
                 UncountedWarning,
-                stacklevel=3,
             )
 
     def enter(self, plan: Plan | ConvexPlan) -> None:
@@ -67,9 +66,7 @@ class Spending:
         try:
             self._account.finish(self._number, sha256=sha256)
         except LedgerError as error:
-            warnings.warn(
-                f"the fit is counted, but its entry stays unfinished: {error}", LedgerWarning, stacklevel=3
-            )
+            warn_caller(f"the fit is counted, but its entry stays unfinished: {error}", LedgerWarning)
 
 
 class UncountedFits:

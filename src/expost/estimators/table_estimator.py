@@ -13,8 +13,9 @@ from expost.data.columns import split_columns
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
 from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
+from expost.data.features import NumberLabel
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import as_lazy
+from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.streamed import table_of
 from expost.data.weights import Weighting
 from expost.estimators.private_state import PrivateEstimator
@@ -30,6 +31,8 @@ class TableEstimator(PrivateEstimator):
     n_features_in_: int
     _labels: NDArray[Any] | None
     """The classes in the order of the loss's labels."""
+    _outcome: NumberLabel | None
+    """The declared bounds of a numeric outcome, where there is no domain."""
     _weighting: Weighting
     _weighed: bool
     """Whether the records of the fit had weights of their own."""
@@ -39,22 +42,38 @@ class TableEstimator(PrivateEstimator):
         if lazy is not None:
             names = getattr(self, "feature_names_in_", None)
             return encode_rows(
-                lazy, self.plan_, domain=self.domain, n_features=self.n_features_in_, feature_names=names
+                lazy, self.plan_, domain=self.domain, n_features=self._width, feature_names=names
             )
         rows = encode_rows(X, self.plan_, domain=self.domain)
         if self.domain is None:  # refuses columns that are not those of the fit
             validate_data(self, table_of(X), reset=False, skip_check_array=True)
         return rows
 
-    def _with_labels(self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+    @property
+    def _width(self) -> int:
+        """The number of encoded columns."""
+        return self.n_features_in_ if self.domain is None else len(self.domain.column_names)
+
+    def _records(self, X: Any, y: Any, sample_weight: Any, weighting: Weighting) -> Encoded:
+        """Records with their labels and weights, encoded as those of the fit were."""
+        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
+        lazy = as_lazy(X, self.domain)
+        if lazy is None:
+            return self._with_labels(self._encode_rows(X), y, self.plan_, sample_weight, weighting)
+        return self._from_lazy(lazy, y, self.plan_, sample_weight, weighting)
+
+    def _with_labels(
+        self, rows: Encoded, y: Any, plan: Plan, sample_weight: Any, weighting: Weighting
+    ) -> Encoded:
         return with_labels(
             rows,
             y,
             plan,
             classes=self._labels,
             domain=self.domain,
-            weighting=self._weighting,
+            weighting=weighting,
             sample_weight=sample_weight,
+            outcome=self._outcome,
         )
 
     def _no_labels(self) -> FloatArray:
@@ -67,7 +86,6 @@ class TableEstimator(PrivateEstimator):
         """Store the names of the columns, which must be numbers where no domain says what they are."""
         check_column_names(y, sample_weight)
         if self.domain is not None:
-            self.n_features_in_ = len(self.domain.column_names)
             return
         if not lazy.has_types:
             raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
@@ -81,17 +99,20 @@ class TableEstimator(PrivateEstimator):
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _from_lazy(self, lazy: LazyTable, y: Any, plan: Plan, sample_weight: Any) -> Encoded:
+    def _from_lazy(
+        self, lazy: LazyTable, y: Any, plan: Plan, sample_weight: Any, weighting: Weighting
+    ) -> Encoded:
         return encode_lazy(
             lazy,
             y,
             plan,
             classes=self._labels,
             domain=self.domain,
-            n_features=self.n_features_in_,
+            n_features=self._width,
             feature_names=None if self.domain is not None else getattr(self, "feature_names_in_", None),
-            weighting=self._weighting,
+            weighting=weighting,
             sample_weight=sample_weight,
+            outcome=self._outcome,
         )
 
     def _column_names(self) -> Sequence[str] | None:

@@ -11,8 +11,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
-from expost.data.domain import Domain
 from expost.data.encoded import Encoded
+from expost.data.features import Label, NumberLabel
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, predictors
 from expost.losses.softmax import centring
 
@@ -64,6 +64,29 @@ class Predictors:
         return space.xp.concat([rows @ coefficients for rows, _, _ in blocks])
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The pass that finds the linear predictors of every record, its label and its weight."""
+
+    coefficients: FloatArray
+
+    def __call__(self, blocks: Iterator[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predictors, labels and weights of the part's records, in their order."""
+        found = [(np.empty((0, *self.coefficients.shape[1:])), np.empty(0), np.empty(0))]
+        for rows, y, weights in blocks:
+            sizes = np.ones(len(y)) if weights is None else weights.copy()
+            found.append((rows @ self.coefficients, y.copy(), sizes))
+        scores, labels, sizes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return scores, labels, sizes
+
+
+def scored(records: Encoded, coefficients: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Predictors, labels and weights of all records, in their order and in memory; as private as these."""
+    parts = records.sweep(Scored(coefficients), products=True)
+    scores, labels, weights = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return scores, labels, weights
+
+
 def probabilities(predictor: FloatArray) -> FloatArray:
     """The model's probability of each class, one column per class, from a predictor or from all scores."""
     if is_foreign(predictor):
@@ -113,15 +136,15 @@ def predicted_labels(
     *,
     loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
-    domain: Domain | None,
+    label: Label | None,
 ) -> NDArray[Any]:
     """The most likely class of each record, or the predicted label where there are no classes.
 
-    A loss of one's own with several linear predictors says nothing about which class is likely: its
-    predictors are returned.
+    ``label`` is what is declared about the outcome, in whose units numbers are predicted. A loss of one's own
+    with several linear predictors says nothing about which class is likely: its predictors are returned.
     """
     if classes is not None and (len(classes) == 2 or isinstance(loss, SoftmaxLoss)):
         return likeliest(predictor, np.array(classes))
     if isinstance(loss, LogisticLoss):
         return probabilities(predictor)[:, 1]
-    return predictor if domain is None else domain.unscale_outcome(predictor)
+    return label.unscaled(predictor) if isinstance(label, NumberLabel) else predictor

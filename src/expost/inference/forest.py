@@ -6,6 +6,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost._common.validation import missing_extra_error
+from expost.data.classes import class_text
 from expost.exceptions import printable
 from expost.inference.coordinates import INTERCEPT
 
@@ -90,7 +91,7 @@ def forest(table: Drawn) -> "Figure":
         axes.tick_params(axis="y", length=0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         if table.classes is not None:
-            axes.set_title(_plain(str(table.classes[place])), fontsize=11)
+            axes.set_title(_plain(class_text(table.classes[place])), fontsize=11)
     over = "per unit" if np.all(table.spans == 1.0) else "over the feature's range"
     below = f"change of the {table.predictor} {over}, with intervals of {100 * table.confidence:.6g}%"
     hidden = len(asked) - len(shown)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from expost._common.choices import LibraryName
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
+from expost.data.classes import class_text
 from expost.data.frames import FrameKind
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class CoefficientTable:
     def __len__(self) -> int:
         return self.coefficients.size
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: LibraryName | None = None) -> Any:
         """The table as a data frame, one row per coefficient.
 
         The columns are ``class`` where there are more than two, ``term``, ``coefficient``,
@@ -128,7 +130,7 @@ class CoefficientTable:
         rows: list[Sequence[str]] = []
         for place, label in enumerate(self.classes or [None]):
             if label is not None:
-                rows.append((str(label), *empty))
+                rows.append((class_text(label), *empty))
             indent = _INDENT * (label is not None)
             cells = [_cells(found) for found in zip(*(column[place] for column in figures), strict=True)]
             for name, term in _grouped(self.terms):

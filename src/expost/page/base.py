@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from expost.data.domain import Domain
+from expost.data.features import Label
 from expost.data.weights import Weighting
 from expost.fitting.release import Release
 
@@ -20,12 +21,16 @@ class Published(Protocol):
         """What is publicly known about a record, where it was declared."""
 
     @property
+    def label(self) -> Label | None:
+        """What was declared about the outcome."""
+
+    @property
     def feature_names(self) -> Sequence[str] | None:
         """The names of the encoded columns."""
 
     @property
     def classes(self) -> Sequence[str | bool | int | float] | None:
-        """The two labels of a classifier."""
+        """The labels of a classifier."""
 
     @property
     def weighting(self) -> Weighting:

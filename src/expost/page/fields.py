@@ -1,12 +1,12 @@
 """The form of a page: one field for each question that its publications ask."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from expost.data.classes import class_text
 from expost.data.dates import Date
 from expost.data.features import Feature
 from expost.data.texts import FieldTexts
@@ -119,18 +119,15 @@ def column_names(publication: Published) -> list[str]:
 
 
 def _outcome(publication: Published) -> dict[str, Any]:
-    domain, labels = publication.domain, publication.release.plan.loss.labels
-    name = "outcome" if domain is None else domain.label.name
-    unnamed = {"unnamed": 0} if domain is None else {}
-    if publication.classes is not None:
-        texts = unnamed if domain is None else domain.label.model_dump(mode="json")
-        return texts | {
-            "name": name,
-            "kind": "classes",
-            "classes": [_text(label) for label in publication.classes],
-        }
-    declared = _unbounded(name) | unnamed if domain is None else domain.label.model_dump(mode="json")
-    return declared | {"least": _finite(labels.low), "most": _finite(labels.high)}
+    label, labels = publication.label, publication.release.plan.loss.labels
+    # The page has words of its own for what has no name.
+    field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
+    field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
+    if publication.classes is None:
+        bounds = {"least": _finite(labels.low), "most": _finite(labels.high)}
+        return _unbounded(field["name"]) | field | bounds
+    field |= {"kind": "classes", "classes": [class_text(one) for one in publication.classes]}
+    return field | ({"example": class_text(field["example"])} if "example" in field else {})
 
 
 def _weights(publication: Published) -> list[dict[str, Any]]:
@@ -143,13 +140,6 @@ def _weights(publication: Published) -> list[dict[str, Any]]:
 
 def _unbounded(name: str) -> dict[str, Any]:
     return {"name": name, "kind": "number", "low": None, "high": None, "missing": None}
-
-
-def _text(label: str | bool | int | float) -> str:
-    """A label as a person would type it."""
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return label if isinstance(label, str) else json.dumps(label)
 
 
 def _finite(bound: float) -> float | None:

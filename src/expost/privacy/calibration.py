@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from expost._common.choices import CalibrationName, LossName, ReportName
 from expost._common.validation import check_choice, check_count, check_positive, parameter_error
 from expost.exceptions import CalibrationError
 from expost.losses import AnyLoss, SoftmaxLoss, as_loss
@@ -12,7 +13,7 @@ from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
 from expost.privacy.recipes import kifer, tight
 from expost.privacy.scales import NoiseScales
 from expost.privacy.statistics import REPORT_KINDS
-from expost.privacy.target import Target
+from expost.privacy.target import Target, check_delta
 
 CALIBRATIONS = {"tight": tight, "kifer2012": kifer}
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
@@ -23,15 +24,15 @@ _SMALLEST_L2 = 1e-12
 
 def calibrate(
     *,
-    loss: AnyLoss | str = "logistic",
+    loss: AnyLoss | LossName = "logistic",
     norm: float = 1.0,
     epsilon: float = 1.0,
     delta: float = 1e-6,
     l2: float | None = None,
-    report: str = "independent",
+    report: ReportName = "independent",
     split: float | Sequence[float] | None = None,
     fit_intercept: bool = False,
-    calibration: str = "tight",
+    calibration: CalibrationName = "tight",
     sigma: float | None = None,
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
@@ -126,7 +127,7 @@ def calibrate(
         if check_count("rows_at_most", rows_at_most) > 10**15:
             raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
         rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
-    delta = check_positive("delta", delta, below=1.0)
+    delta = check_delta(delta)
     if reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2):
         raise parameter_error("reduced", "False without more than two classes", reduced)
     if reduced and "hessian" not in REPORT_KINDS[report].releases:

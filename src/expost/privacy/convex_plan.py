@@ -14,7 +14,7 @@ from expost.losses.smoothed_norm import SmoothedNorm
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.recipes import tight
 from expost.privacy.scales import NoiseScales
-from expost.privacy.target import Target
+from expost.privacy.target import Target, check_delta
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -151,7 +151,7 @@ def calibrate_convex(
         raise parameter_error("n_parameters", f"at most {_MOST_PARAMETERS}", loss.n_parameters)
     if type(loss) not in _PROVED:
         check_convex_loss(loss)  # the certificate relies on what the loss declares
-    epsilon, delta = check_positive("epsilon", epsilon), check_positive("delta", delta, below=1.0)
+    epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
     l2 = None if l2 is None else check_positive("l2", l2)
     if sigma is None:
         target = Target(epsilon, delta, loss, 1.0, "independent")

@@ -7,7 +7,9 @@ from functools import cache
 
 from scipy.optimize import brentq
 
-from expost.exceptions import CalibrationError
+from expost._common.caller import warn_caller
+from expost._common.validation import check_positive
+from expost.exceptions import CalibrationError, LargeDeltaWarning
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.certified_profile import CertifiedProfile
@@ -16,10 +18,25 @@ from expost.privacy.scales import NoiseScales
 from expost.privacy.softmax_profile import profile_of, released_curvature
 from expost.privacy.statistics import REPORT_KINDS, ReportKind
 
+# With more, to publish one record in a thousand as it is would be within the promise.
+_LARGEST_DELTA = 1e-3
 # By how much the certified delta stays below the target: the last digits of another machine may differ.
 _MARGIN = 1e-7
 # The certificate jumps by less than its width where one more round is taken; a search ends at such a jump.
 _NARROW = 1e-6
+
+
+def check_delta(delta: float) -> float:
+    """Return ``delta`` as a number between 0 and 1, or raise ParameterError; warn where it is large."""
+    found = check_positive("delta", delta, below=1.0)
+    if found > _LARGEST_DELTA:
+        warn_caller(
+            f"`delta` should be at most {_LARGEST_DELTA:g}, and far below one divided by the number of "
+            f"people; got delta={found:g}. It is about the chance that a person is promised nothing: choose "
+            "1e-6 or less.",
+            LargeDeltaWarning,
+        )
+    return found
 
 
 @dataclass(frozen=True)

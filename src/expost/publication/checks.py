@@ -102,7 +102,6 @@ def check_domain(
     domain: Domain | None,
     feature_names: Sequence[str] | None,
     *,
-    loss: AnyLoss,
     norm: float,
     classes: Sequence[Label] | None,
 ) -> None:
@@ -117,12 +116,21 @@ def check_domain(
         ("norm", norm, domain.longest_row if domain.norm is None else domain.norm),
         ("classes", classes, getattr(domain.label, "classes", None)),
     ):
-        if stated != declared:
+        if stated != declared or repr(stated) != repr(declared):  # 1 is not true
             raise publication_error(f"`{field}` must be what `domain` declares but is {shown(stated)}")
-    # A numeric outcome is scaled to [-1, 1], which a loss for probabilities does not accept.
-    if isinstance(domain.label, NumberLabel) and not math.isinf(loss.labels.high):
+
+
+def check_outcome(outcome: NumberLabel | None, domain: Domain | None, *, loss: AnyLoss) -> None:
+    """Refuse bounds of an outcome beside a domain, and for a loss that does not accept scaled numbers."""
+    if outcome is not None and domain is not None:
+        raise publication_error("`outcome` must be absent with a domain, which declares it")
+    # A numeric outcome is scaled to [-1, 1], which a loss of classes or probabilities does not accept.
+    if math.isinf(loss.labels.high):
+        return
+    if outcome is not None or (domain is not None and isinstance(domain.label, NumberLabel)):
+        field = "outcome" if domain is None else "domain"
         raise publication_error(
-            f"`domain` must not declare a numeric outcome for the loss {describe(loss)['name']}"
+            f"`{field}` must not declare a numeric outcome for the loss {describe(loss)['name']}"
         )
 
 

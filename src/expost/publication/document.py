@@ -7,12 +7,14 @@ from pydantic import Field, model_validator
 from expost._common.models import FrozenModel
 from expost._common.strict_json import digest, publication_error
 from expost.data.domain import Domain
+from expost.data.features import Label, NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.losses import predictors
 from expost.publication.checks import (
     check_classes,
     check_domain,
     check_guarantee,
+    check_outcome,
     check_precision,
     check_shapes,
     check_statistics,
@@ -52,6 +54,7 @@ class PublishedDocument(FrozenModel):
     plan: PublishedPlan
     precision: PublishedPrecision | None
     weights: PublishedWeights | None = None
+    outcome: NumberLabel | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
@@ -62,6 +65,11 @@ class PublishedDocument(FrozenModel):
         return UNWEIGHTED if self.weights is None else self.weights.value
 
     @property
+    def label(self) -> Label | None:
+        """What was declared about the outcome: by the domain, or bounds alone."""
+        return self.outcome if self.domain is None else self.domain.label
+
+    @property
     def n_features(self) -> int:
         """The number of features of a record, without the intercept."""
         return len(self.coefficients) // predictors(self.loss) - self.fit_intercept
@@ -69,8 +77,7 @@ class PublishedDocument(FrozenModel):
     def _document(self) -> dict[str, Any]:
         """The fields as JSON's types; a field that was added to the format is left out where it is null."""
         absent: dict[str, Any] = {} if self.plan.reduced else {"plan": {"reduced"}}
-        if self.weights is None:
-            absent["weights"] = True
+        absent |= {name: True for name in ("weights", "outcome") if getattr(self, name) is None}
         return self.model_dump(exclude=absent)
 
     @model_validator(mode="after")
@@ -91,7 +98,8 @@ class PublishedDocument(FrozenModel):
         )
         check_classes(self.loss, self.classes)
         check_weights(self.weights, self.loss, self.classes)
-        check_domain(self.domain, self.feature_names, loss=self.loss, norm=self.norm, classes=self.classes)
+        check_domain(self.domain, self.feature_names, norm=self.norm, classes=self.classes)
+        check_outcome(self.outcome, self.domain, loss=self.loss)
         check_statistics(self.plan, self.statistics, self.loss)
         check_precision(self.precision, self.plan, self.coefficients, self.statistics, loss=self.loss)
         check_guarantee(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ValidationError
 
+from expost._common.choices import LanguageName
 from expost._common.files import atomic_write
 from expost._common.strict_json import (
     INTACT,
@@ -22,6 +23,7 @@ from expost._common.strict_json import (
     read_object,
 )
 from expost.data.domain import Domain
+from expost.data.features import NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -69,6 +71,7 @@ class Publication(Readings, PublishedDocument):
         feature_names: Sequence[str] | None = None,
         domain: Domain | None = None,
         weighting: Weighting = UNWEIGHTED,
+        outcome: NumberLabel | None = None,
     ) -> Self:
         """Make the publication of a release.
 
@@ -84,6 +87,8 @@ class Publication(Readings, PublishedDocument):
             What is publicly known about a record, where the fit was given one.
         weighting
             What was declared about weights.
+        outcome
+            The declared bounds of a numeric outcome, where the fit was given no domain.
 
         Raises
         ------
@@ -95,7 +100,12 @@ class Publication(Readings, PublishedDocument):
         Public in, public out.
         """
         fields = {"software": f"expost {version('expost')}"} | content(
-            release, classes=classes, feature_names=feature_names, domain=domain, weighting=weighting
+            release,
+            classes=classes,
+            feature_names=feature_names,
+            domain=domain,
+            weighting=weighting,
+            outcome=outcome,
         )
         try:
             fingerprint = digest(fields)
@@ -137,7 +147,9 @@ class Publication(Readings, PublishedDocument):
         with atomic_write(Path(path), overwrite=overwrite) as file:
             file.write(self.to_json())
 
-    def to_html(self, path: str | os.PathLike[str], *, overwrite: bool = True, language: str = "en") -> None:
+    def to_html(
+        self, path: str | os.PathLike[str], *, overwrite: bool = True, language: LanguageName = "en"
+    ) -> None:
         """Write the page on which a person reads what this cost her, as :meth:`save` writes the file.
 
         ``language`` is that of the page's own sentences: ``"en"`` or ``"de"``.

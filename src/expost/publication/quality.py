@@ -1,15 +1,13 @@
 """How well a publication predicts records that were not fitted; private."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block
 from expost.data.encoded import Encoded
-from expost.fitting.prediction import class_coefficients, log_probabilities, probabilities
+from expost.fitting.prediction import class_coefficients, log_probabilities, probabilities, scored
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
 from expost.publication.readings import Readable
 
@@ -35,20 +33,6 @@ class Quality:
     """The share of the outcome's variance that the model explains, within the declared bounds."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The pass that finds the linear predictors of every record, and its label."""
-
-    coefficients: FloatArray
-
-    def __call__(self, blocks: Iterator[Block]) -> tuple[FloatArray, FloatArray]:
-        """Predictors and labels of the part's records, in their order."""
-        none = np.empty((0, *self.coefficients.shape[1:]))
-        found = [(rows @ self.coefficients, y.copy()) for rows, y, _ in blocks]
-        scores = np.concatenate([none, *(score for score, _ in found)])
-        return scores, np.concatenate([np.empty(0), *(y for _, y in found)])
-
-
 def held_out_quality(publication: Readable, records: Encoded) -> Quality:
     r"""How well a publication predicts labelled records.
 
@@ -70,9 +54,7 @@ def held_out_quality(publication: Readable, records: Encoded) -> Quality:
     The result is private, see :class:`Quality`. Nothing is spent.
     """
     table = class_coefficients(publication.release.coefficients, publication.loss)
-    parts = list(records.sweep(Scored(table.T if len(table) > 1 else table[0]), products=True))
-    scores = np.concatenate([score for score, _ in parts])
-    labels = np.concatenate([y for _, y in parts])
+    scores, labels, _ = scored(records, table.T if len(table) > 1 else table[0])
     if publication.classes is None:
         rest, spread = float(np.sum((labels - scores) ** 2)), float(np.sum((labels - labels.mean()) ** 2))
         return Quality(r2=1.0 - rest / spread if spread > 0.0 else None)

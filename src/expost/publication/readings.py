@@ -6,10 +6,12 @@ from typing import Any, Protocol, overload
 
 from numpy.typing import NDArray
 
+from expost._common.choices import MethodName, Simultaneous
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
 from expost.data.encoding import encode_records, encode_rows
+from expost.data.features import Label, NumberLabel
 from expost.data.frames import FrameKind
 from expost.data.open_lazy import with_columns
 from expost.data.weights import Weighting
@@ -36,6 +38,14 @@ class Readable(Protocol):
     @property
     def domain(self) -> Domain | None:
         """What is publicly known about a record, where it was declared."""
+
+    @property
+    def outcome(self) -> NumberLabel | None:
+        """The declared bounds of a numeric outcome, where there is no domain."""
+
+    @property
+    def label(self) -> Label | None:
+        """What was declared about the outcome."""
 
     @property
     def classes(self) -> Sequence[Any] | None:
@@ -78,6 +88,7 @@ def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight:
         feature_names=publication.feature_names,
         weighting=publication.weighting.unknown if unknown else publication.weighting,
         sample_weight=sample_weight,
+        outcome=publication.outcome,
     )
     return replace(encoded, weights_at_most=unknown)
 
@@ -123,7 +134,7 @@ class Readings:
     def predict(self: Readable, X: Any) -> NDArray[Any]:
         """The most likely class of each record, or the predicted label where there are no classes."""
         predictor = self.decision_function(X)
-        return predicted_labels(predictor, loss=self.loss, classes=self.classes, domain=self.domain)
+        return predicted_labels(predictor, loss=self.loss, classes=self.classes, label=self.label)
 
     @overload
     def predict_proba(self: Readable, X: Any, *, interval: None = None) -> FloatArray: ...
@@ -206,8 +217,8 @@ class Readings:
         sample_weight: Any = None,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
-        simultaneous: int | str | None = None,
-        method: str = "tight",
+        simultaneous: Simultaneous = None,
+        method: MethodName = "tight",
     ) -> Bounds:
         """What the publication cost each record: an interval for the model, the report's cost, the total.
 

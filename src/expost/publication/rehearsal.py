@@ -7,6 +7,7 @@ import numpy as np
 
 from expost._common.strict_json import check_size
 from expost.data.domain import Domain
+from expost.data.features import NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -28,6 +29,7 @@ def rehearse(
     domain: Domain | None,
     regularizer: Regularizer | None = None,
     weighting: Weighting = UNWEIGHTED,
+    outcome: NumberLabel | None = None,
 ) -> int:
     """Check that what a fit will publish can be read, and return how many bytes it can take.
 
@@ -54,6 +56,7 @@ def rehearse(
         feature_names=feature_names,
         domain=domain,
         weighting=weighting,
+        outcome=outcome,
     )
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
     _check_room(plan, size)

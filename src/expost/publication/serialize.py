@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from expost._common.typing import FloatArray
+from expost.data.classes import plain_class
 from expost.data.domain import Domain
+from expost.data.features import NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release, pack, unpack
 from expost.losses import AnyLoss, describe
@@ -30,6 +32,7 @@ def content(
     feature_names: Sequence[str] | None,
     domain: Domain | None,
     weighting: Weighting = UNWEIGHTED,
+    outcome: NumberLabel | None = None,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own.
 
@@ -46,7 +49,7 @@ def content(
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "norm": float(plan.norm),
         "fit_intercept": bool(plan.fit_intercept),
-        "classes": None if classes is None else [_plain(label) for label in classes],
+        "classes": None if classes is None else [plain_class(label) for label in classes],
         "feature_names": None if feature_names is None else [str(name) for name in feature_names],
         "coefficients": release.coefficients.tolist(),
         # With its norm: a default may change, what was published may not.
@@ -75,6 +78,8 @@ def content(
             "max_weight": weighting.max_weight,
             "class_weight": None if classes_weights is None else list(classes_weights),
         }
+    if outcome is not None:
+        document["outcome"] = outcome.model_dump(mode="json")
     return document
 
 
@@ -129,10 +134,6 @@ def restored(
         eigenvalue=statistics.eigenvalue,
         insecure=insecure,
     )
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _number(value: float | None) -> float | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.encoded import Encoded
@@ -21,7 +22,7 @@ def total(
     sample_weight: Any = None,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
-    simultaneous: int | str | None = None,
+    simultaneous: Simultaneous = None,
 ) -> FloatArray:
     r"""A bound on what several publications of one table cost each record together.
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from expost._common.strict_json import INTACT, publication_error, shown
+from expost.data.classes import of_one_kind
 from expost.exceptions import LossError, ParameterError, PublicationError
 from expost.losses import AnyLoss, Regularizer, as_loss, describe
 from expost.losses.registry import PUBLISHED, REGULARIZERS
@@ -117,8 +118,7 @@ def _labels(value: Any) -> Any:
     if not isinstance(value, Sequence) or isinstance(value, str) or not 2 <= len(value) <= MOST_CLASSES:
         wanted = f"null or 2 to {MOST_CLASSES} labels"
         raise publication_error(f"`classes` must be {wanted} but is {shown(value)}")
-    kinds = [next((k for k in (bool, str, int, float) if isinstance(label, k)), None) for label in value]
-    if None in kinds or (len(set(kinds)) > 1 and set(kinds) != {int, float}):
+    if not of_one_kind(value):
         raise publication_error("`classes` must be labels of one kind: texts, numbers, or false and true")
     for label in value:
         if isinstance(label, str):

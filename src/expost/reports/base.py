@@ -7,6 +7,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
+from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
 from expost.goe import LargestEigenvalue
@@ -47,13 +48,15 @@ class Shares:
 class Scope:
     """For how many records at once a bound is to hold: ``None`` for one, a number, or ``"all"``."""
 
-    simultaneous: int | str | None
+    simultaneous: Simultaneous
 
     @classmethod
     def of(cls, simultaneous: Any) -> "Scope":
         """Check what the reader asked for."""
-        if simultaneous is None or (isinstance(simultaneous, str) and simultaneous == "all"):
-            return cls(simultaneous)
+        if simultaneous is None:
+            return cls(None)
+        if isinstance(simultaneous, str) and simultaneous == "all":
+            return cls("all")
         if isinstance(simultaneous, str):
             raise parameter_error("simultaneous", "None, a number of records or 'all'", simultaneous)
         way_out = "'all' covers every record at once."

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from expost._common.choices import LibraryName
 from expost._common.namespaces import Space, is_foreign, on_host
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
@@ -79,7 +80,7 @@ class Bounds:
         """The four figures of each record, in the order of the headings."""
         return Figures(self.lower, self.upper, self.report_cost, self.total)
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: LibraryName | None = None) -> Any:
         """The figures as a data frame with the columns ``lower``, ``upper``, ``report_cost`` and ``total``.
 
         Parameters

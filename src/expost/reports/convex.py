@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.convex_records import RecordRows
@@ -25,7 +26,7 @@ def evaluate_convex(
     *,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
-    simultaneous: int | str | None = None,
+    simultaneous: Simultaneous = None,
 ) -> Bounds:
     r"""An interval for each record's exact loss, from public values and the record.
 

@@ -6,6 +6,7 @@ from functools import reduce
 
 import numpy as np
 
+from expost._common.choices import MethodName, Simultaneous
 from expost._common.namespaces import Space
 from expost._common.validation import check_choice, parameter_error
 from expost.data.blocks import Block
@@ -78,8 +79,8 @@ def streamed_figures(
     *,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
-    simultaneous: int | str | None = None,
-    method: str = "tight",
+    simultaneous: Simultaneous = None,
+    method: MethodName = "tight",
 ) -> Iterator[Figures]:
     """The figures of :func:`evaluate`, one part of the records after the other.
 
@@ -126,8 +127,8 @@ def evaluate(
     *,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
-    simultaneous: int | str | None = None,
-    method: str = "tight",
+    simultaneous: Simultaneous = None,
+    method: MethodName = "tight",
 ) -> Bounds:
     """Read a release for each record, in one pass over the records.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
@@ -63,7 +64,7 @@ def streamed_totals(
     *,
     confidence: float,
     member: bool | None,
-    simultaneous: int | str | None,
+    simultaneous: Simultaneous,
 ) -> Iterator[FloatArray]:
     """The bounds of :func:`evaluate_several`, one part of the records after the other."""
     failure, scope = check_confidence(confidence), Scope.of(simultaneous)
@@ -147,7 +148,7 @@ def evaluate_several(
     *,
     confidence: float,
     member: bool | None,
-    simultaneous: int | str | None,
+    simultaneous: Simultaneous,
 ) -> FloatArray:
     r"""A bound on the sum of each record's losses from several releases of one table.
 
