@@ -138,7 +138,9 @@ def published(
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
     design = encoded_table(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
     classes = getattr(domain and domain.label, "classes", None)
-    labels = encode_labels(y, loss=loss, classes=classes, rows=design.n_rows, label=None if domain is None else domain.label)
+    labels = encode_labels(
+        y, loss=loss, classes=classes, rows=design.n_rows, label=None if domain is None else domain.label
+    )
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
     release, _ = perturb(
         plan,

@@ -61,7 +61,8 @@ def shown_steps(shown: bool) -> Iterator[Step]:
     """Give a function that shows the step it is called with, in place of the one before.
 
     In a terminal it is a line that goes away at the end, on standard error. In a notebook it is one line of
-    output, which says at the end how long everything took. Elsewhere, as in a log, each step is a line.
+    output, which says at the end how long everything took, or that it was stopped. Elsewhere, as in a log,
+    each step is a line.
 
     Privacy
     -------
@@ -100,7 +101,11 @@ def _in_notebook(display: Callable[..., Any]) -> Iterator[Step]:
     # Only what every notebook has: rich would ask for widgets that may not be installed.
     start = time.monotonic()
     handle = display(_bundle("Starting"), raw=True, display_id=True)
-    yield lambda step: handle.update(_bundle(f"{step} …"), raw=True)
+    try:
+        yield lambda step: handle.update(_bundle(f"{step} …"), raw=True)
+    except BaseException:
+        handle.update(_bundle("Stopped."), raw=True)
+        raise
     handle.update(_bundle(f"Done in {time.monotonic() - start:.1f} s."), raw=True)
 
 

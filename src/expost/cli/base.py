@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import wraps
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from expost._common.interrupts import STOPPED, catch_interrupts, was_interrupted
-from expost.exceptions import ExpostError, printable
+from expost.exceptions import ExpostError, ExpostWarning, printable
 
 # Commands import what they compute with when they run: `expost --help` should not load SciPy.
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 console = Console(emoji=False)
 error_console = Console(stderr=True, emoji=False)
 
+_PYTHONS = warnings.showwarning
 Command = TypeVar("Command", bound=Callable[..., None])
 told: ContextVar[Mapping[str, Any]] = ContextVar("told")
 """The arguments and options of the command that runs."""
@@ -56,7 +58,9 @@ def report_errors(command: Command) -> Command:
         try:
             catch_interrupts()
             told.set(kwargs)
-            command(*args, **kwargs)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                command(*args, **kwargs)
         except ExpostError as error:
             sentence = str(error)
         except OSError as error:
@@ -75,6 +79,14 @@ def report_errors(command: Command) -> Command:
         raise typer.Exit(1)
 
     return cast(Command, run)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **others: Any) -> None:
+    """Print a warning of the library's in one sentence, and any other as Python does."""
+    if issubclass(category, ExpostWarning):
+        warn(str(message))
+    else:
+        _PYTHONS(message, category, *place, **others)
 
 
 def _about_file(error: OSError) -> str:

@@ -66,7 +66,7 @@ def forest(table: Drawn) -> "Figure":
     one panel per class, on one scale.
     """
     try:
-        from matplotlib.figure import Figure
+        from expost.inference.picture import Picture
     except ImportError:
         raise missing_extra_error("a forest plot", "matplotlib", "figures") from None
     panels = [
@@ -77,7 +77,7 @@ def forest(table: Drawn) -> "Figure":
     shown = [place for place in asked if np.all(np.isfinite(panels[0][:, place]))]
     count = len(panels[0])
     size = (3.0 + 3.6 * count, 1.6 + _HEIGHT_PER_TERM * max(len(shown), 1))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Picture(figsize=size, layout="constrained")
     drawn = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
     heights = -np.arange(len(shown))
     for place, axes in enumerate(drawn):
