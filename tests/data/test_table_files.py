@@ -205,25 +205,25 @@ def test_a_table_that_changes_between_passes_is_refused(tmp_path, change, monkey
 
 @pytest.mark.parametrize("call", ["a fit that holds it", "the last pass", "losses", "bounds", "predictions"])
 def test_a_file_that_is_rewritten_while_it_is_read_is_refused(tmp_path, call, monkeypatch):
-    monkeypatch.setattr(files_module, "CSV_BYTES", 1 << 10)
+    monkeypatch.setattr("expost.data.csv_blocks.CSV_BYTES", 1 << 10)
     path = tmp_path / "t.csv"
     people(500).to_csv(path, index=False)
     model = expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)
-    original, opened = FilePiece._open_csv, []
-    monkeypatch.setattr(FilePiece, "_open_csv", lambda *rest: opened.append(1) or original(*rest))
+    original, opened = files_module.read_csv, []
+    monkeypatch.setattr(files_module, "read_csv", lambda *a, **b: opened.append(1) or original(*a, **b))
     if call == "the last pass":
         monkeypatch.setattr(lazy_source, "MOST_KEPT", 0)
         expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)
     last, seen = max(len(opened), 1), []
 
-    def rewriting(piece, columns):
+    def rewriting(*args, **options):
         seen.append(1)
-        for place, batch in enumerate(original(piece, columns)):
+        for place, run in enumerate(original(*args, **options)):
             if len(seen) == last and place == 1:
                 people(500).assign(ill="no").to_csv(path, index=False)
-            yield batch
+            yield run
 
-    monkeypatch.setattr(FilePiece, "_open_csv", rewriting)
+    monkeypatch.setattr(files_module, "read_csv", rewriting)
     calls = {
         "losses": lambda: model.ex_post_losses(path),
         "bounds": lambda: model.publication_.bounds(path),

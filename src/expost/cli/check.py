@@ -63,7 +63,7 @@ def check(
     from expost.data.check import find_problems
     from expost.data.files import TableFiles
     from expost.data.open_lazy import scan
-    from expost.exceptions import DomainError
+    from expost.exceptions import DomainError, FileError
 
     options = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
     declared = load_domain(domain, table, missing_words=missing_words, **options)
@@ -98,6 +98,8 @@ def check(
         print_json(_fields(seen) | {"unused_columns": unused, "private_problems": problems})
     else:
         _report(seen, unused, problems, domain=domain, table=table)
+    if seen.broken:
+        raise FileError(seen.broken)
     if seen.refused:
         raise DomainError("the table does not fit the domain. Every kind of problem is in the list above.")
 
@@ -107,10 +109,16 @@ class _Kinds:
 
     def __init__(self, order: list[str]) -> None:
         self._found: dict[str, list[Problem]] = {name: [] for name in order}
+        self.broken = ""
+        """Why a file cannot be read to its end, where one cannot."""
 
     def passing(self, findings: "Iterable[Finding]") -> "Iterator[Finding]":
         """The same findings."""
+        from expost.data.problems import Problem
+
         for one in findings:
+            if one.problem is Problem.BROKEN:
+                self.broken = self.broken or one.values[0]
             kinds = self._found.setdefault(one.column, [])
             if one.problem not in kinds:
                 kinds.append(one.problem)

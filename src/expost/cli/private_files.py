@@ -111,12 +111,8 @@ def write_problems(
         ids = [] if identifier is None else [identifier]
         writer.writerow(inert_row([f"{_MARK}file", "record", *ids, "column", "problem", "value"]))
         for one in findings:
-            found = (one.file, one.column, one.problem.title)
-            if not one.records:
-                writer.writerow(inert_row([found[0], "", *("" for _ in ids), *found[1:], ""]))
-            for place, record in enumerate(one.records):
-                known = [one.ids[place]] if ids else []
-                writer.writerow(inert_row([found[0], record, *known, *found[1:], one.values[place]]))
+            for file_name, record, known, *found, value in one.rows():
+                writer.writerow(inert_row([file_name, record, *([known] if ids else []), *found, value]))
 
 
 def is_list_of_problems(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from expost._common.parallel import block_length
 from expost._common.progress import Watch
 from expost.data.domain import Domain
 from expost.data.features import Feature, Label
-from expost.data.file_schema import EMPTY, read_kinds
+from expost.data.file_schema import EMPTY, UNREADABLE, read_kinds
 from expost.data.files import FilePiece, TableFiles
 from expost.data.lenient import LenientReader
 from expost.data.piece_shares import PieceShares
@@ -38,9 +38,15 @@ class Finding:
     records: Sequence[int] = ()
     """By their numbers in the file, from 1; none where the whole file has the problem."""
     values: Sequence[str] = ()
-    """What the cells hold."""
+    """What the cells hold; of a file that cannot be read, why."""
     ids: Sequence[str] = ()
     """What the column of identifiers holds, where one was named."""
+
+    def rows(self) -> Iterator[tuple[str, int | None, str, str, str, str]]:
+        """File, record, identifier, column, problem and value of each cell, or once for the whole file."""
+        places = zip_longest(self.records or [None], self.ids or [""], self.values or [""], fillvalue="")
+        for record, known, value in places:
+            yield self.file, record, known, self.column, self.problem.title, value
 
 
 def find_problems(
@@ -80,22 +86,25 @@ def find_problems(
     shares = None if watch is None else PieceShares(every, watch)
     for path, pieces in groupby(every, lambda piece: piece.path):
         kinds = read_kinds(path, table.dialect)
-        parts = {part.name: part for part in declared if part.name in kinds}
+        readable = {name for name, kind in kinds.items() if kind != UNREADABLE}
+        parts = {part.name: part for part in declared if part.name in readable}
         wanted = [*(part.name for part in declared), *([] if weight is None else [weight])]
         for name in wanted:
             if name not in kinds:
                 yield Finding(path.name, name, Problem.LACKING)
+            elif kinds[name] == UNREADABLE:
+                yield Finding(path.name, name, Problem.TYPE)
             elif len({kinds[name], table.kinds.get(name, kinds[name])} - {EMPTY}) > 1:
                 yield Finding(path.name, name, Problem.MIXED)
         reader = LenientReader(path, table.dialect)
         asked = [*wanted, *([] if identifier is None else [identifier])]
-        present = [name for name in dict.fromkeys(asked) if name in kinds]
+        present = [name for name in dict.fromkeys(asked) if name in readable]
         if not present:
             continue
-        known = weight if weight in kinds else None
+        known = weight if weight in readable else None
         walk = _Walk(parts, known, max_weight, identifier, reader, present, shares, table.has_types)
         yield from walk.findings(pieces)
-        empty = empty and reader.last == 0
+        empty = empty and reader.last == 0 and not reader.broken
     if empty:
         yield Finding(table.paths[0].name, LINE, Problem.EMPTY)
 
@@ -124,7 +133,7 @@ class _Walk:
                 yield from self._uneven()
         yield from self._uneven()
         if self.reader.broken:
-            yield Finding(self.reader.path.name, LINE, Problem.BROKEN)
+            yield Finding(self.reader.path.name, LINE, Problem.BROKEN, values=[self.reader.broken])
 
     def _uneven(self) -> Iterator[Finding]:
         found = self.reader.taken()

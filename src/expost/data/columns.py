@@ -14,7 +14,7 @@ from expost.data.design import check_finite
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.features import Feature, Label, NumberLabel
-from expost.data.file_schema import delimiter_advice
+from expost.data.file_schema import UNREADABLE, delimiter_advice
 from expost.data.labels import label_numbers
 from expost.data.lazy import LazyTable
 from expost.data.problems import dialect_advice
@@ -172,5 +172,10 @@ def reader_of(
             role = roles[name]
             advice = delimiter_advice(table.kinds, table.dialect) or "Add or rename it"
             raise DomainError(f"the table lacks the column {name!r}, a declared {role}. {advice}.")
+        if table.kinds[name] == UNREADABLE:
+            raise DomainError(
+                f"the column {name!r} must hold numbers, texts or dates; its cells are lists or other parts. "
+                "Save it as plain columns."
+            )
     table.check_columns(reader.names)
     return reader

@@ -1,8 +1,11 @@
 """The names and types of the columns of a file, of which no value is read."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,12 @@ PARQUET = (".parquet", ".pq")
 # How delimiters are written in TOML and called in sentences.
 _QUOTED = {"\t": '"\\t"'}
 _SPOKEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+LONGEST_RECORD = 1 << 24
+"""The most bytes that a record of a CSV file may have."""
 EMPTY = "empty"
 """The kind of a column that has no value in a file, and so no type."""
+UNREADABLE = "unreadable"
+"""The kind of a column whose cells are lists or other parts, which are never read."""
 
 
 def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
@@ -27,28 +34,25 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
     advice = ""
     with open(path, "rb"):
         pass
+    names: list[str] = []
     if is_parquet(path):
         with untold():
             from pyarrow import parquet
 
             schema = parquet.read_schema(path)
+            names = schema.names
             kinds = {field.name: _kind(field.type) for field in schema}
-        if kinds is not None:
-            _check_names(path, schema.names)
     else:
         with suppress(UnicodeError, csv.Error):
-            # Python reads ahead of the first line. Bytes there that are not text must not cause an error.
-            with open(path, encoding=dialect.codec, errors="surrogateescape", newline="") as file:
-                names = next(csv.reader(file, strict=True, delimiter=dialect.delimiter), [])
+            names = _names_in_csv(path, dialect)
             advice = delimiter_advice(names, dialect)  # both at once, where the encoding is another one too
             "".join(names).encode()
             kinds = dict.fromkeys(names)
-        if kinds is not None:
-            if not names:
-                raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
-            _check_names(path, names)
     if kinds is None:
         raise invalid_file(path, dialect, advice)
+    if not names:
+        raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
+    _check_names(path, names)
     return kinds
 
 
@@ -83,13 +87,39 @@ def is_parquet(path: Path) -> bool:
     return suffix in PARQUET
 
 
+def _names_in_csv(path: Path, dialect: Dialect) -> list[str]:
+    # Python reads ahead of the first line. Bytes there that are not text must not cause an error.
+    with open(path, encoding=dialect.codec, errors="surrogateescape", newline="") as file:
+        lines = iter(partial(file.readline, LONGEST_RECORD), "")
+        first = next(lines, "")
+        try:
+            return next(csv.reader(chain([first], lines), strict=True, delimiter=dialect.delimiter), [])
+        except csv.Error:
+            if '"' not in first:
+                raise
+    raise unclosed_quote(path, 1)
+
+
 def _check_names(path: Path, names: list[str]) -> None:
-    twice = [name for name in names if names.count(name) > 1]
-    if twice or not all(names):
-        got = f"{twice[0]!r} twice" if twice else "an empty one"
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None or not all(names):
+        got = "an empty one" if twice is None else f"{twice!r} twice"
         raise FileError(
             f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
         )
+
+
+def unclosed_quote(path: Path, line: int) -> FileError:
+    """The error for a CSV file with a quote that is not closed; the caller raises it.
+
+    Privacy
+    -------
+    It tells a line's number, by which the curator finds it, and nothing of what is there.
+    """
+    return FileError(
+        f"{path.name!r} is not valid CSV: in line {line} a quote is opened that is not closed. Close it, or "
+        "write it twice within quotes if it belongs to the text."
+    )
 
 
 def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:
@@ -114,5 +144,7 @@ def _kind(kind: Any) -> str:
         return "yes_no"
     if types.is_date(kind) or types.is_timestamp(kind):
         return "date"
+    if types.is_nested(kind) or types.is_fixed_size_binary(kind):
+        return UNREADABLE
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     return "number" if numeric else "category"

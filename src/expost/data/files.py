@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from expost.data.csv_blocks import CSV_BYTES, Run, read_csv
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds
 from expost.data.lazy import LazyTable, changed_error
+from expost.data.parquet_blocks import read_parquet
 from expost.data.values import untold
 from expost.engines.base import Engine
 from expost.engines.local import LOCAL, LocalEngine
@@ -19,12 +21,8 @@ from expost.exceptions import ExpostError, FileError
 if TYPE_CHECKING:
     import pyarrow
 
-# Bytes of a CSV file that are parsed at a time, and of a column of Parquet that are read at a time.
-CSV_BYTES, _COLUMN_BYTES = 1 << 19, 1 << 18
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
-# Arrow's own errors are of these kinds, and those of its wrappers in Python are nothing else.
-ARROW_ERRORS = (ValueError, OSError, TypeError, LookupError, NotImplementedError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,36 +101,53 @@ class FilePiece:
         FileError
             If the file is not what its name says. The error quotes nothing of it.
         """
+        share = 0.0
+        for batch, *_ in self.runs(columns, length):
+            share += self.share_of(batch)
+            for start in range(0, len(batch), length):
+                some = batch.slice(start, length)
+                yield some
+                if seen is not None:
+                    seen(len(some), share)
+
+    def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
+        """The columns of the rows as the file has them, with the lines that had to be left out.
+
+        With ``lenient``, lines of CSV with too many or too few cells are left out and not refused, and
+        characters that the encoding does not have are replaced.
+
+        Raises
+        ------
+        FileError
+            If the file is not what its name says. The error quotes nothing of it.
+        """
         with open(self.path, "rb"):  # for a missing file or a folder, raise the system's error, not Arrow's
             pass
         self._check_stamp()
-        batches: Any = None
-        uneven = False
-        try:
-            batches = self._open_csv(columns) if self.row_groups is None else self._open(columns, length)
-            batch, share = next(batches, None), 0.0
-            while batch is not None:
-                share += self.share_of(batch)
-                for start in range(0, len(batch), length):
-                    some = batch.slice(start, length)
-                    yield some
-                    if seen is not None:
-                        seen(len(some), share)
-                batch = next(batches, None)
-            self._check_stamp()
-            return
-        except (MemoryError, ExpostError):
-            raise
-        except ARROW_ERRORS as error:
-            uneven = " columns, got " in str(error)
-        # Raised here and not in the handler: Arrow's errors quote whole lines.
-        self._check_stamp()
-        if uneven:
-            raise FileError(
-                f"{self.path.name!r} is not valid CSV: every line must have as many cells as the line of "
-                "names. Quote cells that contain the delimiter."
-            )
-        raise invalid_file(self.path, self.dialect)
+        runs = (
+            read_csv(self.path, self.dialect, columns, lenient=lenient)
+            if self.row_groups is None
+            else read_parquet(self.path, self.row_groups, columns, length)
+        )
+        run: Run | None = None
+        while True:
+            failure: ExpostError | None = None
+            try:
+                run = next(runs, None)
+            except MemoryError:
+                raise
+            except ExpostError as error:
+                failure = error
+            except Exception:
+                failure = invalid_file(self.path, self.dialect)
+            # Raised here and not in the handler: Arrow's errors, of whatever kind, quote whole lines.
+            if run is None or failure is not None:
+                self._check_stamp()
+            if failure is not None:
+                raise failure
+            if run is None:
+                return
+            yield run
 
     def share_of(self, batch: "pyarrow.RecordBatch") -> float:
         """About which share of the piece a batch is; one of CSV is a block of text."""
@@ -141,33 +156,6 @@ class FilePiece:
     def _check_stamp(self) -> None:
         if self.stamp is not None and self.stamp != _stamp(self.path):
             raise changed_error()
-
-    def _open(self, columns: list[str], length: int) -> "Iterator[pyarrow.RecordBatch]":
-        from pyarrow.parquet import ParquetFile
-
-        # Columns are decoded a few pages at a time: a row group may be larger than memory.
-        file = ParquetFile(self.path, buffer_size=_COLUMN_BYTES, pre_buffer=False)
-        batches: Iterator[pyarrow.RecordBatch] = file.iter_batches(
-            batch_size=length, row_groups=list(self.row_groups or ()), columns=columns, use_threads=False
-        )
-        return batches
-
-    def _open_csv(self, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
-        from pyarrow import csv as arrow_csv, string
-
-        reader: Iterator[pyarrow.RecordBatch] = arrow_csv.open_csv(
-            self.path,
-            read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=CSV_BYTES, encoding=self.dialect.encoding
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, string()),
-                strings_can_be_null=False,
-                include_columns=columns,
-            ),
-        )
-        return reader
 
 
 def _found(path: str) -> list[Path]:

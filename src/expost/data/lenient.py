@@ -1,18 +1,18 @@
 """Read what can be read of a file that may have broken lines, and say which lines those are."""
 
-import codecs
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost.data.arrow_memory import returning_memory
+from expost.data.csv_blocks import Run
 from expost.data.dialect import Dialect
-from expost.data.files import ARROW_ERRORS, CSV_BYTES, FilePiece
+from expost.data.file_schema import unclosed_quote
+from expost.data.files import FilePiece
 from expost.exceptions import ExpostError
 
 if TYPE_CHECKING:
@@ -20,32 +20,6 @@ if TYPE_CHECKING:
 
 NOT_TEXT = "\ufffd"
 """What stands for bytes that are no text in the declared encoding."""
-_LONGEST_TEXT = 200
-
-
-class _AsUtf8(io.RawIOBase):
-    """The bytes of a text file as UTF-8, with :data:`NOT_TEXT` for what its encoding does not have."""
-
-    def __init__(self, path: Path, codec: str) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115  # closed by `close`
-        self._decoder = codecs.getincrementaldecoder(codec)(errors="replace")
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while len(self._rest) < size:
-            raw = self._file.read(size)
-            self._rest += self._decoder.decode(raw, final=not raw).encode()
-            if not raw:
-                break
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        return taken
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 @dataclass
@@ -61,10 +35,8 @@ class LenientReader:
     """The last record that was read."""
     uneven: list[tuple[int, str]] = field(default_factory=list)
     """Records whose lines have another number of cells than there are names, with their texts."""
-    skipped: list[int] = field(default_factory=list)
-    """The numbers of those that come after the last record that was read."""
-    broken: bool = False
-    """Whether something could not be read at all, and what follows it in the file neither."""
+    broken: str = ""
+    """Why something could not be read, and what follows it in the file neither; a public sentence."""
 
     def batches(
         self,
@@ -77,68 +49,35 @@ class LenientReader:
 
         ``seen`` is told how many rows were read more, and which share of the piece was read by then.
         """
-        opened = self._open_csv(columns) if piece.row_groups is None else piece.batches(columns, length)
-        batches, share = iter(opened), 0.0
-        while not self.broken:
-            batch = self._following(batches)
-            if batch is None:
-                break
-            share += piece.share_of(batch)
-            for start in range(0, max(len(batch), 1), length):
-                some = batch.slice(start, length)
-                yield self._numbered(len(some)), some
-                if seen is not None:
-                    seen(len(some), share)
+        share = 0.0
+        with returning_memory():
+            runs = piece.runs(columns, length, lenient=True)
+            while not self.broken and (run := self._following(runs)) is not None:
+                share += piece.share_of(run.batch)
+                records = self._numbered(run)
+                for start in range(0, max(len(records), 1), length):
+                    some = run.batch.slice(start, length)
+                    yield records[start : start + length], some
+                    if seen is not None:
+                        seen(len(some), share)
+                if run.left_out and run.quote is not None:  # which cells follow it, nobody knows
+                    self.broken = str(unclosed_quote(self.path, run.quote))
 
     def taken(self) -> list[tuple[int, str]]:
         """The uneven lines that were found since this was last asked."""
         found, self.uneven = self.uneven, []
         return found
 
-    def _following(self, batches: "Iterator[pyarrow.RecordBatch]") -> "pyarrow.RecordBatch | None":
+    def _following(self, runs: Iterator[Run]) -> Run | None:
         try:
-            return next(batches, None)
-        except MemoryError:
-            raise
-        except (ExpostError, *ARROW_ERRORS):
-            self.broken = True  # Arrow's own errors quote whole lines
+            return next(runs, None)
+        except ExpostError as error:
+            self.broken = str(error)
         return None
 
-    def _numbered(self, count: int) -> NDArray[np.int64]:
-        """The numbers of the next records that could be read."""
-        candidates = np.arange(self.last + 1, self.last + 1 + count + len(self.skipped))
-        records = np.setdiff1d(candidates, self.skipped)[:count]
-        if count:
-            self.last = int(records[-1])
-            self.skipped = [record for record in self.skipped if record > self.last]
-        return records
-
-    def _open_csv(self, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
-        from pyarrow import PythonFile, csv as arrow_csv, string
-
-        def leave_out(row: Any) -> str:
-            # The line of names is the first; lines without anything are not counted.
-            self.uneven.append((row.number - 1, row.text[:_LONGEST_TEXT]))
-            self.skipped.append(row.number - 1)
-            return "skip"
-
-        with returning_memory(), _AsUtf8(self.path, self.dialect.codec) as raw:
-            try:
-                reader = arrow_csv.open_csv(
-                    PythonFile(raw, mode="r"),
-                    read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BYTES),
-                    parse_options=arrow_csv.ParseOptions(
-                        delimiter=self.dialect.delimiter,
-                        newlines_in_values=True,
-                        invalid_row_handler=leave_out,
-                    ),
-                    convert_options=arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(columns, string()),
-                        strings_can_be_null=False,
-                        include_columns=columns,
-                    ),
-                )
-            except (ValueError, OSError):
-                self.broken = True
-                return
-            yield from reader
+    def _numbered(self, run: Run) -> NDArray[np.int64]:
+        """The numbers of the records in a run."""
+        first, places = self.last + 1, [place for place, _ in run.left_out]
+        self.last += len(run.batch) + len(places)
+        self.uneven += [(first + place - 1, text) for place, text in run.left_out]
+        return np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
