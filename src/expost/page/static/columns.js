@@ -8,6 +8,10 @@ import { check } from "./ranges.js";
 import { plainText, SEPARATORS, splitTable } from "./table.js";
 
 export const MOST_ROWS = 500;
+// The most bytes of a file, and letters of a text, that are read.
+export const MOST_BYTES = 1e6;
+// Longer texts are no names, units or categories: a publication has none that are longer.
+const MOST_LETTERS = 300;
 
 // A file that cannot be used; its message is a sentence for the person.
 export class FileRefusal extends Error {}
@@ -28,13 +32,19 @@ function unitInName(name) {
   return found ? [found[1], found[2]] : [name, null];
 }
 
+// The places of the fields, by the names that they go by; the first field that has a name keeps it.
+function placesOf(fields, spelled) {
+  const named = fields.flatMap((field, place) => namesOf(field).map((name) => [spelled(name), place]));
+  return new Map(named.filter(([name]) => name !== "").reverse());
+}
+
 // The field that a column's name means, and what to multiply its numbers by; null for no field.
-function fieldOf(fields, name) {
+function fieldOf(fields, exact, alike, name) {
+  if (name.length > MOST_LETTERS) return null;
   const [bare, unit] = unitInName(name);
   for (const candidate of [name, bare]) {
-    const exact = fields.findIndex((field) => namesOf(field).includes(candidate));
-    const place = exact >= 0 ? exact : fields.findIndex((field) => namesOf(field).some((one) => folded(one) !== "" && folded(one) === folded(candidate)));
-    if (place < 0) continue;
+    const place = exact.get(candidate) ?? alike.get(folded(candidate));
+    if (place === undefined) continue;
     if (candidate === name) return { place, factor: 1 };
     const [number, factor] = unitOf(fields[place], `1 ${unit}`);
     // In a unit that nobody declared, the numbers mean something else.
@@ -45,9 +55,10 @@ function fieldOf(fields, name) {
 
 // The table under the separator that fits best: most columns known by name, or as many values as questions.
 function bestTable(fields, text) {
+  const [exact, alike] = [placesOf(fields, (name) => name), placesOf(fields, folded)];
   const tried = SEPARATORS.map((separator) => {
     const rows = splitTable(text, separator);
-    const columns = (rows[0]?.cells ?? []).map((name) => fieldOf(fields, name));
+    const columns = (rows[0]?.cells ?? []).map((name) => fieldOf(fields, exact, alike, name));
     const known = columns.filter((column) => column !== null).length;
     return { separator, rows, columns, known };
   });
@@ -82,7 +93,8 @@ function readCell(numbers, field, cell, factor, mark) {
   }
   const values = field.categories ?? field.classes;
   if (values.includes(cell)) return cell;
-  const alike = (one) => folded(one) === folded(cell) && folded(cell) !== "";
+  const bare = cell.length > MOST_LETTERS ? "" : folded(cell);
+  const alike = (one) => folded(one) === bare && bare !== "";
   const place = values.findIndex((value, i) => alike(value) || (field.titles?.[i] && alike(field.titles[i])));
   if (place >= 0) return values[place];
   const number = readNumber(cell, mark)?.text;
@@ -114,6 +126,7 @@ function answerOf(numbers, column, { line, cells }, i, name, mark) {
 // Reads a table: for each of its rows the answers in the order of the form, undefined where it has none.
 export function readTable(numbers, text) {
   const { fields } = numbers;
+  if (text.length > MOST_BYTES) refuse("too_long", { count: MOST_ROWS });
   const clean = plainText(text);
   if (clean.trim() === "") refuse("empty");
   const { rows, columns, header, separator } = bestTable(fields, clean);

@@ -1,14 +1,13 @@
 // Opens or takes a table of hers and shows what was read. The file stays in this page's memory.
 
-import { FileRefusal, MOST_ROWS, namesOf, readTable } from "./columns.js";
+import { FileRefusal, MOST_BYTES, MOST_ROWS, namesOf, readTable } from "./columns.js";
 import { answerTitle } from "./control.js";
 import { UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
-import { plainText, textOf } from "./table.js";
+import { textOf } from "./table.js";
 
 const MOST_NAMES = 12;
-const MOST_BYTES = 4e6;
 
 const line = (...parts) => element("p", {}, parts.filter(Boolean).join(" "));
 
@@ -32,7 +31,7 @@ export class OwnFile {
     names.textContent = say("file.names_note", { names: known.slice(0, MOST_NAMES).join(", ") + more });
     open.addEventListener("click", () => input.click());
     input.addEventListener("change", () => this.open(input.files[0]));
-    check.addEventListener("click", () => this.show(plainText(paste.value)));
+    check.addEventListener("click", () => this.show(paste.value));
     for (const kind of ["dragover", "dragleave", "drop"]) {
       drop.addEventListener(kind, (event) => {
         event.preventDefault();

@@ -6,10 +6,11 @@ export const SEPARATORS = [";", "\t", ","];
 // do empty lines.
 export function splitTable(text, separator) {
   const rows = [];
-  let [cells, cell, quoted, wasQuoted, line, first] = [[], "", false, false, 1, 1];
+  // A cell is blank until it has a letter: to look at all of it for every quote would take minutes.
+  let [cells, cell, blank, quoted, wasQuoted, line, first] = [[], "", true, false, false, 1, 1];
   const finishCell = () => {
     cells.push(wasQuoted ? cell : cell.trim());
-    [cell, wasQuoted] = ["", false];
+    [cell, blank, wasQuoted] = ["", true, false];
   };
   const finishRow = () => {
     finishCell();
@@ -22,7 +23,7 @@ export function splitTable(text, separator) {
     if (quoted && letter === '"' && text[i + 1] === '"') {
       cell += letter;
       i += 1;
-    } else if (letter === '"' && (quoted || cell.trim() === "")) {
+    } else if (letter === '"' && (quoted || blank)) {
       if (!quoted) cell = "";
       quoted = !quoted;
       wasQuoted = true;
@@ -35,6 +36,7 @@ export function splitTable(text, separator) {
       first = line;
     } else if (!wasQuoted && letter !== "\r") {
       cell += letter;
+      blank &&= letter.trim() === "";
     }
   }
   finishRow();
