@@ -29,7 +29,7 @@ ESTIMATORS = (
     expost.GeneralizedLinearModel,
 )
 # Arguments that say which model is fitted, not how private it is.
-OF_THE_MODEL = {"reduced", "loss", "threshold", "scale", "cap", "classes", "class_weight"}
+OF_THE_MODEL = {"reduced", "loss", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
 
 
 def test_the_package_shows_public_names_only():

@@ -89,7 +89,7 @@ def test_a_failure_passes_through_and_is_not_called_done(monkeypatch):
     notebook = Notebook().install(monkeypatch)
     with pytest.raises(expost.exceptions.DomainError):
         model(verbose=True).fit(X * np.nan, Y)
-    assert notebook.shown[-1]["text/plain"] == "Checking the table …"
+    assert [bundle["text/plain"] for bundle in notebook.shown[-2:]] == ["Checking the table …", "Stopped."]
 
 
 def test_progress_changes_nothing_about_the_fit():

@@ -14,7 +14,7 @@ from publications import document, forged, published, signed, squared
 from expost import Domain, LogisticLoss, Number, NumberLabel, PseudoHuber, Publication
 from expost.exceptions import PublicationError
 from expost.losses import DerivativeCurve
-from expost.publication.checks import check_domain, check_weights
+from expost.publication.checks import check_outcome, check_weights
 from expost.publication.schema import PublishedWeights
 
 GOOD = published().to_json()
@@ -341,10 +341,9 @@ def test_a_numeric_outcome_belongs_to_a_loss_that_takes_numbers():
         features=(Number(name="a", low=-1.0, high=1.0), Number(name="b", low=-1.0, high=1.0)),
         label=NumberLabel(name="cost", low=0.0, high=1.0),
     )
-    stated = {"feature_names": tuple(domain.column_names), "norm": domain.longest_row, "classes": None}
     with pytest.raises(PublicationError, match="must not declare a numeric outcome for the loss logistic"):
-        check_domain(domain, loss=LogisticLoss(soft=True), **stated)
-    check_domain(domain, loss=PseudoHuber(), **stated)
+        check_outcome(None, domain, loss=LogisticLoss(soft=True))
+    check_outcome(None, domain, loss=PseudoHuber())
 
 
 def test_weights_belong_to_a_loss_whose_certificate_covers_them():
