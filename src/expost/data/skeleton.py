@@ -178,8 +178,8 @@ def _label(name: str, *, numeric: bool) -> str:
     classes = f'kind = "classes"\nclasses = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n'
     chosen, other = (number, classes) if numeric else (classes, number)
     return (
-        "# The outcome: two classes or more, or a number. Write classes as the table has them: texts, or\n"
-        "# classes = [0, 1, 2], or [false, true]. Of two classes, positive scores predict the second.\n"
+        "# The outcome: two classes or more, or a number. Write classes as the table has them:\n"
+        "# texts, or [0, 1], or [false, true]. Of two, positive scores predict the second.\n"
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())

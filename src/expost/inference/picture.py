@@ -5,7 +5,7 @@ import io
 from matplotlib.figure import Figure
 
 
-class Picture(Figure):  # type: ignore[misc]  # matplotlib has no types
+class Picture(Figure):
     """A figure that pyplot does not hold, shown in a notebook whether or not it was told to show figures."""
 
     def _repr_png_(self) -> bytes:
