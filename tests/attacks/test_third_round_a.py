@@ -26,7 +26,6 @@ import expost
 from expost.cli.fit import fit as fit_command
 from expost.cli.plan import plan as plan_command
 from expost.cli.spreadsheets import inert
-from expost.data.domain_files import to_toml
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
 from expost.page import render
@@ -461,7 +460,7 @@ def hostile(tmp_path_factory):
         features=(expost.Number(name=name, low=0, high=1),),
         label=expost.ClassLabel(name="=y", classes=tuple(classes)),
     )
-    (folder / "domain.toml").write_text(to_toml(domain), encoding="utf-8")
+    (folder / "domain.toml").write_text(domain.to_toml(), encoding="utf-8")
     fitted = run(
         "fit", folder / "domain.toml", folder / "=cmd.csv", "-o", folder / "p.json",
         "--losses", folder / "private-fit.csv", "--id", "+id",

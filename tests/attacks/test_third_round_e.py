@@ -28,7 +28,6 @@ import expost
 from expost._common import choices
 from expost._common.strict_json import digest
 from expost.data.classes import class_places
-from expost.data.domain_files import to_toml
 from expost.data.frames import LIBRARIES
 from expost.exceptions import (
     DomainError,
@@ -131,11 +130,11 @@ def test_12b_searches_and_cross_validation_have_no_nan(kind, scoring):
 @pytest.mark.parametrize("kind", KINDS)
 def test_12c_domain_files_have_them(kind):
     domain = domain_of(KINDS[kind], titles=("first", "second"), example=KINDS[kind][1])
-    again = expost.Domain.from_toml(to_toml(domain))
+    again = expost.Domain.from_toml(domain.to_toml())
     assert again == domain
     assert [type(label) for label in again.classes] == [type(label) for label in KINDS[kind]]
     written = {"integers": "classes = [0, 1]", "booleans": "classes = [false, true]"}
-    assert written.get(kind, "classes = [") in to_toml(domain)
+    assert written.get(kind, "classes = [") in domain.to_toml()
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def found(path, domain=CLASSES, **options):
     table = expost.scan(path, dialect=domain.table)
     return [
         (record, one.column, value, one.problem)
-        for one in find_problems(table, domain, **options)
+        for one in find_problems(table, (*domain.features, domain.label), **options)
         for record, value in zip(one.records or [0], one.values or [""], strict=True)
     ]
 
@@ -147,7 +147,11 @@ def test_files_with_other_types_or_without_identifiers_are_told(tmp_path):
     told = found(str(tmp_path / "[ab].parquet"))
     assert told == [(0, "age", "", Problem.MIXED)]
     table = expost.scan(str(tmp_path / "*.parquet"))
-    last = [one for one in find_problems(table, CLASSES, identifier="who") if one.problem is Problem.NUMBER]
+    last = [
+        one
+        for one in find_problems(table, (*FEATURES, CLASSES.label), identifier="who")
+        if one.problem is Problem.NUMBER
+    ]
     assert [(one.file, list(one.ids)) for one in last] == [("c.parquet", [""])]
 
 

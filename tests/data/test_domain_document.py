@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 
 from expost import Contact, Dialect, Domain, PublicationTexts
-from expost.data.domain_files import to_toml
 from expost.data.features import Feature, Label
 from expost.data.texts import FieldTexts
 
@@ -37,7 +36,7 @@ def plain(value):
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_an_example_is_read_and_declares_what_it_says(example):
     domain = Domain.from_toml(completed(example))
-    assert Domain.from_toml(to_toml(domain)) == domain
+    assert Domain.from_toml(domain.to_toml()) == domain
     for key, value in tomllib.loads(example).items():
         declared = getattr(domain, key)
         if key == "features":

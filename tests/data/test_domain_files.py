@@ -5,7 +5,6 @@ import tomllib
 import pytest
 
 from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
-from expost.data.domain_files import to_toml
 from expost.data.skeleton import skeleton
 from expost.exceptions import DomainError
 
@@ -52,7 +51,7 @@ def test_a_domain_survives_its_file(label, norm):
         YesNo(name="old"),
     )
     domain = Domain(features=features, label=label, norm=norm)
-    assert Domain.from_toml(to_toml(domain)) == domain
+    assert Domain.from_toml(domain.to_toml()) == domain
 
 
 def test_columns_that_all_look_like_identifiers_are_not_all_ignored():

@@ -18,7 +18,6 @@ from expost import (
     PublicationTexts,
     YesNo,
 )
-from expost.data.domain_files import to_toml
 from expost.exceptions import DomainError, PublicationError
 from expost.page.fields import Form
 
@@ -86,12 +85,12 @@ def test_every_text_is_read_and_written():
     assert domain.features[0].units == (("µmol/L", 0.0113),)
     assert domain.publication.date == "2026-06-03"
     assert domain.publication.contact.email == "privacy@norrdal.example"
-    assert Domain.from_toml(to_toml(domain)) == domain
+    assert Domain.from_toml(domain.to_toml()) == domain
     assert Domain.model_validate(json.loads(json.dumps(domain.model_dump(mode="json")))) == domain
     hash(domain)
     outcome = NumberLabel(name="y", low=0.0, high=9.0, unit="kg", units={"lb": 0.4536}, example=3.0)
     other = Domain(features=domain.features, label=outcome)
-    assert Domain.from_toml(to_toml(other)) == other
+    assert Domain.from_toml(other.to_toml()) == other
 
 
 def test_a_publication_holds_them_and_reads_them_back():

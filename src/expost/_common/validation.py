@@ -7,11 +7,19 @@ from typing import Any
 
 from expost.exceptions import MissingExtraError, ParameterError
 
+# Longer whole numbers are not written out: Python itself refuses from 4,300 digits on.
+_LARGEST_WRITTEN, _MANY_DIGITS = 10**60, "a number with too many digits"
+
 
 def parameter_error(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
     """Build the error for a parameter outside its range; the caller raises it."""
-    sentence = f"`{name}` must be {constraint}; got {name}={value!r}."
+    sentence = f"`{name}` must be {constraint}; got {name}={as_written(value)}."
     return ParameterError(f"{sentence} {way_out}".rstrip())
+
+
+def as_written(value: object) -> str:
+    """A value as Python writes it, but for whole numbers so long that Python refuses to."""
+    return _MANY_DIGITS if isinstance(value, int) and abs(value) >= _LARGEST_WRITTEN else repr(value)
 
 
 def missing_extra_error(what: str, package: str, extra: str) -> MissingExtraError:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from expost.data.problems import Problem
 
 
+# So many names are compared with each other, for a column that is called otherwise.
+_MOST_COMPARED = 100
+
+
 @report_errors
 def check(
     domain: DomainFile,
@@ -81,7 +85,7 @@ def check(
         findings = seen.passing(
             find_problems(
                 found,
-                declared,
+                (*declared.features, declared.label),
                 weight=weight,
                 max_weight=max_weight,
                 identifier=identifier,
@@ -181,11 +185,11 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, domain: P
         for kind in Problem:
             if any(kind in kinds for kinds in refused.values()):
                 say(f"  {kind.title}:\n      {legible(kind.advice)}")
-    for column, kinds in refused.items():
-        close = get_close_matches(column.casefold(), [name.casefold() for name in unused], n=1)
-        if Problem.LACKING in kinds and close:
-            meant = next(name for name in unused if name.casefold() == close[0])
-            say(f"Perhaps the table means {legible(column)} by its column {legible(meant)}.")
+    folded = {name.casefold(): name for name in reversed(unused[:_MOST_COMPARED])}
+    lacking = [column for column, kinds in refused.items() if Problem.LACKING in kinds]
+    for column in lacking[:_MOST_COMPARED]:
+        for close in get_close_matches(column.casefold(), folded, n=1):
+            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")
     clipped = [column for column, kinds in seen.by_column.items() if Problem.BEYOND in kinds]
     if clipped:
         names = ", ".join(map(legible, clipped))

@@ -14,7 +14,6 @@ from expost._common.files import atomic_write
 from expost._common.typing import FloatArray
 from expost.cli.spreadsheets import inert_row
 from expost.data.domain import Domain
-from expost.data.domain_files import to_toml
 from expost.data.features import ClassLabel, Number
 from expost.data.texts import PublicationTexts
 from expost.estimators import LogisticRegression
@@ -84,7 +83,7 @@ def domain_file() -> str:
     return (
         "# What is publicly known about a record of scikit-learn's breast-cancer data: ten measurements\n"
         "# of a cell nucleus, each as mean, standard error and worst value. The bounds are round numbers\n"
-        "# from what the quantities are; none was computed from the table.\n\n" + to_toml(bundled_domain())
+        "# from what the quantities are; none was computed from the table.\n\n" + bundled_domain().to_toml()
     )
 
 

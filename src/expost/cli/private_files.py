@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
 from expost.cli.spreadsheets import inert, inert_row
+from expost.data.check import MARK
 from expost.data.file_schema import PARQUET
 from expost.data.values import untold
 from expost.exceptions import FileError
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from expost.data.check import Finding
 
 LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
-# The first name in a private file: whoever opens it sees the word, and every program can read it.
-_MARK = "PRIVATE_"
 COLUMN = "ex_post_loss"
 TABLES = (".csv", *PARQUET)
 
@@ -70,11 +69,11 @@ def _is_marked(path: Path) -> bool:
         return False
     with untold():
         with open(path, "rb") as file:
-            marked = file.read(len(_MARK)).startswith((_MARK.encode(), b"# PRIVA"))
+            marked = file.read(len(MARK)).startswith((MARK.encode(), b"# PRIVA"))
         if path.suffix.lower() in PARQUET:
             from pyarrow import parquet
 
-            marked = parquet.read_schema(path).names[0].startswith(_MARK)
+            marked = parquet.read_schema(path).names[0].startswith(MARK)
     return marked
 
 
@@ -109,7 +108,7 @@ def write_problems(
     with atomic_write(path, private=True, overwrite=overwrite) as file:
         writer = csv.writer(file)
         ids = [] if identifier is None else [identifier]
-        writer.writerow(inert_row([f"{_MARK}file", "record", *ids, "column", "problem", "value"]))
+        writer.writerow(inert_row([f"{MARK}file", "record", *ids, "column", "problem", "value"]))
         for one in findings:
             for file_name, record, known, *found, value in one.rows():
                 writer.writerow(inert_row([file_name, record, *([known] if ids else []), *found, value]))
@@ -121,7 +120,7 @@ def is_list_of_problems(path: Path) -> bool:
     with untold():
         if path.is_file():
             with open(path, "rb") as file:
-                found = file.read(len(_MARK) + 11) == f"{_MARK}file,record".encode()
+                found = file.read(len(MARK) + 11) == f"{MARK}file,record".encode()
     return found
 
 
@@ -147,7 +146,7 @@ def write_columns(
 
     runs = iter(parts)
     run = next(runs)
-    first = f"{_MARK}record" if private else "record"
+    first = f"{MARK}record" if private else "record"
     fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
     schema = pyarrow.schema(fields)
     writer: Any

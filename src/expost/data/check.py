@@ -1,29 +1,36 @@
 """Find every problem of a table at once, in one pass and in little memory."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.choices import LibraryName
 from expost._common.parallel import block_length
 from expost._common.progress import Watch
-from expost.data.domain import Domain
+from expost.data.dask_frames import DaskTable, is_dask_frame
+from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Feature, Label
 from expost.data.file_schema import EMPTY, UNREADABLE, read_kinds
-from expost.data.files import FilePiece, TableFiles
+from expost.data.files import TableFiles
+from expost.data.frame_tables import columns_of
+from expost.data.frames import FrameKind
+from expost.data.lazy import LazyTable
 from expost.data.lenient import LenientReader
 from expost.data.piece_shares import PieceShares
 from expost.data.problems import Problem, problems_in, wrong_weights
 from expost.data.values import as_texts, plain_cells
-
-if TYPE_CHECKING:
-    import pyarrow
+from expost.engines.local import LOCAL
+from expost.exceptions import DomainError
 
 # Longer cells are cut in the list of problems.
 _LONGEST_VALUE = 200
+MARK = "PRIVATE_"
+"""Starts the first name in a private table: whoever opens it sees the word, and every program can read it."""
 LINE = "(line)"
 """In the place of a column, for what is wrong with a whole line or file."""
 
@@ -50,8 +57,8 @@ class Finding:
 
 
 def find_problems(
-    table: TableFiles,
-    domain: Domain,
+    table: LazyTable,
+    declared: Sequence[Feature | Label],
     *,
     weight: str | None = None,
     max_weight: float = 1.0,
@@ -66,107 +73,164 @@ def find_problems(
     Parameters
     ----------
     table
-        The files.
-    domain
-        What is declared about a record.
+        The files, or a Dask frame.
+    declared
+        What is declared about a record: the features and the outcome.
     weight, max_weight
         The column of weights, where there is one, and the largest weight.
     identifier
         A column by which the curator knows the records.
     watch
-        Is told how far the pass has come.
+        Is told how far the pass through files has come.
 
     Privacy
     -------
     Private, row by row. That a column has a kind of problem is what a refusal says too.
     """
-    declared: tuple[Feature | Label, ...] = (*domain.features, domain.label)
     empty = True
     every = table.pieces()
     shares = None if watch is None else PieceShares(every, watch)
-    for path, pieces in groupby(every, lambda piece: piece.path):
-        kinds = read_kinds(path, table.dialect)
-        readable = {name for name, kind in kinds.items() if kind != UNREADABLE}
-        parts = {part.name: part for part in declared if part.name in readable}
-        wanted = [*(part.name for part in declared), *([] if weight is None else [weight])]
-        for name in wanted:
-            if name not in kinds:
-                yield Finding(path.name, name, Problem.LACKING)
-            elif kinds[name] == UNREADABLE:
-                yield Finding(path.name, name, Problem.TYPE)
-            elif len({kinds[name], table.kinds.get(name, kinds[name])} - {EMPTY}) > 1:
-                yield Finding(path.name, name, Problem.MIXED)
-        reader = LenientReader(path, table.dialect)
-        asked = [*wanted, *([] if identifier is None else [identifier])]
-        present = [name for name in dict.fromkeys(asked) if name in readable]
-        if not present:
+    for path, pieces in groupby(every, lambda piece: getattr(piece, "path", None)):
+        kinds = table.kinds if path is None else read_kinds(path, table.dialect)
+        name = "" if path is None else path.name
+        readable = {column for column, kind in kinds.items() if kind != UNREADABLE}
+        search = _Search(
+            name, table.dialect, declared, weight, max_weight, identifier, readable, typed=table.has_types
+        )
+        yield from search.in_columns(kinds, table.kinds)
+        if not search.columns:
             continue
-        known = weight if weight in readable else None
-        walk = _Walk(parts, known, max_weight, identifier, reader, present, shares, table.has_types)
-        yield from walk.findings(pieces)
+        reader, length = LenientReader(), block_length(len(search.columns))
+        for piece in pieces:
+            seen = None if shares is None else shares.of(piece)
+            for records, batch in reader.batches(piece, search.columns, length, seen):
+                yield from search.in_cells(records, batch)
+                yield from search.in_lines(reader.taken())
+        yield from search.in_lines(reader.taken())
+        if reader.broken:
+            yield Finding(name, LINE, Problem.BROKEN, values=[reader.broken])
         empty = empty and reader.last == 0 and not reader.broken
     if empty:
-        yield Finding(table.paths[0].name, LINE, Problem.EMPTY)
+        yield Finding(table.paths[0].name if table.paths else "", LINE, Problem.EMPTY)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Walk:
-    """The way through one file."""
+def problem_table(
+    table: Any,
+    declared: Sequence[Feature | Label],
+    dialect: Dialect,
+    *,
+    weight: str | None,
+    max_weight: float,
+    identifier: str | None,
+    library: LibraryName | None,
+) -> Any:
+    """Every problem of a table of any kind, as a frame; see :meth:`expost.Domain.check`. Private."""
+    kind = replace(FrameKind.of(table), index=None).in_library(library)
+    if isinstance(table, str | os.PathLike):
+        table = TableFiles.found(os.fspath(table), dialect=dialect)
+    elif is_dask_frame(table):
+        table = DaskTable.of(table, LOCAL)
+    lazy = isinstance(table, LazyTable)
+    columns = table.kinds if lazy else columns_of(table)
+    if identifier is not None and identifier not in columns:
+        raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
+    options: Any = {"weight": weight, "max_weight": max_weight, "identifier": identifier}
+    findings = (find_problems if lazy else _in_memory)(table if lazy else columns, declared, **options)
+    rows = [row for one in findings for row in one.rows()]
+    files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else [()] * 6
+    listed = {f"{MARK}file": files, "record": np.array([record or 0 for record in records], dtype=np.int64)}
+    listed |= {} if identifier is None else {identifier: ids}
+    return kind.frame(listed | {"column": names, "problem": problems, "value": values})
 
-    parts: dict[str, Feature | Label]
-    weight: str | None
-    max_weight: float
-    identifier: str | None
-    reader: LenientReader
-    columns: list[str]
-    shares: PieceShares | None
-    typed: bool
 
-    def findings(self, pieces: Iterator[FilePiece]) -> Iterator[Finding]:
-        for piece in pieces:
-            seen = None if self.shares is None else self.shares.of(piece)
-            for records, batch in self.reader.batches(
-                piece, self.columns, block_length(len(self.columns)), seen
-            ):
-                if len(records):
-                    yield from self._of_batch(records, batch)
-                yield from self._uneven()
-        yield from self._uneven()
-        if self.reader.broken:
-            yield Finding(self.reader.path.name, LINE, Problem.BROKEN, values=[self.reader.broken])
+def _in_memory(
+    columns: Mapping[str, Any],
+    declared: Sequence[Feature | Label],
+    *,
+    weight: str | None,
+    max_weight: float,
+    identifier: str | None,
+) -> Iterator[Finding]:
+    """Every problem of columns that lie in memory, whose texts are written as the library reads them."""
+    search = _Search("", PLAIN, declared, weight, max_weight, identifier, columns, typed=True)
+    yield from search.in_columns(dict.fromkeys(columns), {})
+    rows = max(map(len, columns.values()), default=0)
+    yield from search.in_cells(np.arange(1, 1 + rows), _Columns(columns))
+    if rows == 0:
+        yield Finding("", LINE, Problem.EMPTY)
 
-    def _uneven(self) -> Iterator[Finding]:
-        found = self.reader.taken()
-        if found:
-            records, texts = zip(*found, strict=True)
-            ids = [""] * len(found) if self.identifier is not None else []
-            yield Finding(self.reader.path.name, LINE, Problem.UNEVEN, records, texts, ids)
 
-    def _of_batch(self, records: NDArray[np.int64], batch: "pyarrow.RecordBatch") -> Iterator[Finding]:
-        for name, part in self.parts.items():
-            column = batch.column(name)
-            for problem, cells in problems_in(part, column, self.reader.dialect, typed=self.typed).items():
-                yield self._finding(name, problem, cells, records, batch)
-        if self.weight is not None:
-            wrong = wrong_weights(
-                batch.column(self.weight), self.weight, self.max_weight, self.reader.dialect
-            )
+class _Columns(dict[str, Any]):
+    """Columns by their names, as Arrow's batches have them."""
+
+    column = dict.__getitem__
+
+
+class _Search:
+    """What is looked for in one file or frame."""
+
+    def __init__(
+        self,
+        file: str,
+        dialect: Dialect,
+        declared: Sequence[Feature | Label],
+        weight: str | None,
+        max_weight: float,
+        identifier: str | None,
+        readable: Container[str],
+        *,
+        typed: bool,
+    ) -> None:
+        self._file, self._dialect, self._max_weight, self._identifier = file, dialect, max_weight, identifier
+        self._typed = typed
+        self._wanted = [*(part.name for part in declared), *([] if weight is None else [weight])]
+        self._parts = [part for part in declared if part.name in readable]
+        self._weight = weight if weight in readable else None
+        asked = [*self._wanted, *([] if identifier is None else [identifier])]
+        self.columns = [name for name in dict.fromkeys(asked) if name in readable]
+        """The columns that are read."""
+
+    def in_columns(
+        self, kinds: Mapping[str, str | None], usual: Mapping[str, str | None]
+    ) -> Iterator[Finding]:
+        """What is wrong with whole columns, by their kinds here and in the first file."""
+        for name in self._wanted:
+            if name not in kinds:
+                yield Finding(self._file, name, Problem.LACKING)
+            elif kinds[name] == UNREADABLE:
+                yield Finding(self._file, name, Problem.TYPE)
+            elif len({kinds[name], usual.get(name, kinds[name])} - {EMPTY}) > 1:
+                yield Finding(self._file, name, Problem.MIXED)
+
+    def in_lines(self, uneven: Sequence[tuple[int, str]]) -> Iterator[Finding]:
+        """What is wrong with the lines of a file that were left out."""
+        if uneven:
+            records, texts = zip(*uneven, strict=True)
+            ids = [""] * len(uneven) if self._identifier is not None else []
+            yield Finding(self._file, LINE, Problem.UNEVEN, records, texts, ids)
+
+    def in_cells(self, records: NDArray[np.int64], batch: Any) -> Iterator[Finding]:
+        """What is wrong with the cells of some records."""
+        if not len(records):
+            return
+        for part in self._parts:
+            column = batch.column(part.name)
+            for problem, cells in problems_in(part, column, self._dialect, typed=self._typed).items():
+                yield self._finding(part.name, problem, cells, records, batch)
+        if self._weight is not None:
+            column = batch.column(self._weight)
+            wrong = wrong_weights(column, self._weight, self._max_weight, self._dialect)
             if wrong.any():
-                yield self._finding(self.weight, Problem.WEIGHT, wrong, records, batch)
+                yield self._finding(self._weight, Problem.WEIGHT, wrong, records, batch)
 
     def _finding(
-        self,
-        name: str,
-        problem: Problem,
-        cells: NDArray[np.bool_],
-        records: NDArray[np.int64],
-        batch: "pyarrow.RecordBatch",
+        self, name: str, problem: Problem, cells: NDArray[np.bool_], records: NDArray[np.int64], batch: Any
     ) -> Finding:
         def texts(column: str) -> list[str]:
             chosen = plain_cells(batch.column(column))[cells]
             return [text[:_LONGEST_VALUE] for text in as_texts(chosen, column)]
 
         ids: Sequence[str] = ()
-        if self.identifier is not None:  # a file of several may lack it
-            ids = texts(self.identifier) if self.identifier in self.columns else [""] * int(cells.sum())
-        return Finding(self.reader.path.name, name, problem, records[cells].tolist(), texts(name), ids)
+        if self._identifier is not None:  # a file of several may lack it
+            ids = texts(self._identifier) if self._identifier in self.columns else [""] * int(cells.sum())
+        return Finding(self._file, name, problem, records[cells].tolist(), texts(name), ids)

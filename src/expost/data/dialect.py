@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from expost._common.models import FrozenModel
+from expost.data.domain_errors import DeclaredModel
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,7 +46,7 @@ def _date_pattern(dates: str) -> str:
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Dialect(FrozenModel):
+class Dialect(DeclaredModel):
     """How the files of a table are written: the part ``[table]`` of a domain file.
 
     Parameters

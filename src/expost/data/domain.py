@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from expost._common.choices import LibraryName
+from expost._common.files import atomic_write
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain_errors import error_in_file
 from expost.data.features import Class, ClassLabel, Feature, Label, NumberLabel
-from expost.data.texts import Contact, PublicationTexts, Text, Texts
+from expost.data.texts import Contact, PublicationTexts, Text, Texts, toml_lines, toml_value
 from expost.exceptions import DomainError, printable
 
 if TYPE_CHECKING:
@@ -90,7 +92,8 @@ class Domain(Texts):
         names = [feature.name for feature in self.features] + [self.label.name]
         if len(set(names)) < len(names):
             raise ValueError("features and label must have different names")
-        both = next((name for name in names if name in self.ignore), None)
+        ignored = set(self.ignore)
+        both = next((name for name in names if name in ignored), None)
         if both is not None:
             raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
         if len(set(self.column_names)) < len(self.column_names):
@@ -177,6 +180,90 @@ class Domain(Texts):
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
             raise error_in_file(error, content, _keys()) from None
+        except ValueError as error:
+            if isinstance(error, DomainError):
+                raise
+            raise DomainError("the domain file has a number with too many digits.") from None
+
+    def to_toml(self) -> str:
+        """The domain file that declares this; :meth:`from_toml` reads it back."""
+        first = {key: value for key in ("norm", "ignore") if (value := getattr(self, key))}
+        parts = [f"{key} = {toml_value(value)}\n" for key, value in first.items()]
+        if self.table != PLAIN:
+            parts.append(f"[table]\n{toml_lines(self.table)}")
+        parts += [f"[[features]]\n{toml_lines(feature)}" for feature in self.features]
+        parts.append(f"[label]\n{toml_lines(self.label)}")
+        if self.publication is not None:
+            parts.append(f"[publication]\n{toml_lines(self.publication)}")
+        return "\n".join(parts)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the domain file, whole or not at all; :meth:`load` reads it back.
+
+        A file that exists is replaced only with ``overwrite=True``: it may have comments, which are lost.
+        """
+        with atomic_write(Path(path), overwrite=overwrite) as file:
+            file.write(self.to_toml())
+
+    def check(
+        self,
+        table: Any,
+        *,
+        identifier: str | None = None,
+        sample_weight: str | None = None,
+        max_weight: float = 1.0,
+        library: LibraryName | None = None,
+    ) -> Any:
+        """List everything in a table that does not fit the domain, as ``expost check --problems`` does.
+
+        All of it is found that a fit would refuse, and numbers beyond their bounds, which a fit clips.
+
+        Parameters
+        ----------
+        table
+            A data frame of any library with the outcome in it, a mapping of columns, a Dask frame, or files
+            as in :func:`expost.scan`.
+        identifier
+            A column by which you know the records.
+        sample_weight, max_weight
+            The column of weights, where there is one, and the largest weight.
+        library
+            The library of the list: ``"pandas"``, ``"polars"``, ``"pyarrow"``, ``"modin"`` or ``"cudf"``. By
+            default that of the table; pandas where it is no frame.
+
+        Returns
+        -------
+        frame
+            A row for each problem: ``PRIVATE_file``, which is empty for a frame; ``record``, counted from 1,
+            or 0 where a whole column or file has the problem; the identifier, if one was named; ``column``,
+            ``problem`` and ``value``. It has no rows if the table fits.
+
+        Privacy
+        -------
+        Private: it quotes cells. Correct the table by it, and not the domain: what is declared is public, and
+        must be known without the table.
+
+        Examples
+        --------
+        >>> from expost import ClassLabel, Domain, Number
+        >>> age = Number(name="age", low=0.0, high=120.0)
+        >>> domain = Domain(features=(age,), label=ClassLabel(name="ill", classes=("no", "yes")))
+        >>> found = domain.check({"age": ["40", "forty"], "ill": ["no", "Yes"]})
+        >>> found[["record", "column", "problem", "value"]].values.tolist()
+        [[2, 'age', 'not a number', 'forty'], [2, 'ill', 'declared but for case or blanks', 'Yes']]
+        """
+        from expost.data.check import problem_table
+
+        parts = (*self.features, self.label)
+        return problem_table(
+            table,
+            parts,
+            self.table,
+            weight=sample_weight,
+            max_weight=max_weight,
+            identifier=identifier,
+            library=library,
+        )
 
     def _summary(self) -> Summary:
         """What is declared, for a terminal and for a notebook; long lists are cut."""

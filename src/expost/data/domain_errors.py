@@ -1,12 +1,14 @@
-"""What is wrong with a domain file, in one sentence."""
+"""What is wrong with a declaration, in a domain file or in Python, in one sentence."""
 
 import datetime
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from expost._common.models import FrozenModel
+from expost._common.validation import as_written
 from expost.exceptions import DomainError
 
 # How each kind of value is called, by the word in pydantic's type of error, with an example of it in TOML.
@@ -25,6 +27,20 @@ _KINDS = {
 _LONGEST = 60
 
 
+class _DeclaredType(type(BaseModel)):  # type: ignore[misc]
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        # Called by whoever declares something in Python, and not for the parts that pydantic itself builds.
+        try:
+            return super().__call__(*args, **fields)
+        except ValidationError as error:
+            sentence = _sentence(error, fields, set(cls.model_fields))
+        raise DomainError(f"{cls.__name__} is not valid: {sentence}.")
+
+
+class DeclaredModel(FrozenModel, metaclass=_DeclaredType):
+    """A part of a domain; to make one that is not valid raises DomainError."""
+
+
 def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> DomainError:
     """The error for the first thing that validation found; the caller raises it.
 
@@ -41,6 +57,12 @@ def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Coll
     -------
     Public: the domain file is.
     """
+    sentence = _sentence(error, content, keys)
+    return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
+
+
+def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> str:
+    """What validation found first, and how much more, without the full stop."""
     first = error.errors(include_url=False)[0]
     kind, where, context = first["type"], list(first["loc"]), first.get("ctx", {})
     owner, rest = _owner(where, content)
@@ -74,14 +96,14 @@ def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Coll
     # A list whose entries are refused is also said to be too short.
     others = sum(one["type"] != "too_short" for one in error.errors(include_url=False)[1:])
     more = f" ({others} more after this)" if others else ""
-    return DomainError(f"the domain file is not valid: {sentence}{more}. docs/domain.md explains every key.")
+    return f"{sentence}{more}"
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """The part of the file that a path leads to, in words, and the rest of the path."""
     if where[:1] == ["features"] and len(where) > 1 and isinstance(where[1], int):
         part = content["features"][where[1]]
-        name = part.get("name") if isinstance(part, Mapping) else None
+        name = part.get("name") if isinstance(part, Mapping) else getattr(part, "name", None)
         called = f"the feature {name!r}" if isinstance(name, str) else f"feature number {where[1] + 1}"
         return f" of {called}", where[3:]
     if where[:1] == ["label"]:
@@ -99,6 +121,6 @@ def _unknown(key: str, keys: Collection[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    text = str(value).lower() if isinstance(value, bool) else as_written(value)
     text = str(value) if isinstance(value, datetime.date) else text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

@@ -1,5 +1,6 @@
 """Data frames as blocks of rows: columns that are read where they lie."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -28,6 +29,32 @@ def open_frame(frame: Any) -> "nw.DataFrame[Any]":
     if opened is None:
         raise DomainError("`X` must be a data frame with plain columns of numbers, texts or booleans.")
     return opened
+
+
+def columns_of(frame: Any) -> dict[str, Any]:
+    """The columns of a frame, or of a mapping, by their names: Arrow's where they can be, else NumPy's."""
+    if isinstance(frame, Mapping):
+        columns = {name: _plain_column(name, column) for name, column in frame.items()}
+    elif nw.dependencies.is_into_dataframe(frame):
+        opened = open_frame(frame)
+        columns = {name: _plain_column(name, opened[name]) for name in opened.columns}
+    else:
+        raise DomainError("the table must be files, a data frame with named columns, or a mapping of them.")
+    if len({len(column) for column in columns.values()}) > 1:
+        raise DomainError("the columns of the table must have one length.")
+    return columns
+
+
+def _plain_column(name: Any, column: Any) -> Any:
+    cells: Any = None
+    with untold():
+        cells = column.to_numpy() if isinstance(column, nw.Series) else np.asarray(column)
+    if isinstance(column, nw.Series):
+        with untold():  # libraries differ in what they can give to Arrow
+            cells = column.to_arrow()
+    if cells is None or getattr(cells, "ndim", 1) != 1:
+        raise DomainError(f"`{name}` must be one column with one value per record.")
+    return cells
 
 
 class FrameTable(Table):

@@ -1,6 +1,6 @@
 """Data frames in the library that the records came in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -36,7 +36,7 @@ class FrameKind:
             return self
         return replace(self, library=check_choice("library", library, LIBRARIES), index=None)
 
-    def frame(self, columns: Mapping[str, FloatArray]) -> Any:
+    def frame(self, columns: Mapping[str, FloatArray | Sequence[Any]]) -> Any:
         """A frame with these columns, whose rows are labelled as those of the records were."""
         made = None
         with suppress(ImportError):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 
 from expost.data.arrow_memory import returning_memory
 from expost.data.csv_blocks import Run
-from expost.data.dialect import Dialect
 from expost.data.file_schema import unclosed_quote
 from expost.data.files import FilePiece
+from expost.data.lazy import Piece
 from expost.exceptions import ExpostError
 
 if TYPE_CHECKING:
@@ -24,13 +23,11 @@ NOT_TEXT = "\ufffd"
 
 @dataclass
 class LenientReader:
-    """Reads columns of the pieces of one file, and remembers lines that it had to leave out; private.
+    """Reads columns of the pieces of one file or frame, and remembers lines that it left out; private.
 
     Records are counted from 1 through the file, those that are left out included.
     """
 
-    path: Path
-    dialect: Dialect
     last: int = 0
     """The last record that was read."""
     uneven: list[tuple[int, str]] = field(default_factory=list)
@@ -40,7 +37,7 @@ class LenientReader:
 
     def batches(
         self,
-        piece: FilePiece,
+        piece: Piece,
         columns: list[str],
         length: int,
         seen: Callable[[int, float], None] | None = None,
@@ -51,17 +48,15 @@ class LenientReader:
         """
         share = 0.0
         with returning_memory():
-            runs = piece.runs(columns, length, lenient=True)
+            runs = _runs(piece, columns, length)
             while not self.broken and (run := self._following(runs)) is not None:
-                share += piece.share_of(run.batch)
+                share += piece.share_of(run.batch) if isinstance(piece, FilePiece) else 0.0
                 records = self._numbered(run)
                 for start in range(0, max(len(records), 1), length):
                     some = run.batch.slice(start, length)
                     yield records[start : start + length], some
                     if seen is not None:
                         seen(len(some), share)
-                if run.left_out and run.quote is not None:  # which cells follow it, nobody knows
-                    self.broken = str(unclosed_quote(self.path, run.quote))
 
     def taken(self) -> list[tuple[int, str]]:
         """The uneven lines that were found since this was last asked."""
@@ -71,7 +66,7 @@ class LenientReader:
     def _following(self, runs: Iterator[Run]) -> Run | None:
         try:
             return next(runs, None)
-        except ExpostError as error:
+        except ExpostError as error:  # its sentence quotes nothing
             self.broken = str(error)
         return None
 
@@ -81,3 +76,13 @@ class LenientReader:
         self.last += len(run.batch) + len(places)
         self.uneven += [(first + place - 1, text) for place, text in run.left_out]
         return np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
+
+
+def _runs(piece: Piece, columns: list[str], length: int) -> Iterator[Run]:
+    if not isinstance(piece, FilePiece):
+        yield from (Run(batch, []) for batch in piece.batches(columns, length))
+        return
+    for run in piece.runs(columns, length, lenient=True):
+        yield run
+        if run.left_out and run.quote is not None:  # nobody knows which cells follow it
+            raise unclosed_quote(piece.path, run.quote)

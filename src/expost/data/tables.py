@@ -43,7 +43,7 @@ class EncodedTable(Table):
             )
         chosen = {feature.name: columns[feature.name] for feature in domain.features}
         for name, column in chosen.items():
-            if np.ndim(column) != 1:
+            if getattr(column, "ndim", 1) != 1:  # a frame has no others
                 raise DomainError(f"`{name}` must be one column with one value per record.")
         lengths = {len(column) for column in chosen.values()}
         if len(lengths) > 1:

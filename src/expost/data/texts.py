@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from expost._common.models import FrozenModel
+from expost.data.domain_errors import DeclaredModel
 
 # Letters that end a line, steer a terminal or reverse the order of what is read; none belongs into a label.
 _STEERING = {"Cc", "Cs", "Zl", "Zp"}
@@ -81,7 +81,7 @@ Units = Annotated[
 ]
 
 
-class Texts(FrozenModel):
+class Texts(DeclaredModel):
     """A part of a domain that may have texts; those that are not declared are left out of files."""
 
     @model_serializer(mode="wrap")
@@ -144,7 +144,7 @@ class ChosenTexts(FieldTexts):
             raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
-class Contact(FrozenModel):
+class Contact(DeclaredModel):
     """Whom to ask: at least one of an e-mail address, a telephone number and an address."""
 
     email: Address | None = None
@@ -200,19 +200,25 @@ def quoted(text: str) -> str:
     return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
 
 
-def text_lines(part: Texts) -> str:
-    """The lines of a domain file that declare the texts of a part."""
-    declared = part.model_dump(mode="json")
-    names = [name for name in part.text_names() if name in declared]
-    return "".join(f"{name} = {toml_value(declared[name])}\n" for name in names)
+def toml_lines(part: DeclaredModel) -> str:
+    """The lines of a domain file that declare a part: its kind, and what is not the default; texts last."""
+    fields = type(part).model_fields
+    texts = part.text_names() if isinstance(part, Texts) else ()
+    keys = [*(key for key in fields if key not in texts), *(key for key in texts if key in fields)]
+    declared = [key for key in keys if key == "kind" or getattr(part, key) != fields[key].default]
+    return "".join(f"{key} = {toml_value(getattr(part, key))}\n" for key in declared)
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{quoted(name)} = {toml_value(one)}' for name, one in value.items())} }}"
-    if isinstance(value, list | tuple):
+    """A value as TOML writes it; pairs of a name and a value become a table."""
+    if isinstance(value, Contact):
+        value = tuple(value.model_dump().items())
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return f"{{ {', '.join(f'{quoted(name)} = {toml_value(one)}' for name, one in value)} }}"
+    if isinstance(value, tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     return quoted(value) if isinstance(value, str) else repr(value)
