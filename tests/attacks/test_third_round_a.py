@@ -123,7 +123,7 @@ def survey(tmp_path_factory):
     table["ill"] = np.where(table.age + 30 * (table.smoker == "yes") > rng.normal(70, 20, 600), "yes", "no")
     table["w"] = np.minimum(rng.lognormal(0.4, 0.8, 600), 5.0).round(3)
     table.to_csv(folder / "survey.csv", index=False)
-    (folder / "domain.toml").write_text(to_toml(SURVEY), encoding="utf-8")
+    (folder / "domain.toml").write_text(SURVEY.to_toml(), encoding="utf-8")
     model = expost.LogisticRegression(epsilon=4.0, domain=SURVEY, max_weight=5.0, random_state=2)
     model.fit(table, sample_weight=table["w"].to_numpy()).publication_.save(folder / "p.json")
     return folder, model, table

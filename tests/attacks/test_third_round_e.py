@@ -149,7 +149,7 @@ def test_12d_classes_of_several_kinds_are_refused(classes):
 
 
 def test_12e_a_domain_file_says_it_in_a_sentence():
-    text = to_toml(domain_of((0, 1))).replace("[0, 1]", '[0, "yes"]')
+    text = domain_of((0, 1)).to_toml().replace("[0, 1]", '[0, "yes"]')
     with pytest.raises(DomainError, match="`classes` of the label must be all texts, all whole numbers, or"):
         expost.Domain.from_toml(text)
     with pytest.raises(ValueError, match="example that is one of its values"):
@@ -248,7 +248,7 @@ def test_12k_weights_of_classes_and_more_than_two_of_them():
 
 
 def test_12l_the_command_line_has_them(tmp_path):
-    (tmp_path / "d.toml").write_text(to_toml(domain_of((0, 1))))
+    (tmp_path / "d.toml").write_text(domain_of((0, 1)).to_toml())
     table = inputs_of(frame_of((0, 1)), tmp_path)
     for name in ("csv", "parquet"):
         output = tmp_path / f"{name}.json"
@@ -261,7 +261,7 @@ def test_12l_the_command_line_has_them(tmp_path):
 
 
 def test_12m_check_names_a_column_of_another_kind(tmp_path):
-    (tmp_path / "d.toml").write_text(to_toml(domain_of(("0", "1"))))
+    (tmp_path / "d.toml").write_text(domain_of(("0", "1")).to_toml())
     table = inputs_of(frame_of((0, 1)), tmp_path)
     assert run("check", tmp_path / "d.toml", table["csv"]).exit_code == 0
     found = run("check", tmp_path / "d.toml", table["parquet"])
@@ -570,7 +570,7 @@ def test_15g_a_large_delta_warns_at_the_users_line(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("error", LargeDeltaWarning)
             call(1e-3)
-    (tmp_path / "d.toml").write_text(to_toml(domain_of((0, 1))))
+    (tmp_path / "d.toml").write_text(domain_of((0, 1)).to_toml())
     with warnings.catch_warnings():
         warnings.simplefilter("always", LargeDeltaWarning)
         found = run("plan", tmp_path / "d.toml", "--delta", "0.01")
