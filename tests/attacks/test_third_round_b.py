@@ -152,7 +152,7 @@ def test_06d_where_other_cells_are_quoted_it_is_the_first_that_is_wrong(size, tm
 
 
 def test_06e_records_after_it_are_never_lost_without_a_word(tmp_path):
-    """In a column that is not used, all records after the quote were taken for one cell, and nobody was told."""
+    """In a column that is not used, all that follows the quote was one cell, and nobody was told."""
     rows = [f"{k % 90},north,{'yes' if k % 2 else 'no'},fine" for k in range(300)]
     rows[100] = rows[100].replace("fine", '"fine')
     path = tmp_path / "t.csv"
@@ -208,18 +208,20 @@ def test_06h_blocks_end_where_arrow_ends_records(delimiter, tmp_path, monkeypatc
                 column_types={"x": pa.string(), "y": pa.string()}, strings_can_be_null=False
             ),
         )
-        records, places, before = [], [], 0
+        records, places, before, refusal = [], [], 0, None
         try:
             for batch, uneven, _ in read_csv(path, dialect, ["x", "y"], lenient=True):
                 records += batch.to_pylist()
                 places += [before + place for place, _ in uneven]
                 before += len(batch) + len(uneven)
         except FileError as error:
-            assert "a quote is opened that is not closed" in str(error)
-            assert records == whole.to_pylist()[: len(records)]
-        else:
+            refusal = str(error)
+        if refusal is None:
             assert records == whole.to_pylist()
             assert places == left_out
+        else:
+            assert "a quote is opened that is not closed" in refusal
+            assert records == whole.to_pylist()[: len(records)]
 
     agree()
 
@@ -245,13 +247,14 @@ def test_06i_no_run_of_fifty_aborts_or_hangs(size, tmp_path):
 
 
 MEASURED = """
-import resource, sys
+import sys
 from expost.__main__ import main
 sys.argv = ["expost", *sys.argv[1:]]
 try:
     main()
 finally:
-    print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+    lines = open("/proc/self/status").read().splitlines()
+    print(next(line for line in lines if line.startswith("VmHWM")), file=sys.stderr)
 """
 
 
@@ -267,7 +270,7 @@ def peak(folder, *arguments):
     )
     *said, last = done.stderr.strip().splitlines()
     assert "Traceback" not in done.stderr
-    return done.returncode, " ".join(said), int(last.split()[1])
+    return done.returncode, " ".join(said), int(last.split()[1]) * 1024
 
 
 def write(path, ward, rows, **options):
@@ -294,9 +297,9 @@ def test_10a_a_small_parquet_file_takes_little_memory(bomb, tmp_path):
         long = pa.array(["y" * (1 << 20)] * 1000, pa.large_string())
         write(path, long, 1000, use_dictionary=False, data_page_size=1 << 30, store_schema=False)
     else:
-        offsets = pa.array(np.arange(100_001, dtype=np.int64) * 5000)
-        inner = pa.array(np.zeros(500_000_000, dtype=np.int8))
-        write(path, pa.LargeListArray.from_arrays(offsets, inner), 100_000)
+        offsets = pa.array(np.arange(20_001, dtype=np.int64) * 10_000)
+        inner = pa.array(np.zeros(200_000_000, dtype=np.int8))
+        write(path, pa.LargeListArray.from_arrays(offsets, inner), 20_000)
     assert path.stat().st_size < 500_000
     for command in (["check"], ["fit", "-o", "p.json"]):
         name, *options = command
@@ -322,17 +325,19 @@ def test_10b_a_damaged_parquet_file_is_one_sentence(tmp_path):
     rng = random.Random(27)
     path = tmp_path / "t.parquet"
     told = set()
+
+    def fit():
+        encode_records(path, None, plan, classes=domain.classes, domain=domain).scanned(plan.loss, 1.0)
+
+    def check():
+        list(find_problems(expost.scan(path), parts))
+
     for _ in range(300):
         content = bytearray(rng.choice(files))
         for _ in range(rng.choice([1, 2, 4])):
             content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(content[: rng.choice([len(content)] * 9 + [rng.randrange(len(content))])])
-        for use in (
-            lambda: encode_records(path, None, plan, classes=domain.classes, domain=domain).scanned(
-                plan.loss, 1.0
-            ),
-            lambda: list(find_problems(expost.scan(path), parts)),
-        ):
+        for use in (fit, check):
             try:
                 use()
             except (ExpostError, MemoryError) as error:
@@ -357,7 +362,7 @@ def test_10c_numbers_of_many_digits_are_one_sentence(digits, tmp_path):
     number = "9" * digits
     text = DOMAIN.replace("high = 100", f"high = {number}", 1)
     assert text != DOMAIN
-    assert refused(run("plan", domain_file(tmp_path, text)), "too many digits")
+    assert refused(run("plan", domain_file(tmp_path, text)), "the domain file ")
     assert refused(run("plan", domain_file(tmp_path, DOMAIN), "--epsilon", number), "`epsilon` must be")
     sys.set_int_max_str_digits(0)
     try:
@@ -419,7 +424,7 @@ def test_10d_the_work_for_names_grows_with_their_number(what, tmp_path):
 
 BAD = pd.DataFrame(
     {"who": ["p1", "p2", "p3"], "age": ["40", "forty", "130"], "ward": ["north", "North", "south"],
-     "ill": ["no", "yes", "maybe"], "w": [1.0, 9.0, 2.0]}
+     "ill": ["no", "yes", "maybe"], "w": [1, 9, 2]}
 )  # fmt: skip
 
 
@@ -560,30 +565,29 @@ def test_15d_a_file_that_exists_is_replaced_only_on_demand(tmp_path):
 LABEL = ClassLabel(name="y", classes=("no", "yes"))
 AGE = Number(name="age", low=0, high=120)
 WRONG = {
-    "bounds": (lambda: Number(name="age", low=5, high=1), "Number is not valid: `age` must have low < high."),
-    "missing": (lambda: Number(low=0, high=1), "Number is not valid: `name` is missing."),
-    "type": (lambda: Number(name="age", low="0", high=1), "`low` must be a number, such as 120.0; got '0'."),
-    "nan": (lambda: NumberLabel(name="y", low=0, high=float("nan")), "`high` must be a finite number; got nan."),
-    "unknown": (lambda: YesNo(name="s", hepl="x"), "`hepl` is no key of a domain file (perhaps `help` is meant)."),
-    "few": (lambda: Category(name="w", categories=("a",)), "`categories` must have 2 entries or more."),
-    "same": (lambda: ClassLabel(name="y", classes=("a", "a")), "`y` must have two or more different classes."),
-    "day": (lambda: Date(name="d", low="soon", high="2000-01-01"), "`low` must be a date"),
-    "order": (lambda: Date(name="d", low="2000-01-01", high="1999-01-01"), "`d` must have low < high."),
-    "empty": (lambda: Domain(features=(), label=LABEL), "Domain is not valid: `features` must have 1 entries"),
-    "twice": (lambda: Domain(features=(AGE, AGE), label=LABEL), "features and label must have different names."),
-    "part": (lambda: Domain(features=(AGE, "x"), label=LABEL), "feature number 2 must be a part with keys"),
-    "norm": (lambda: Domain(features=(AGE,), label=LABEL, norm=-1.0), "`norm` must be above 0; got -1.0."),
-    "mark": (lambda: Dialect(delimiter="ab"), "Dialect is not valid: `delimiter` must be one ASCII character"),
-    "nobody": (lambda: Contact(), "`contact` must have `email`, `phone` or `address`."),
-    "blank": (lambda: PublicationTexts(title=" x"), "`title` must be one line of plain text"),
-}  # fmt: skip
+    "`age` must have low < high.": lambda: Number(name="age", low=5, high=1),
+    "`name` is missing.": lambda: Number(low=0, high=1),
+    "`low` must be a number, such as 120.0; got '0'.": lambda: Number(name="age", low="0", high=1),
+    "`high` must be a finite number; got nan.": lambda: NumberLabel(name="y", low=0, high=float("nan")),
+    "`hepl` is no key of a domain file (perhaps `help` is meant).": lambda: YesNo(name="s", hepl="x"),
+    "`categories` must have 2 entries or more.": lambda: Category(name="w", categories=("a",)),
+    "`y` must have two or more different classes.": lambda: ClassLabel(name="y", classes=("a", "a")),
+    "`low` must be a date, such as": lambda: Date(name="d", low="soon", high="2000-01-01"),
+    "`d` must have low < high.": lambda: Date(name="d", low="2000-01-01", high="1999-01-01"),
+    "`features` must have 1 entries or more.": lambda: Domain(features=(), label=LABEL),
+    "features and label must have different names.": lambda: Domain(features=(AGE, AGE), label=LABEL),
+    "feature number 2 must be a part with keys": lambda: Domain(features=(AGE, "x"), label=LABEL),
+    "`norm` must be above 0; got -1.0.": lambda: Domain(features=(AGE,), label=LABEL, norm=-1.0),
+    "`delimiter` must be one ASCII character": lambda: Dialect(delimiter="ab"),
+    "`contact` must have `email`, `phone` or `address`.": lambda: Contact(),
+    "`title` must be one line of plain text": lambda: PublicationTexts(title=" x"),
+}
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_15e_constructors_raise_one_sentence_of_ours(name):
-    make, words = WRONG[name]
+@pytest.mark.parametrize("words", WRONG)
+def test_15e_constructors_raise_one_sentence_of_ours(words):
     with pytest.raises(DomainError) as refusal:
-        make()
+        WRONG[words]()
     assert words in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert "pydantic" not in str(refusal.value)

@@ -202,3 +202,26 @@ def test_a_file_that_is_too_long_is_not_called_binary(visit, tmp_path):
     assert "at most 500 lines" in visit.text("#preview")
     read(visit, "age\n" + "9" * 400)
     assert "such as 58." in visit.text("#preview")
+
+
+PASTE = """letter => {
+  const [place, clipboard] = [document.getElementById("paste"), new DataTransfer()];
+  clipboard.setData("text", letter.repeat(1_200_000));
+  const start = performance.now();
+  const event = new ClipboardEvent("paste", { clipboardData: clipboard, cancelable: true, bubbles: true });
+  if (place.dispatchEvent(event)) place.value = clipboard.getData("text");
+  return [performance.now() - start, place.value.length];
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("letter", ['"', "(", "\n"])
+def test_a_long_paste_is_refused_at_once_as_a_long_file_is(open_page, language, letter):
+    """A megabyte of quotes, or of brackets, kept the page busy for seconds, and some texts for minutes."""
+    visit = open_page(kidney.published(), language=language)
+    visit.page.evaluate("document.getElementById('from').open = true")
+    milliseconds, length = visit.page.evaluate(PASTE, letter)
+    ends = {"en": "at most 500 lines.", "de": "höchstens 500 Zeilen."}
+    assert visit.text("#preview").endswith(ends[language])
+    assert length == 0
+    assert milliseconds < 2000

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,9 @@ class Finding:
 
     def rows(self) -> Iterator[tuple[str, int | None, str, str, str, str]]:
         """File, record, identifier, column, problem and value of each cell, or once for the whole file."""
-        places = zip_longest(self.records or [None], self.ids or [""], self.values or [""], fillvalue="")
-        for record, known, value in places:
+        for place in range(max(len(self.records), 1)):
+            record = self.records[place] if self.records else None
+            known, value = (texts[place] if texts else "" for texts in (self.ids, self.values))
             yield self.file, record, known, self.column, self.problem.title, value
 
 
@@ -130,15 +131,20 @@ def problem_table(
         table = TableFiles.found(os.fspath(table), dialect=dialect)
     elif is_dask_frame(table):
         table = DaskTable.of(table, LOCAL)
-    lazy = isinstance(table, LazyTable)
-    columns = table.kinds if lazy else columns_of(table)
+    columns = table.kinds if isinstance(table, LazyTable) else columns_of(table)
     if identifier is not None and identifier not in columns:
         raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
     options: Any = {"weight": weight, "max_weight": max_weight, "identifier": identifier}
-    findings = (find_problems if lazy else _in_memory)(table if lazy else columns, declared, **options)
+    if isinstance(table, LazyTable):
+        findings = find_problems(table, declared, **options)
+    else:
+        findings = _in_memory(columns, declared, **options)
     rows = [row for one in findings for row in one.rows()]
     files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else [()] * 6
-    listed = {f"{MARK}file": files, "record": np.array([record or 0 for record in records], dtype=np.int64)}
+    listed: dict[str, Any] = {
+        f"{MARK}file": files,
+        "record": np.array([record or 0 for record in records], dtype=np.int64),
+    }
     listed |= {} if identifier is None else {identifier: ids}
     return kind.frame(listed | {"column": names, "problem": problems, "value": values})
 

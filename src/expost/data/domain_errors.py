@@ -3,13 +3,18 @@
 import datetime
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast, dataclass_transform
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from expost._common.models import FrozenModel
 from expost._common.validation import as_written
 from expost.exceptions import DomainError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass  # it has no public name
+else:
+    ModelMetaclass = type(BaseModel)
 
 # How each kind of value is called, by the word in pydantic's type of error, with an example of it in TOML.
 _KINDS = {
@@ -27,14 +32,16 @@ _KINDS = {
 _LONGEST = 60
 
 
-class _DeclaredType(type(BaseModel)):  # type: ignore[misc]
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
+@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
+class _DeclaredType(ModelMetaclass):
+    def __call__(self, *args: Any, **fields: Any) -> Any:
         # Called by whoever declares something in Python, and not for the parts that pydantic itself builds.
         try:
             return super().__call__(*args, **fields)
         except ValidationError as error:
-            sentence = _sentence(error, fields, set(cls.model_fields))
-        raise DomainError(f"{cls.__name__} is not valid: {sentence}.")
+            keys = set(cast(type[BaseModel], self).model_fields)
+            sentence = _sentence(error, fields, keys)
+        raise DomainError(f"{self.__name__} is not valid: {sentence}.")
 
 
 class DeclaredModel(FrozenModel, metaclass=_DeclaredType):

@@ -123,6 +123,8 @@ def check_at_hand(X: Any) -> None:
         got, way = "list of records", "Make a frame of it first: pandas.DataFrame(X)"
     elif isinstance(X, np.ndarray) and X.dtype.names is not None:
         got, way = "structured array", "Make a frame of it first: pandas.DataFrame(X)"
+    elif got == "RecordBatch":
+        way = "Make a table of it first: pyarrow.Table.from_batches([X])"
     elif isinstance(X, io.IOBase):
         way = "Give its path"
     elif not (nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_dask_dataframe(X)):

@@ -111,7 +111,13 @@ def text_codes(
 
 def plain_cells(values: Any) -> NDArray[Any]:
     """A column's cells in an array of NumPy's."""
-    return values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
+    cells: NDArray[Any] | None = values if isinstance(values, np.ndarray) else None
+    if cells is None:
+        with untold():  # Arrow quotes what it cannot convert
+            cells = values.to_numpy(zero_copy_only=False)
+    if cells is None:
+        raise DomainError("a column must hold numbers, texts or booleans; got bytes that are no text.")
+    return cells
 
 
 def _arrow_column(values: Any) -> "pyarrow.Array":

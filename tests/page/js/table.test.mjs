@@ -30,3 +30,11 @@ test("bytes are read as the alphabet that they are in", () => {
   assert.equal(textOf(Uint8Array.from([0x50, 0x4b, 0x00])), null);
   assert.equal(plainText("a\rb\r\nc"), "a\nb\nc");
 });
+
+test("the time for a text grows with its length, whatever its letters", () => {
+  for (const text of [`a${'"'.repeat(400_000)}`, " ".repeat(400_000), `${'"'.repeat(399_999)}x`]) {
+    const start = performance.now();
+    splitTable(text, ",");
+    assert.ok(performance.now() - start < 3000);
+  }
+});

@@ -32,6 +32,12 @@ export class OwnFile {
     open.addEventListener("click", () => input.click());
     input.addEventListener("change", () => this.open(input.files[0]));
     check.addEventListener("click", () => this.show(paste.value));
+    paste.addEventListener("paste", (event) => {
+      // To lay out so long a text takes the browser longer than to read it.
+      if (event.clipboardData.getData("text").length <= MOST_BYTES) return;
+      event.preventDefault();
+      this.refuse(say("file.too_long", { count: MOST_ROWS }));
+    });
     for (const kind of ["dragover", "dragleave", "drop"]) {
       drop.addEventListener(kind, (event) => {
         event.preventDefault();
