@@ -84,8 +84,8 @@ def test_a_noisy_gradient_and_a_noisy_hessian_have_the_shape_of_the_coefficients
     plan = plan_of(loss, fit_intercept=False, report="dependent", printed=printed, **scales)
     release, private = perturb(plan, design.labelled(y), noise=SeededNoise(4))
     assert release.gradient.shape == (6,)
-    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(release.hessian, private.hessian, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("printed", [True, False], ids=["printed", "real"])
@@ -99,9 +99,9 @@ def test_the_reduced_statistics_are_those_of_the_smallest_masses(printed):
     release, private = perturb(plan, design_of(X).labelled(y, weights), noise=SeededNoise(4))
     masses = weights * loss.smallest_mass(X @ release.coefficients.reshape(3, 3).T, y)
     truth = plan.l2 * np.eye(3) + (X.T * masses) @ X
-    np.testing.assert_allclose(release.hessian, truth, rtol=0, atol=1e-4)
-    assert release.eigenvalue == pytest.approx(np.linalg.eigvalsh(truth)[0], abs=1e-4)
-    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(release.hessian, truth, rtol=0, atol=1e-5)
+    assert release.eigenvalue == pytest.approx(np.linalg.eigvalsh(truth)[0], abs=1e-5)
+    np.testing.assert_allclose(release.gradient, private.gradient, rtol=0, atol=1e-5)
     # One matrix of the features for every predictor is below the whole Hessian.
     assert np.linalg.eigvalsh(private.hessian - np.kron(np.eye(3), truth))[0] >= -1e-6
     assert plan.entries(9) == 9 + 6 + 1

@@ -1,6 +1,7 @@
 """Coefficients without shrinkage: exact where they can be, and every part of their covariance."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,9 @@ def test_the_covariance_is_that_of_the_derivation():
     found = estimate(release_of(A, theta, made), PLAIN)
     inverse = np.linalg.inv(A)
     rest = found.covariance - inverse @ (A + 9.0 * np.eye(4)) @ inverse
+    moved = theta - found.values
+    formula = moved @ moved * inverse @ inverse + np.outer(inverse @ moved, inverse @ moved)
+    np.testing.assert_allclose(rest, 16.0 * formula, rtol=1e-9)
     rng, draws = np.random.default_rng(3), []
     for _ in range(500):
         Z = rng.normal(size=(4, 4))
@@ -95,6 +99,13 @@ def test_a_step_over_much_curvature_is_said_to_be_too_long():
         assert ("intervals may be too narrow" in notes) == bent
 
 
+@pytest.mark.parametrize(("bend", "bent"), [(0.5, False), (math.nextafter(0.5, 1.0), True)])
+def test_the_warning_begins_beyond_half_a_standard_error(bend, bent):
+    inference = Inference(release_of(information(), np.array([0.5, -1.0, 2.0, 0.3]), plan()))
+    inference.__dict__["estimate"] = replace(inference.estimate, bend=bend)  # where it is remembered
+    assert any("intervals may be too narrow" in note for note in inference.table(0.95).notes) == bent
+
+
 def test_a_released_gradient_takes_its_part_of_the_noise_away():
     A, theta = information(), np.array([0.5, -1.0, 2.0, 0.3])
     without = estimate(release_of(A, theta, plan()), PLAIN)
@@ -103,8 +114,10 @@ def test_a_released_gradient_takes_its_part_of_the_noise_away():
     found = estimate(release_of(A, theta, made, gradient=-b), PLAIN)
     # b is estimated by 9/10 of minus the gradient, and 9/10 of the variance goes.
     np.testing.assert_allclose(found.values - without.values, 0.9 * np.linalg.solve(A, b), rtol=1e-9)
-    smaller = np.linalg.inv(A) @ (A + 0.9 * np.eye(4)) @ np.linalg.inv(A)
-    np.testing.assert_allclose(np.diag(found.covariance), np.diag(smaller), rtol=1e-3)
+    inverse, moved = np.linalg.inv(A), theta - found.values
+    smaller = inverse @ (A + 0.9 * np.eye(4)) @ inverse
+    smaller += 0.25 * (moved @ moved * inverse @ inverse + np.outer(inverse @ moved, inverse @ moved))
+    np.testing.assert_allclose(found.covariance, smaller, rtol=1e-12, atol=1e-16)
     assert np.all(np.diag(found.covariance) < np.diag(without.covariance))
 
 

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import ndtr
 
 from expost.exceptions import ParameterError
@@ -111,7 +112,8 @@ def test_ex_post_bound_holds_as_often_as_it_says():
     # The bound spends half of the failure on either side; the lower side has room to spare.
     exact = ndtr(-(bound / shift - shift / 2.0)) + ndtr(-(bound / shift + shift / 2.0))
     assert exact <= failure
-    assert np.mean(losses > bound) == pytest.approx(exact, abs=0.005)
+    missed = stats.binom(len(losses), exact)
+    assert missed.ppf(5e-7) <= np.sum(losses > bound) <= missed.isf(5e-7)
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def test_noise_and_penalty_grow_with_the_largest_weight_and_the_guarantee_stays(
     one, many = (calibrate(loss=loss, report=report, max_weight=weight) for weight in (1.0, 40.0))
     assert many.max_weight == 40.0
     assert many.delta_at(many.epsilon) <= many.delta
-    assert many.l2 == pytest.approx(40.0 * one.l2, rel=1e-3)
+    assert many.l2 == pytest.approx(40.0 * one.l2, rel=1e-12)
     for (_, scale), (_, larger) in zip(one.scales.released, many.scales.released, strict=True):
-        assert larger == pytest.approx(40.0 * scale, rel=1e-3)
-    assert many.sigma == pytest.approx(40.0 * one.sigma, rel=1e-3)
+        assert larger == pytest.approx(40.0 * scale, rel=1e-12)
+    assert many.sigma == pytest.approx(40.0 * one.sigma, rel=1e-12)
     assert "weights ≤ 40" in str(many._repr_html_())
     assert "weights" not in str(one._repr_html_())
 

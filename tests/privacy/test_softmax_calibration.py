@@ -32,6 +32,8 @@ def target(curve, *, epsilon=1.0, delta=DELTA, radius=1.0, report="independent",
 def test_the_rule_for_cap_corner_and_regularisation(epsilon, cap):
     curve = capped_softmax(10, epsilon, DELTA).curve
     assert curve.cap == pytest.approx(cap, abs=5e-4)
+    multiplier = gaussian.sigma(epsilon, DELTA, sensitivity=1.0)
+    assert curve.cap == pytest.approx(0.5 * (1 + 1 / math.sqrt(1 + 2 * multiplier)), rel=1e-14)
     assert curve.corner == 0.8
     wanted = target(curve, epsilon=epsilon, radius=3.0)
     l2, scales = tight(wanted, None, None)

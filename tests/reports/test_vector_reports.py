@@ -41,7 +41,9 @@ def test_the_spread_of_the_noise_has_the_quantiles_of_its_law():
 
 
 def test_the_largest_singular_value_covers_every_record_at_once():
-    assert every_quantile(450, 9, 0.05) == pytest.approx(12.5, abs=0.05)
+    for failure in (0.3, 0.05, 1e-9):
+        singular = math.sqrt(50) + math.sqrt(9) + math.sqrt(2 * math.log(1 / failure))
+        assert every_quantile(450, 9, failure) == pytest.approx(singular, rel=1e-14)
     assert every_quantile(4, 2, 0.05) == Chi(4).quantile(0.05)
     rng = np.random.default_rng(1)
     for outputs, columns in ((2, 3), (4, 20), (9, 5)):
