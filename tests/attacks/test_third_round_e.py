@@ -410,6 +410,7 @@ def unreadable(tmp_path):
             (pl.DataFrame(dict(frame)).lazy(), r"got a LazyFrame. Call collect\(\) first"),
             (chunks, r"got a TextFileReader. Call read\(\) first"),
             (pa.table(frame).to_reader(), r"got a RecordBatchReader. Call read_all\(\) first"),
+            (pa.RecordBatch.from_pandas(frame), "got a RecordBatch. Make a table of it first"),
             (parquet.ParquetFile(tmp_path / "t.parquet"), r"got a ParquetFile. Call read\(\) first"),
             (dataset.dataset(tmp_path / "t.parquet"), r"got a FileSystemDataset. Call to_table\(\) first"),
             (csv.DictReader(file), "got a DictReader. Read all of it into a frame first"),
