@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
 # Public modules, which have an anchor of their own and names of their own.
-MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe")
+MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
 _DIRECTIVE = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
 
 

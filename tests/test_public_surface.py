@@ -19,7 +19,7 @@ NAMES = [
     "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
-    "exceptions", "gaussian", "goe", "scan", "total",
+    "exceptions", "gaussian", "goe", "research", "scan", "total",
 ]
 # fmt: on
 ESTIMATORS = (
@@ -44,7 +44,7 @@ def test_public_names_can_be_imported_first(name):
     subprocess.run([sys.executable, "-c", f"from expost import {name}"], check=True)
 
 
-@pytest.mark.parametrize("module", ["gaussian", "goe", "budgets", "audit"])
+@pytest.mark.parametrize("module", ["gaussian", "goe", "budgets", "audit", "research"])
 def test_public_modules_can_be_imported_as_modules(module):
     subprocess.run([sys.executable, "-c", f"import expost.{module}"], check=True)
 

@@ -1,6 +1,6 @@
 """A data set: the table as in its file, and the rows encoded by its declared domain."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost import ClassLabel, Domain
-from expost._common.typing import FloatArray
-from expost._common.validation import check_positive
-from expost.exceptions import ExpostError
+from expost.exceptions import ExpostError, ParameterError
+from papers.common import FloatArray
 
 
 class DataUnavailable(ExpostError):  # noqa: N818 -- the name says what is wrong
     """A data set is missing and cannot be downloaded, or its file is not the published one."""
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Raise ParameterError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ParameterError(f"`{name}` must be one of {', '.join(choices)}; got {name}={value!r}.")
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,8 @@ class DataSet:
 
     def split(self, share: float, seed: int) -> tuple[Self, Self]:
         """A share of the records for fitting and the rest for testing, shuffled by a seed."""
-        check_positive("share", share, below=1.0)
+        if not 0.0 < share < 1.0:
+            raise ParameterError(f"`share` must be a number with 0 < share < 1; got share={share!r}.")
         order = np.random.default_rng(seed).permutation(len(self))
         cut = int(share * len(self))
         return self._part(order[:cut]), self._part(order[cut:])

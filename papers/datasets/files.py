@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from expost._common.files import atomic_write_bytes
-from expost._common.validation import check_choice
-from papers.datasets.base import DataUnavailable
+from papers.common import whole_file
+from papers.datasets.base import DataUnavailable, check_choice
 from papers.datasets.parsing import (
     Texts,
     digest_of_bytes,
@@ -150,7 +149,7 @@ def _download(source: Source) -> Texts:
             f"{way_out}"
         )
     # With a full disk the file is used now and downloaded again next time.
-    with suppress(OSError), atomic_write_bytes(_cache() / source.file) as file:
+    with suppress(OSError), whole_file(_cache() / source.file) as file:
         file.write(raw)
     return columns
 

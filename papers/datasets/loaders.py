@@ -1,11 +1,12 @@
 """The data sets by name."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from expost import Domain, Number, NumberLabel
-from expost._common.validation import check_choice
-from expost.data.values import as_numbers
-from papers.datasets.base import DataSet
+from papers.common import FloatArray
+from papers.datasets.base import DataSet, check_choice
 from papers.datasets.files import ROOT, fetch
 
 
@@ -38,8 +39,13 @@ def _load(name: str, key: str, example: str) -> DataSet:
     columns = {feature.name: texts[feature.name] for feature in domain.features}
     for feature in domain.features:
         if isinstance(feature, Number):
-            columns[feature.name] = as_numbers(columns[feature.name], feature.name)
+            columns[feature.name] = _numbers(columns[feature.name])
     outcome = texts[domain.label.name]
     if isinstance(domain.label, NumberLabel):
-        outcome = as_numbers(outcome, domain.label.name)
+        outcome = _numbers(outcome)
     return DataSet(name=name, domain=domain, columns=columns, outcome=outcome)
+
+
+def _numbers(cells: Iterable[str]) -> FloatArray:
+    """Cells as numbers; an empty one is missing, and becomes NaN."""
+    return np.array([float(cell) if cell else np.nan for cell in cells])

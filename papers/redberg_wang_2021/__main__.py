@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rich.console import Console
 from rich.progress import (
@@ -18,8 +19,8 @@ from rich.progress import (
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from expost._common.files import atomic_write, check_output
 from expost.exceptions import ExpostError
+from papers.common import write_text
 from papers.datasets import DataSet, adult, credit, kidney, wine
 from papers.redberg_wang_2021 import plotting
 from papers.redberg_wang_2021.catalogue import EXPERIMENTS
@@ -69,7 +70,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
             f"`--only` must begin the name of an experiment; got {options.only}. There are {names}."
         )
     out = _folder(options)
-    check_output(out / "RESULTS.md", overwrite=True)
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=out):  # a folder that cannot be written to is found before the work is done
+        pass
     effort = Effort(quick=options.quick)
     if not options.redraw:
         _load_data(chosen)
@@ -83,8 +86,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         for experiment, document in zip(done, documents, strict=True):
             if experiment in chosen:
                 plotting.save(experiment.draw(document["numbers"]), out / "figures" / experiment.name)
-    with atomic_write(out / "RESULTS.md") as file:
-        file.write(render(done, documents))
+    write_text(out / "RESULTS.md", render(done, documents))
     console.print(_verdicts(chosen, out))
     console.print(f"{out / 'RESULTS.md'}: everything, with figures", highlight=False, soft_wrap=True)
 

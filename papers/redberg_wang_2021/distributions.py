@@ -7,12 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from expost._common.choices import MethodName
-from expost._common.typing import FloatArray
-from expost.privacy.plan import Plan
+from expost import Plan
+from papers.common import FloatArray
 from papers.redberg_wang_2021.experiment import Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     Fitted,
+    Method,
     bands,
     cumulated,
     fit,
@@ -56,7 +56,7 @@ def measure(
     draws: int,
     tick: Tick,
     *,
-    method: MethodName,
+    method: Method,
     scores: Mapping[str, Score],
 ) -> Numbers:
     """Bands of the summaries of seeded releases of one plan, and distributions over the people."""

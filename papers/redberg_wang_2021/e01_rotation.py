@@ -8,13 +8,8 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 import expost
-from expost._common.typing import FloatArray
-from expost.data.encoding import encode_rows
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.loss_terms import LossTerms
-from expost.fitting.private_fit import recover
-from expost.fitting.release import Release
-from expost.privacy.plan import Plan
+from expost import Plan, research
+from papers.common import FloatArray
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed
 from papers.redberg_wang_2021.measuring import DELTA, band, listed, rounded
 from papers.redberg_wang_2021.plotting import LOSS, TRUTH, legend_above, line_key, panels
@@ -50,12 +45,11 @@ class Rotation(Experiment):
         shown: Numbers = {}
         for seed in range(self.steps(effort)):
             X, y = separable_disc(N, MARGIN, seed)
-            records = encode_rows(X, plan).labelled(y)
             best = _minimiser(plan, X, y)
             for angle, turn in ANGLES.items():
                 theta = _turned(best, math.pi * turn)
-                private = recover(Release(plan, theta), records)
-                terms = ex_post_terms(private, records, plan.loss, member=True)
+                release, private = research.imagine(plan, X, y, theta)
+                terms = research.losses(release, private, X, y, member=True)
                 rows[angle].append(_figures(X, y, theta, terms, private.gradient, plan.sigma))
                 if angle == "π/12":
                     for epsilon in NOISES:
@@ -203,7 +197,12 @@ def _turned(theta: FloatArray, angle: float) -> FloatArray:
 
 
 def _figures(
-    X: FloatArray, y: FloatArray, theta: FloatArray, terms: LossTerms, gradient: FloatArray, sigma: float
+    X: FloatArray,
+    y: FloatArray,
+    theta: FloatArray,
+    terms: research.LossTerms,
+    gradient: FloatArray,
+    sigma: float,
 ) -> dict[str, float]:
     margin = X @ theta / np.linalg.norm(theta)
     sizes = [np.abs(term).sum() for term in (terms.determinant, terms.quadratic, terms.inner_product)]
@@ -218,7 +217,7 @@ def _figures(
     }
 
 
-def _leverage_share(terms: LossTerms, sigma: float, epsilon: float) -> float:
+def _leverage_share(terms: research.LossTerms, sigma: float, epsilon: float) -> float:
     """The leverage's share of the terms with the noise of another ε."""
     other = expost.calibrate(
         epsilon=epsilon, delta=DELTA, l2=max(L2, 0.5 / epsilon), calibration="kifer2012"

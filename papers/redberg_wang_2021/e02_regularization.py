@@ -6,9 +6,8 @@ from matplotlib.ticker import PercentFormatter
 from sklearn.linear_model import LogisticRegression
 
 import expost
-from expost import gaussian
+from expost import Plan, gaussian
 from expost.goe import LargestEigenvalue
-from expost.privacy.plan import Plan
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, RHO, band, demanded_l2, fit, rounded, scores
 from papers.redberg_wang_2021.plotting import (

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import expost
-from expost._common.typing import FloatArray
-from expost.privacy.plan import Plan
+from expost import Plan
+from papers.common import FloatArray
 from papers.datasets import credit
 from papers.redberg_wang_2021.distributions import draw_pair, measure, overview, points
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick, agreed

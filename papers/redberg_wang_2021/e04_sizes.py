@@ -3,8 +3,8 @@
 from matplotlib.figure import Figure
 
 import expost
-from expost._common.typing import FloatArray
-from expost.privacy.plan import Plan
+from expost import Plan
+from papers.common import FloatArray
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import DELTA, band, fit, paper_plan, read
 from papers.redberg_wang_2021.plotting import (

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 import expost
-from expost.privacy.plan import Plan
+from expost import Plan
 from papers.datasets import credit
 from papers.redberg_wang_2021.distributions import (
     COLOURS,

@@ -5,12 +5,8 @@ import math
 from matplotlib.figure import Figure
 
 import expost
-from expost import gaussian
-from expost._common.typing import FloatArray
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.private_fit import recover
-from expost.fitting.release import Release
-from expost.privacy.plan import Plan
+from expost import Plan, gaussian, research
+from papers.common import FloatArray
 from papers.datasets import kidney, wine
 from papers.redberg_wang_2021.distributions import (
     draw_row,
@@ -175,5 +171,5 @@ def _largest_loss(X: FloatArray, y: FloatArray, times: int) -> float:
     plan = squared_plan("independent", X.shape[1])
     larger = expost.calibrate(loss="squared", delta=DELTA, sigma=times * plan.sigma, l2=plan.l2)
     fitted = fit(larger, X, y, 0)
-    private = recover(Release(plan, fitted.release.coefficients), fitted.records)
-    return rounded(float(ex_post_terms(private, fitted.records, plan.loss, member=True).loss.max()))
+    release, private = research.imagine(plan, X, y, fitted.release.coefficients)
+    return rounded(float(research.losses(release, private, X, y, member=True).loss.max()))

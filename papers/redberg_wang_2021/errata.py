@@ -6,10 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 import expost
-from expost import gaussian
+from expost import LogisticLoss, gaussian
 from expost.audit import hockey_stick
-from expost.fitting.ex_post import ex_post_terms
-from expost.losses import LogisticLoss
 from papers.redberg_wang_2021.experiment import Numbers
 from papers.redberg_wang_2021.measuring import DELTA, fit, listed, paper_plan, rounded
 
@@ -75,7 +73,7 @@ def determinant(samples: int) -> Numbers:
             X /= np.linalg.norm(X, axis=1, keepdims=True)
             y = rng.integers(0, 2, size=n).astype(float)
             fitted = fit(plan, X, y, int(rng.integers(2**31)))
-            terms = ex_post_terms(fitted.private, fitted.records, plan.loss, member=True)
+            terms = fitted.losses()
             _, curvature = plan.loss.derivatives(X @ fitted.release.coefficients, y)
             broken += int(np.sum(terms.determinant > np.log1p(curvature / l2) * (1.0 + 1e-9)))
             found = max(found, float(terms.determinant.max()))

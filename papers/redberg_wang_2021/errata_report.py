@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import ndtri
 
 import expost
-from expost._common.typing import FloatArray
 from expost.goe import LargestEigenvalue
+from papers.common import FloatArray
 from papers.redberg_wang_2021.errata import ALLOCATION
 from papers.redberg_wang_2021.experiment import Numbers
 from papers.redberg_wang_2021.measuring import DELTA, fit, listed, paper_plan, read, rounded

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from expost._common.files import atomic_write
+from papers.common import write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,9 +110,8 @@ def save_numbers(experiment: Experiment, numbers: Numbers, effort: Effort, folde
         "claims": [asdict(claim) for claim in experiment.claims(numbers)],
         "numbers": numbers,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    with atomic_write(folder / f"{experiment.name}.json") as file:
-        file.write(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_text(folder / f"{experiment.name}.json", text)
 
 
 def load_document(name: str, folder: Path = HERE / "results") -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Measurements of linear regression, like those of classification in the earlier experiments."""
 
 import math
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 import expost
-from expost._common.choices import MethodName, RegressionLossName
-from expost.privacy.plan import Plan
+from expost import Plan
 from papers.datasets import wine
 from papers.redberg_wang_2021.distributions import measure
 from papers.redberg_wang_2021.e05_allocations import ALLOCATIONS
@@ -14,6 +14,7 @@ from papers.redberg_wang_2021.e07_wine import squared_plan
 from papers.redberg_wang_2021.experiment import Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     DELTA,
+    Method,
     band,
     fit,
     own_r_squared,
@@ -25,6 +26,7 @@ from papers.redberg_wang_2021.measuring import (
 from papers.redberg_wang_2021.synthetic import directions
 
 N, D, TESTS = 1000, 50, 5000
+Loss: TypeAlias = Literal["squared", "pseudo_huber"]
 INFLATIONS = (1.0, 3.0, 10.0, 30.0, 100.0)
 ROWS = (100, 300, 1000, 3000, 10_000)
 FEATURES = (1, 2, 5, 10, 20, 40, 60)
@@ -34,7 +36,7 @@ def regularization(draws: int, tick: Tick) -> Numbers:
     """Held-out error against λ, for both losses with the paper's noise, and for ours."""
     least = 2.0  # Theorem 1 at ε = 1 with a curvature of one
     plans: dict[tuple[str, object], Plan] = {}
-    demanded: dict[RegressionLossName, float] = {
+    demanded: dict[Loss, float] = {
         "squared": squared_plan("dependent", D).l2 / least,
         "pseudo_huber": paper_plan((1.0, 1.0, 1.0), D, loss="pseudo_huber").l2 / least,
     }
@@ -104,7 +106,7 @@ def wines(colour: str, draws: int, tick: Tick) -> list[Numbers]:
     } | {"ours, default λ": ours, "ours, four times that λ": stronger}
     measured = []
     for name, plan in plans.items():
-        method: MethodName = "paper" if name.startswith("paper") else "tight"
+        method: Method = "paper" if name.startswith("paper") else "tight"
         numbers = measure(plan, X, y, draws, tick, method=method, scores={"r2": own_r_squared})
         for bulky in ("truths", "uppers", "ratios"):
             del numbers[bulky]
@@ -112,7 +114,7 @@ def wines(colour: str, draws: int, tick: Tick) -> list[Numbers]:
     return measured
 
 
-def _noise(loss: RegressionLossName, l2: float) -> Plan:
+def _noise(loss: Loss, l2: float) -> Plan:
     """The paper's noise at ε = 1 for a slope and a curvature of one, with this regularisation."""
     if loss == "squared":
         return expost.calibrate(

@@ -3,39 +3,36 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 import expost
-from expost._common.choices import MethodName
-from expost._common.typing import FloatArray
-from expost.data.encoded import Encoded
-from expost.data.encoding import encode_rows
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import perturb
-from expost.fitting.noise import SeededNoise
-from expost.fitting.private_fit import PrivateFit
-from expost.fitting.release import Release
+from expost import Loss, Plan, research
 from expost.goe import LargestEigenvalue
-from expost.losses import Loss
-from expost.privacy.plan import Plan
-from expost.reports import evaluate
+from papers.common import FloatArray
+from papers.redberg_wang_2021.report import paper_report
 
 DELTA = RHO = 1e-6
 """The paper's failure probabilities: of the guarantee of each release, and of each bound."""
+Method: TypeAlias = Literal["tight", "paper"]
+REPORTS: dict[Method, research.Report | None] = {"tight": None, "paper": paper_report}
+"""The report that each method reads a release by; None is the library's."""
 
 
 @dataclass(frozen=True)
 class Fitted:
     """A seeded release with the curator's private part; the tables are public, so all may be shown."""
 
-    release: Release
-    private: PrivateFit
-    records: Encoded
+    release: research.Release
+    private: research.PrivateFit
     X: FloatArray
     y: FloatArray
+
+    def losses(self) -> research.LossTerms:
+        """The exact loss of every member, term by term."""
+        return research.losses(self.release, self.private, self.X, self.y, member=True)
 
 
 @dataclass(frozen=True)
@@ -51,16 +48,23 @@ class Reading:
 
 def fit(plan: Plan, X: FloatArray, y: FloatArray, seed: int) -> Fitted:
     """Release a model of rows in the unit ball, with noise from a seed so that runs are reproducible."""
-    records = encode_rows(X, plan).labelled(y)
-    release, private = perturb(plan, records, noise=SeededNoise(seed))
-    return Fitted(release, private, records, X, y)
+    return Fitted(*research.draw(plan, X, y, random_state=seed), X, y)
 
 
-def read(fitted: Fitted, method: MethodName, *, failure: float = RHO) -> Reading:
-    """The exact losses of the members and their bounds, each of which fails with this probability."""
-    terms = ex_post_terms(fitted.private, fitted.records, fitted.release.plan.loss, member=True)
-    bounds = evaluate(fitted.release, fitted.records, confidence=1.0 - failure, member=True, method=method)
-    return Reading(terms.loss, bounds.lower, bounds.upper, bounds.report_cost, bounds.total)
+def read(fitted: Fitted, method: Method, *, failure: float = RHO) -> Reading:
+    """The exact losses of the members and their bounds, each of which fails with this probability.
+
+    ``method`` is ``"tight"`` for the library's report, or ``"paper"`` for the paper's.
+    """
+    found = research.bounds(
+        fitted.release,
+        fitted.X,
+        fitted.y,
+        report=REPORTS[method],
+        confidence=1.0 - failure,
+        member=True,
+    )
+    return Reading(fitted.losses().loss, found.lower, found.upper, found.report_cost, found.total)
 
 
 def scores(fitted: Fitted, X: FloatArray) -> FloatArray:

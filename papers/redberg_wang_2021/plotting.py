@@ -18,7 +18,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from expost._common.files import atomic_write_bytes
+from papers.common import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,7 @@ def plain_ticks(axis: Any, ticks: Sequence[float], template: str = "{:g}") -> No
 
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as SVG and as PNG, atomically."""
-    with atomic_write_bytes(path.with_suffix(".svg")) as file:
+    with whole_file(path.with_suffix(".svg")) as file:
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, dpi=100)
-    with atomic_write_bytes(path.with_suffix(".png")) as file:
+    with whole_file(path.with_suffix(".png")) as file:
         figure.savefig(file, format="png", dpi=100)

@@ -7,8 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 import expost
-from expost._common.choices import ReportName
-from expost.privacy.plan import Plan
+from expost import Plan
 from papers.datasets import DataSet, adult, credit, kidney
 from papers.redberg_wang_2021.experiment import Numbers
 from papers.redberg_wang_2021.measuring import DELTA, paper_plan, rounded
@@ -36,7 +35,7 @@ USABLE = 0.6
 def plan_of(side: str, kind: str, epsilon: float, dimension: int) -> Plan:
     """Our default, or the paper's recipe, for one total budget; or a mixture of the two."""
     if side == "ours" and kind != PAPER_SPLIT:
-        return expost.calibrate(epsilon=epsilon, delta=DELTA, report=cast(ReportName, kind))
+        return expost.calibrate(epsilon=epsilon, delta=DELTA, report=cast(Any, kind))
     if side == "ours":
         budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "report": "dependent", "split": 0.02}
         return expost.calibrate(**budget, l2=0.5 * expost.calibrate(**budget).sigma)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from expost._common.typing import FloatArray
+from papers.common import FloatArray
 
 
 @dataclass(frozen=True)

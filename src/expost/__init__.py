@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         exceptions as exceptions,
         gaussian as gaussian,
         goe as goe,
+        research as research,
     )
     from expost.data.dates import Date as Date
     from expost.data.dialect import Dialect as Dialect
@@ -68,6 +69,7 @@ _HOMES = {
     "exceptions": None,
     "gaussian": None,
     "goe": None,
+    "research": None,
     "Category": "data.features",
     "ClassLabel": "data.features",
     "Contact": "data.texts",

@@ -16,7 +16,6 @@ from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
 from expost.reports.drift import NO_DRIFT
 from expost.reports.laws import two_sided
-from expost.reports.paper import PaperReader
 from expost.reports.pencil import WEIGHTS, mixtures
 from expost.reports.records import ScalarRecords
 from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
@@ -207,35 +206,6 @@ def test_mixtures_are_convex_definite_and_as_sharp_as_a_fine_grid():
         assert np.all(pencil.forms(squared).min(axis=0) <= 1.1 * best)
 
 
-@pytest.mark.parametrize(
-    ("kind", "l2", "noisy", "eigenvalue", "estimate"),
-    [
-        ("leverage", 2.0, 4.5, None, lambda floor, margin: floor * 4.5 / (floor + margin)),
-        ("leverage", 1.0, 4.5, None, None),
-        ("adaptive", 0.1, 4.5, 1.8, lambda floor, margin: floor * 4.5 / (floor + margin)),
-        ("adaptive", 0.1, 4.5, 0.5, lambda floor, margin: floor * (4.5 + margin) / (floor + 2.0 * margin)),
-        ("adaptive", 0.1, -0.1, 0.5, lambda floor, margin: floor * (margin - 0.1) / (floor + 2.0 * margin)),
-        ("adaptive", 0.1, -9.0, 0.5, None),
-    ],
-)
-def test_the_papers_determinant_is_its_formula(kind, l2, noisy, eigenvalue, estimate):
-    """One coefficient: the largest eigenvalue of the GOE is then a normal variable of variance 2."""
-    scales = {"sigma": 4.0, "sigma_hessian": 0.2}
-    if kind == "adaptive":
-        scales |= {"sigma_gradient": 4.0, "sigma_eigenvalue": 0.1}
-    plan = expost.calibrate(report=kind, l2=l2, norm=1.0, fit_intercept=False, **scales)
-    release = Release(
-        replace(plan, precision=None), np.zeros(1), hessian=np.array([[noisy]]), eigenvalue=eigenvalue
-    )
-    share, rows, kappa = 0.02, np.array([[1.0], [-0.5]]), np.array([0.05, 0.25])
-    margin = np.sqrt(2.0) * stats.norm.isf(0.5 * share) * 0.2
-    floor = l2 if eigenvalue is None else max(l2, eigenvalue - 0.1 * stats.norm.isf(share))
-    lowest = floor if estimate is None else max(floor, estimate(floor, margin))
-    reader = PaperReader(release, 0.05, Scope(None))
-    got = reader.determinant(ScalarRecords.of(rows, np.ones(2), kappa), share)
-    np.testing.assert_allclose(got, -np.log1p(-kappa * rows[:, 0] ** 2 / lowest), rtol=1e-7)
-
-
 @pytest.mark.parametrize("kind", ["independent", "leverage", "dependent", "adaptive"])
 def test_the_largest_shifts_are_those_of_the_worst_records(kind):
     """They decide how long the ellipse is, and whether bounds of several releases are added up."""
@@ -252,21 +222,6 @@ def test_the_largest_shifts_are_those_of_the_worst_records(kind):
         # By default the Hessian's shift is that of the model over 12 roots of 2.
         assert curved == pytest.approx(steep / (12.0 * 2.0**0.5), rel=1e-12)
         assert ellipse_stretch(plan) == pytest.approx((3.0 * curved / steep) ** -0.4, rel=1e-12)
-
-
-@pytest.mark.parametrize(("lowest", "raised"), [(-0.1, True), (-9.0, False)])
-def test_the_papers_adaptive_estimator_needs_only_its_raised_matrix_to_be_definite(lowest, raised):
-    scales = {"sigma": 4.0, "sigma_gradient": 4.0, "sigma_hessian": 0.2, "sigma_eigenvalue": 0.1}
-    plan = expost.calibrate(report="adaptive", l2=0.1, norm=1.0, fit_intercept=False, **scales)
-    release = Release(
-        replace(plan, precision=None), np.zeros(2), hessian=np.diag([lowest, 9.0]), eigenvalue=0.5
-    )
-    share, kappa = 0.02, np.full(2, 0.25)
-    margin, floor = goe_quantile(2, 0.5 * share) * 0.2, 0.5 - 0.1 * stats.norm.isf(share)
-    reader = PaperReader(release, 0.05, Scope(None))
-    got = reader.determinant(ScalarRecords.of(np.eye(2), np.ones(2), kappa), share)
-    second = floor * (9.0 + margin) / (floor + 2.0 * margin) if raised else floor
-    np.testing.assert_allclose(got, -np.log1p(-0.25 / np.array([floor, second])), rtol=1e-9)
 
 
 def test_the_smallest_leverage_of_one_coefficient_is_its_formula():

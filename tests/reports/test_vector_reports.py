@@ -9,7 +9,6 @@ from problems import design_of, rows_in_ball
 from scipy import stats
 
 import expost
-from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.reports import determinant, evaluate
@@ -108,14 +107,6 @@ def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeyp
     np.testing.assert_allclose(got.upper, want.upper, rtol=1e-11)
     np.testing.assert_allclose(got.lower, want.lower, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(got.total, want.total, rtol=1e-11)
-
-
-def test_the_papers_report_is_for_one_predictor():
-    plan = expost.calibrate(loss=SoftmaxLoss(3), sigma=4.0, l2=3.0)
-    with pytest.raises(ParameterError, match="'tight' with several linear predictors"):
-        evaluate(
-            Release(plan, np.zeros(4)), design_of(np.zeros((1, 2))).labelled(np.zeros(1)), method="paper"
-        )
 
 
 def test_one_predictor_is_a_case_of_each_law():

@@ -9,8 +9,6 @@ CalibrationName: TypeAlias = Literal["tight", "kifer2012"]
 RegressionLossName: TypeAlias = Literal["pseudo_huber", "squared"]
 LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squared"]
 """The losses that can be named; see :data:`expost.losses.registry.LOSSES`."""
-MethodName: TypeAlias = Literal["tight", "paper"]
-"""How a report is read."""
 Simultaneous: TypeAlias = int | Literal["all"] | None
 """For how many records at once a bound is to hold."""
 LibraryName: TypeAlias = Literal["pandas", "polars", "pyarrow", "modin", "cudf"]

@@ -19,9 +19,12 @@ from expost.privacy.plan import Plan
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrivateFit:
-    """What the curator keeps in memory to compute exact losses: private, and never written anywhere.
+    """What the curator keeps in memory to compute exact losses.
 
-    Its repr shows nothing, it cannot be pickled or copied, and an estimator drops it when pickled.
+    Privacy
+    -------
+    Private, and never written anywhere. Its repr shows nothing, it cannot be pickled or copied, and an
+    estimator drops it when pickled.
     """
 
     coefficients: FloatArray

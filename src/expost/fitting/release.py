@@ -13,9 +13,11 @@ from expost.privacy.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The coefficients and the noisy statistics beside them: public, and all that a report may read.
+    """The coefficients and the noisy statistics that are published with them: all that a report may read.
 
-    A function of the table only through noise that :attr:`plan` accounts for.
+    Privacy
+    -------
+    Public: a function of the table only through noise that :attr:`plan` accounts for.
     """
 
     plan: Plan

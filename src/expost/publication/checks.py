@@ -121,7 +121,7 @@ def check_domain(
 
 
 def check_outcome(outcome: NumberLabel | None, domain: Domain | None, *, loss: AnyLoss) -> None:
-    """Refuse bounds of an outcome beside a domain, and for a loss that does not accept scaled numbers."""
+    """Refuse bounds of an outcome with a domain, and for a loss that does not accept scaled numbers."""
     if outcome is not None and domain is not None:
         raise publication_error("`outcome` must be absent with a domain, which declares it")
     # A numeric outcome is scaled to [-1, 1], which a loss of classes or probabilities does not accept.
@@ -277,12 +277,7 @@ def check_guarantee(
     if plan.epsilon is None:
         return
     profile = profile_of(
-        curve,
-        norm=radius,
-        l2=plan.l2,
-        scales=plan.scales,
-        rounding=rounding,
-        reduced=bool(plan.reduced),
+        curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding, reduced=bool(plan.reduced)
     )
     if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):
         promise = f"epsilon={plan.epsilon:g} at delta={plan.delta:g}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Publication(Readings, PublishedDocument):
-    """Everything public about one fit: the model, its guarantee, and what was published beside it.
+    """Everything public about one fit: the model, its guarantee, and what was published with it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
 
@@ -124,7 +124,7 @@ class Publication(Readings, PublishedDocument):
 
     @cached_property
     def release(self) -> Release:
-        """The same content as arrays and library objects, equal to what was published."""
+        """What was published, as arrays and library objects."""
         return restored(
             loss=self.loss,
             regularizer=self.regularizer,

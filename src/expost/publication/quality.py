@@ -28,7 +28,7 @@ class Quality:
     log_loss: float | None = None
     """The mean of minus the logarithm of the probability that the model gives to what happened."""
     guess_log_loss: float | None = None
-    """The same for someone who knows only how often each class is in these records."""
+    """The log loss of someone who knows only how often each class is in these records."""
     r2: float | None = None
     """The share of the outcome's variance that the model explains, within the declared bounds."""
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, overload
 
 from numpy.typing import NDArray
 
-from expost._common.choices import MethodName, Simultaneous
+from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.encoded import Encoded
@@ -94,7 +94,7 @@ def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight:
 
 
 def encoded_rows(publication: Readable, X: Any) -> Encoded:
-    """The same without labels."""
+    """Rows as a publication's mechanism saw them, from a table without labels; as private as they are."""
     return encode_rows(
         X,
         publication.release.plan,
@@ -218,7 +218,6 @@ class Readings:
         confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: Simultaneous = None,
-        method: MethodName = "tight",
     ) -> Bounds:
         """What the publication cost each record: an interval for the model, the report's cost, the total.
 
@@ -241,8 +240,6 @@ class Readings:
             ``None`` for each record on its own; a number of such records at once, at least as many as are
             asked about; or ``"all"`` for every record there could be, one chosen after seeing the
             publication included.
-        method
-            ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021), made sound.
 
         Privacy
         -------
@@ -260,11 +257,6 @@ class Readings:
         """
         records = encoded_records(self, X, y, sample_weight)
         bounds = evaluate(
-            self.release,
-            records,
-            confidence=confidence,
-            member=member,
-            simultaneous=simultaneous,
-            method=method,
+            self.release, records, confidence=confidence, member=member, simultaneous=simultaneous
         )
         return replace(bounds, kind=FrameKind.of(X)).placed(X)

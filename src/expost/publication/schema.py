@@ -37,7 +37,7 @@ class PublishedPlan(FrozenModel):
     sigma_eigenvalue: Positive | None
     """The noise of the Hessian's smallest eigenvalue, or null."""
     report: Annotated[str, choice("plan.report", REPORT_KINDS)]
-    """Which statistics are published beside the coefficients."""
+    """Which statistics are published with the coefficients."""
     calibration: Annotated[str, choice("plan.calibration", CALIBRATIONS)]
     """The theorem by which the scales were chosen."""
     reduced: Literal[True] | None = None
@@ -81,7 +81,7 @@ class PublishedPrecision(FrozenModel):
 
 
 class PublishedWeights(FrozenModel):
-    """How records were weighed; see :class:`expost.data.weights.Weighting`."""
+    """How records were weighted; see :class:`expost.data.weights.Weighting`."""
 
     max_weight: Annotated[float, Field(ge=1.0, le=LARGEST_WEIGHT)] | None
     """The largest sample weight of a record, or null where records have none of their own."""
@@ -90,12 +90,12 @@ class PublishedWeights(FrozenModel):
 
     @property
     def value(self) -> Weighting:
-        """The same as a fit has it."""
+        """The weights as a fit declares them."""
         return Weighting(self.max_weight, self.class_weight)
 
 
 class Statistics(FrozenModel):
-    """What is published beside the coefficients, each with its own noise."""
+    """What is published with the coefficients, each with its own noise."""
 
     gradient: Annotated[tuple[float, ...] | None, numbers("statistics.gradient")]
     """The noisy gradient of the objective, or null."""

@@ -89,5 +89,5 @@ def total(
 
 def encoded_for(publication: Publication, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
     """Records as a publication's mechanism saw them; their weights count where it declares any."""
-    weighed = publication.weighting.max_weight is not None
-    return encoded_records(publication, X, y, sample_weight if weighed else None)
+    weighted = publication.weighting.max_weight is not None
+    return encoded_records(publication, X, y, sample_weight if weighted else None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+import numpy as np
 from scipy.special import ndtri
 
 from expost._common.choices import Simultaneous
@@ -22,9 +23,9 @@ class Shares:
     """The failure probability of each event that a bound relies on; together at most one minus confidence."""
 
     hessian_below: float
-    """That the noise makes the Hessian look larger than it is, and with it a leverage smaller."""
+    """The noise makes the Hessian look larger than it is, and with it a leverage smaller."""
     hessian_above: float
-    """That it makes the Hessian look smaller than it is."""
+    """The noise makes the Hessian look smaller than it is."""
     eigenvalue: float
     gradient: float
     tilt: float
@@ -127,6 +128,13 @@ def form_quantile(dimension: int, failure: float, scope: Scope, outputs: int = 1
         return every
     each = scope.each(failure)
     return min(every, -math.sqrt(2.0) * float(ndtri(each)) if outputs == 1 else goe_quantile(outputs, each))
+
+
+def sides_of(member: Any) -> tuple[bool, ...]:
+    """Whether the records were in the table, as one answer; both where that is unknown."""
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        raise parameter_error("member", "True, False or None", member)
+    return (True, False) if member is None else (bool(member),)
 
 
 def check_confidence(confidence: Any) -> float:

@@ -18,7 +18,12 @@ _MOST_RECORDS = 10
 
 
 class Figures(NamedTuple):
-    """What a publication cost some records; as private as they are."""
+    """What a release cost some records: the fields of :class:`~expost.reports.bounds.Bounds`.
+
+    Privacy
+    -------
+    As private as the records.
+    """
 
     lower: FloatArray
     upper: FloatArray
@@ -52,7 +57,7 @@ class Bounds:
     upper: FloatArray
     """Upper end of the interval for the ex-post loss of the model."""
     report_cost: FloatArray
-    """What the statistics beside the model cost at most; zero where there are none."""
+    """What the statistics cost at most; zero where there are none."""
     total: FloatArray
     """Bound for the whole publication."""
     confidence: float = CONFIDENCE
@@ -70,7 +75,7 @@ class Bounds:
         return cls(*Figures.joined(parts), confidence=confidence, scope=scope)
 
     def placed(self, X: Any) -> Self:
-        """The same figures in the library and on the device of the records, where these are no frame."""
+        """These bounds, with figures where the records lie if that is not here and they are no frame."""
         if not is_foreign(X):
             return self
         return replace(self, **dict(zip(Figures._fields, map(Space.of(X).put, self.figures), strict=True)))

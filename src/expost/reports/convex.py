@@ -8,13 +8,12 @@ import numpy as np
 
 from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
 from expost.data.convex_records import RecordRows
 from expost.fitting.convex_ex_post import grams
 from expost.fitting.convex_fit import ConvexRelease
 from expost.fitting.loss_terms import log_determinants
 from expost.losses.convex import ConvexLoss
-from expost.reports.base import CONFIDENCE, Interval, Scope, check_confidence
+from expost.reports.base import CONFIDENCE, Interval, Scope, check_confidence, sides_of
 from expost.reports.bounds import NO_FIGURES, Bounds, Figures
 from expost.reports.laws import chi_quantile
 from expost.reports.tight import sum_of_terms
@@ -63,19 +62,12 @@ def evaluate_convex(
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
     scope.check_records(records.n_rows)
-    if not (member is None or isinstance(member, bool | np.bool_)):
-        raise parameter_error("member", "True, False or None", member)
     plan, theta = release.plan, release.parameters
     loss = plan.loss
     freedom = loss.n_parameters if scope.every else loss.gradient_dimension
     quantile = chi_quantile(freedom, scope.each(failure))
     work = ConvexReading(
-        loss=loss,
-        parameters=theta,
-        sigma=plan.sigma,
-        l2=plan.l2,
-        quantile=quantile,
-        sides=(True, False) if member is None else (bool(member),),
+        loss=loss, parameters=theta, sigma=plan.sigma, l2=plan.l2, quantile=quantile, sides=sides_of(member)
     )
     return Bounds.of(records.sweep(work), confidence=1.0 - failure, scope=scope)
 
@@ -103,7 +95,7 @@ class ConvexReading:
             ends = [_interval(most, steep, self.quantile, member=side) for side in self.sides]
             lower = np.min([one.low for one in ends], axis=0)
             upper = np.max([one.high for one in ends], axis=0)
-            # Nothing is released beside the parameters, so their loss is the whole.
+            # Nothing is released but the parameters, so their loss is the whole.
             found.append(Figures(lower, upper, np.zeros(len(rows)), upper))
         return Figures.joined(found)
 

@@ -32,7 +32,7 @@ class Determinant:
     :math:`M_w \preceq H`. For a record that was fixed before the Hessian's noise was drawn
     :math:`\sqrt2\,\Phi^{-1}(1 - \rho)` is enough: what counts is the noise along :math:`H^{-1}x`
     (docs/mathematics.md, section 7). With :math:`k` linear predictors a record has a small matrix in place of
-    :math:`\kappa\mu_w`, and the GOE of dimension :math:`k` serves; beside a reduced Hessian it has
+    :math:`\kappa\mu_w`, and the GOE of dimension :math:`k` serves; with a reduced Hessian it has
     :math:`\mu_w` and its own part :math:`P` of that matrix (section 11). The other ends use
     :math:`H \preceq \hat H + \tau\sigma_3 I` with the GOE's quantile in every scope, for there the direction
     that counts depends on the noise.

@@ -30,7 +30,12 @@ _REST = 2.0**-10
 
 @dataclass(frozen=True)
 class Drift:
-    """What a report adds to its terms; public."""
+    """What a report adds to its terms because printed coefficients are not the exact minimiser.
+
+    Privacy
+    -------
+    Public: computed from the plan and the regulariser.
+    """
 
     tilt: float = 0.0
     """Of the gradient, in units of the objective's noise, per standard deviation of the output's noise."""

@@ -6,24 +6,22 @@ from functools import reduce
 
 import numpy as np
 
-from expost._common.choices import MethodName, Simultaneous
-from expost._common.namespaces import Space
-from expost._common.validation import check_choice, parameter_error
+from expost._common.choices import Simultaneous
+from expost._common.namespaces import Space, namespace_of
+from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
 from expost.data.placed import short_blocks
 from expost.fitting.release import Release
 from expost.losses import Loss, VectorLoss
-from expost.reports.base import CONFIDENCE, Scope, check_confidence
+from expost.reports.base import CONFIDENCE, Scope, check_confidence, sides_of
 from expost.reports.bounds import NO_FIGURES, Bounds, Figures
-from expost.reports.paper import PaperReader
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
 from expost.reports.vector_records import records_of
 
 # Rows, their coordinates in up to three bases, and their squares.
 _NUMBERS_PER_COLUMN = 8
-METHODS = ("tight", "paper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +29,7 @@ class Reading:
     """The pass that reads a release for every record."""
 
     release: Release
-    reader: TightReader | PaperReader
+    reader: TightReader
     scope: Scope
     failure: float
     sides: tuple[bool, ...]
@@ -39,38 +37,33 @@ class Reading:
 
     def __call__(self, blocks: Iterator[Block]) -> Figures:
         """The figures of the part's records, in their order."""
-        found = [NO_FIGURES]
-        for rows, y, weights in blocks:
-            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
-            with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.release, rows, y, self.scope, weights)
-                readings = [self.reader.read(records, member=side) for side in self.sides]
-                cost = report_cost(self.release, records, self.scope, self.failure)
-            found.append(
-                Figures(
-                    lower=np.min([reading.lower for reading in readings], axis=0),
-                    upper=np.max([reading.upper for reading in readings], axis=0),
-                    report_cost=np.broadcast_to(cost, len(rows)),
-                    total=np.max([reading.total for reading in readings], axis=0),
-                )
-            )
-        return Figures.joined(found)
+        # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Figures.joined([NO_FIGURES, *(self.figures(*block) for block in blocks)])
+
+    def figures(self, rows: FloatArray, y: FloatArray, weights: FloatArray | None) -> Figures:
+        """The figures of a block of records; where membership is unknown they hold on both sides."""
+        records = records_of(self.release, rows, y, self.scope, weights)
+        lower, upper, total = zip(
+            *(self.reader.read(records, member=side) for side in self.sides), strict=True
+        )
+        xp = namespace_of(records.norm)
+        return Figures(
+            reduce(xp.minimum, lower),
+            reduce(xp.maximum, upper),
+            report_cost(self.release, records, self.scope, self.failure),
+            reduce(xp.maximum, total),
+        )
 
 
 class PlacedReading(Reading):
-    """The same pass where the rows lie, for one linear predictor and our own report."""
+    """The pass that reads a release where the rows lie, for one linear predictor."""
 
     def in_place(self, blocks: Iterator[Block], space: Space) -> Figures:
         """The figures of all records, in their order, left where they are."""
-        xp, found = space.xp, []
-        for placed, y, weights in short_blocks(blocks, _NUMBERS_PER_COLUMN * len(self.release.coefficients)):
-            records = records_of(self.release, placed.encoded(), y, self.scope, weights)
-            readings = [self.reader.read(records, member=side) for side in self.sides]
-            cost = report_cost(self.release, records, self.scope, self.failure)
-            lower, upper, total = zip(*readings, strict=True)
-            ends = reduce(xp.minimum, lower), reduce(xp.maximum, upper)
-            found.append(Figures(*ends, report_cost=cost, total=reduce(xp.maximum, total)))
-        return Figures(*map(xp.concat, zip(*found, strict=True)))
+        short = short_blocks(blocks, _NUMBERS_PER_COLUMN * len(self.release.coefficients))
+        found = [self.figures(placed.encoded(), y, weights) for placed, y, weights in short]
+        return Figures(*map(space.xp.concat, zip(*found, strict=True)))
 
 
 def streamed_figures(
@@ -80,7 +73,6 @@ def streamed_figures(
     confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: Simultaneous = None,
-    method: MethodName = "tight",
 ) -> Iterator[Figures]:
     """The figures of :func:`evaluate`, one part of the records after the other.
 
@@ -90,25 +82,13 @@ def streamed_figures(
     scope = Scope.of(simultaneous)
     if records.source.n_rows is not None:
         scope.check_records(records.source.n_rows)
-    check_choice("method", method, METHODS)
-    if isinstance(release.plan.loss, VectorLoss) and method == "paper":
-        way_out = "That report is for one linear predictor."
-        raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
-    if not (member is None or isinstance(member, bool | np.bool_)):
-        raise parameter_error("member", "True, False or None", member)
-    in_place = records.kernels_in is not None and method == "tight" and isinstance(release.plan.loss, Loss)
-    reader: TightReader | PaperReader
-    if method == "paper":
-        # It adds up absolute values and has no lower end, so that no smaller weight has a larger figure.
-        reader = PaperReader(release, failure, scope)
-    else:
-        reader = TightReader(release, failure, scope, weights_at_most=records.weights_at_most)
+    in_place = records.kernels_in is not None and isinstance(release.plan.loss, Loss)
     work = (PlacedReading if in_place else Reading)(
         release=release,
-        reader=reader,
+        reader=TightReader(release, failure, scope, weights_at_most=records.weights_at_most),
         scope=scope,
         failure=failure,
-        sides=(True, False) if member is None else (bool(member),),
+        sides=sides_of(member),
     )
     return _counted(records.sweep(work, width=row_width(release, records)), scope)
 
@@ -128,7 +108,6 @@ def evaluate(
     confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: Simultaneous = None,
-    method: MethodName = "tight",
 ) -> Bounds:
     """Read a release for each record, in one pass over the records.
 
@@ -148,8 +127,6 @@ def evaluate(
         ``None`` for each record on its own, fixed before the release; a number for that many such records
         at once, at least as many as are asked about; ``"all"`` for every record there could be, chosen
         after seeing the release included.
-    method
-        ``"tight"``, or ``"paper"`` for the report of Redberg and Wang (2021) made sound.
 
     Privacy
     -------
@@ -157,7 +134,7 @@ def evaluate(
     of records, by any coalition, reveals nothing beyond the release.
     """
     parts = streamed_figures(
-        release, records, confidence=confidence, member=member, simultaneous=simultaneous, method=method
+        release, records, confidence=confidence, member=member, simultaneous=simultaneous
     )
     return Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
 

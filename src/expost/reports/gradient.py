@@ -74,7 +74,7 @@ def reach_factors(
 
 
 def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan) -> Factors:
-    """The same for what a noisy gradient leaves open, in units of that."""
+    """What :func:`reach` takes for the error of a noisy gradient, in units of its noise."""
     assert plan.sigma_gradient is not None
     unit = math.hypot(plan.sigma, plan.sigma_gradient) / plan.sigma_gradient
     return reach_factors(scope, failure, dimension, drift, plan.loss, unit)
@@ -86,7 +86,7 @@ def inner_product(
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2`, from public values.
 
     Without a noisy gradient, :math:`\pm m\,\mathrm{reach}/\sigma` with the steepness :math:`m`. With one,
-    weighed by precision,
+    weighted by precision,
 
     .. math:: x\cdot\nabla J = s\,x\cdot\hat g + N(0, \|x\|^2\sigma^2\sigma_2^2/(\sigma^2+\sigma_2^2)),
               \quad s = \sigma^2/(\sigma^2 + \sigma_2^2)

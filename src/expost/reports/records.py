@@ -27,7 +27,7 @@ class Records(ABC):
     """The Euclidean norm of each record's gradient."""
     along: FloatArray | None
     """The inner product of each gradient with the noisy one, where that is released."""
-    _turned: list[tuple[FloatArray, FloatArray]] = field(
+    _coordinates: list[tuple[FloatArray, FloatArray]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
     """Each basis that was asked for, and the coordinates in it."""
@@ -46,15 +46,15 @@ class Records(ABC):
 
         Both ends of an interval, both sides of membership and all pencils with one basis share it.
         """
-        for known, found in self._turned:
+        for known, found in self._coordinates:
             if known is basis:
                 return found
-        made = self.turn(basis)
-        self._turned.append((basis, made))
+        made = self.rotated(basis)
+        self._coordinates.append((basis, made))
         return made
 
     @abstractmethod
-    def turn(self, basis: FloatArray) -> FloatArray:
+    def rotated(self, basis: FloatArray) -> FloatArray:
         """Compute :meth:`coordinates`."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class ScalarRecords(Records):
         logarithm: FloatArray = namespace_of(self.norm).log1p(self.released_norm / l2)
         return logarithm
 
-    def turn(self, basis: FloatArray) -> FloatArray:
+    def rotated(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
         return squares(self.rows, basis)
 

@@ -16,7 +16,7 @@ from expost.data.encoded import Encoded
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.losses import predictors
-from expost.reports.base import Scope, Shares, check_confidence
+from expost.reports.base import Scope, Shares, check_confidence, sides_of
 from expost.reports.evaluate import row_width, streamed_figures
 from expost.reports.laws import chi_quantile, noise_law
 from expost.reports.tight import SLACK, TightReader
@@ -75,9 +75,7 @@ def streamed_totals(
             for release, rows in zip(releases, records, strict=True)
         ]
         return (_added([one.total for one in run]) for run in _together(figures))
-    if not (member is None or isinstance(member, bool | np.bool_)):
-        raise parameter_error("member", "True, False or None", member)
-    sides = (True, False) if member is None else (bool(member),)
+    sides = sides_of(member)
     shifts = []
     for release, rows in zip(releases, records, strict=True):
         work = ShiftReading(release, TightReader(release, share, scope), scope, sides)

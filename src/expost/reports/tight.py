@@ -1,4 +1,4 @@
-"""Our report: signed intervals term by term, and the total beside them."""
+"""Our report: signed intervals term by term, and the total."""
 
 import math
 from typing import NamedTuple

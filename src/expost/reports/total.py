@@ -26,14 +26,14 @@ BEYOND = 8.1
 """What a normal variable exceeds less often than that."""
 
 
-def statistics_shift(release: Release, records: Records, drift: Drift, *, solver: bool = False) -> FloatArray:
-    """How far each record moves the statistics, and with ``solver`` the printed coefficients as well.
+def statistics_shift(release: Release, records: Records, drift: Drift) -> FloatArray:
+    """How far each record moves the statistics, without the printed coefficients.
 
     See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
     printed coefficients.
     """
     plan = release.plan
-    rounding = plan.rounding if solver else replace(plan.rounding, solver=0.0)
+    rounding = replace(plan.rounding, solver=0.0)
     gradient = records.gradient_norm + drift.slope * plan.sigma
     curvature = records.released_norm * (1.0 + drift.curvature)
     shift: FloatArray = plan.scales.shift(gradient, curvature, rounding=rounding)
@@ -60,12 +60,7 @@ def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
 
 
 def whole_cost(
-    release: Release,
-    records: Records,
-    determinant: FloatArray,
-    scope: Scope,
-    failure: float,
-    drift: Drift,
+    release: Release, records: Records, determinant: FloatArray, scope: Scope, failure: float, drift: Drift
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
@@ -133,7 +128,7 @@ class WholeNoise(NamedTuple):
 
 
 def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
-    """The same for every record; public."""
+    """What to allow for the noise of a whole release: public, and equal for every record."""
     plan = release.plan
     dimension = len(release.coefficients)
     error = gradient_error(plan)
@@ -161,7 +156,7 @@ def ellipse_stretch(plan: Plan) -> float:
 
     .. math:: c = (3\,C_{\max}/A_{\max})^{-2/5} \text{ between 1 and 4}
 
-    Any :math:`c` is valid. The smaller the second part is beside the first, the longer the axis may be; the
+    Any :math:`c` is valid. The smaller the second part is in comparison, the longer the axis may be; the
     power is close to the best one for a record of the largest curvature and a third of the largest slope.
     With the default noise :math:`c = 2`.
     """

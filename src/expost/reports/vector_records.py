@@ -58,19 +58,19 @@ class VectorRecords(Records):
 
     @cached_property
     def released_norm(self) -> FloatArray:
-        """Of the whole Hessian."""
-        return self.weighed(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
+        """The Frobenius norm of each record's Hessian."""
+        return self.weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
 
     def log_determinant(self, l2: float) -> FloatArray:
-        """By the loss's own formula."""
-        return self.loss.log_determinant(self.eta, self.y, self.weighed(self.norm**2 / l2))
+        """The largest determinant term that needs no data, by the loss's own formula."""
+        return self.loss.log_determinant(self.eta, self.y, self.weighted(self.norm**2 / l2))
 
-    def turn(self, basis: FloatArray) -> FloatArray:
+    def rotated(self, basis: FloatArray) -> FloatArray:
         r"""Of :math:`F \otimes x`: records by columns of the factor by coordinates."""
         outputs, columns = self.loss.outputs, self.rows.shape[1]
         factor = weighted_factors(self.loss, self.eta, self.y, self.weights)[1]
-        turned = self.rows @ basis.reshape(outputs, columns, -1)
-        return np.swapaxes(factor, 1, 2) @ turned.transpose(1, 0, 2)
+        rows = self.rows @ basis.reshape(outputs, columns, -1)
+        return np.swapaxes(factor, 1, 2) @ rows.transpose(1, 0, 2)
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r""":math:`\log\det(I + (1-w)C) - \log\det(I - wC)`."""
@@ -86,21 +86,21 @@ class VectorRecords(Records):
         return largest
 
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
-        r"""By the same elimination."""
+        """The least size of the determinant term, by elimination."""
         forms = _forms(self.coordinates(pencil.basis), pencil.reciprocals[:, 0])
         if not member:
             return log_determinants(forms, 1.0)
         size = -log_determinants(forms, -1.0)
         return np.where(np.isfinite(size), size, 0.0)
 
-    def weighed(self, values: FloatArray) -> FloatArray:
+    def weighted(self, values: FloatArray) -> FloatArray:
         """Values times the weights of the records."""
         return values if self.weights is None else self.weights * values
 
 
 @dataclass(frozen=True)
 class ReducedRecords(VectorRecords):
-    r"""Records of the softmax loss beside a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
+    r"""Records of the softmax loss with a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
 
     The whole Hessian is at least this matrix for every predictor. So with :math:`\mu` the form of a row under
     the inverse of this matrix without the record, the determinant term is at most
@@ -111,14 +111,14 @@ class ReducedRecords(VectorRecords):
     def mass(self) -> FloatArray:
         """The smallest mass of each record, times its weight."""
         assert isinstance(self.loss, SoftmaxLoss)
-        return self.weighed(self.loss.smallest_mass(self.eta, self.y))
+        return self.weighted(self.loss.smallest_mass(self.eta, self.y))
 
     @cached_property
     def released_norm(self) -> FloatArray:
         """The only eigenvalue of the record's part."""
         return self.mass * self.norm**2
 
-    def turn(self, basis: FloatArray) -> FloatArray:
+    def rotated(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
         return squares(self.rows, basis)
 
@@ -127,11 +127,11 @@ class ReducedRecords(VectorRecords):
         forms = pencil.forms(self.coordinates(pencil.basis))
         scale = smallest_ratio(forms, by_mixtures(weights) * self.mass)
         known = np.isfinite(scale)
-        largest = self.loss.log_determinant(self.eta, self.y, self.weighed(np.where(known, scale, 0.0)))
+        largest = self.loss.log_determinant(self.eta, self.y, self.weighted(np.where(known, scale, 0.0)))
         return np.where(known, largest, np.inf)
 
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
-        """Nothing is known."""
+        """Zero: no upper bound of the whole Hessian is known."""
         return np.zeros(len(self.norm))
 
 

@@ -1,0 +1,147 @@
+"""Draw releases of a table, compute exact losses, and evaluate a report on a release."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error
+from expost.data.blocks import Block
+from expost.data.encoded import Encoded
+from expost.data.encoding import encode_records
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.fit import fit
+from expost.fitting.loss_terms import LossTerms
+from expost.fitting.private_fit import PrivateFit, recover
+from expost.fitting.release import Release
+from expost.privacy.plan import Plan
+from expost.reports.base import CONFIDENCE, Scope, check_confidence
+from expost.reports.bounds import NO_FIGURES, Bounds, Figures
+from expost.reports.evaluate import evaluate
+
+
+class Report(Protocol):
+    """A report of one's own: a function of what was released and of the records that are asked about.
+
+    Privacy
+    -------
+    It is given public values and the records alone, so it reveals nothing beyond the release.
+    """
+
+    def __call__(
+        self, release: Release, rows: FloatArray, labels: FloatArray, *, failure: float, member: bool | None
+    ) -> Figures:
+        """Figures that each hold with probability ``1 - failure``, for records fixed before the release.
+
+        ``rows`` are some of the records as the mechanism saw them: inside the ball, the intercept's column
+        included. Do not keep them: their memory is used again. :class:`~expost.research.Drift` says what
+        to add because printed coefficients are not the exact minimiser.
+        """
+        ...
+
+
+def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, PrivateFit]:
+    r"""Draw one release of a table: its public part, and the private one.
+
+    .. math:: b \sim N(0, \sigma^2I), \qquad \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta, \qquad
+              J(\theta; D) = \sum_i f(x_i^\top\theta; y_i) + \frac\lambda2\|\theta\|^2
+
+    and the noisy statistics that the plan names.
+
+    Parameters
+    ----------
+    plan
+        What :func:`expost.calibrate` returns, for a budget or for noise scales of one's own.
+    X, y
+        Any table that the estimators take, with labels as the loss has them.
+    random_state
+        A seed or a generator, which makes the release INSECURE; None for exact noise.
+
+    Privacy
+    -------
+    Spends what the plan states; with a seed nothing is private. The second part of the result is private.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.6, 0.8], [0.8, -0.6]] * 50), np.array([1, 0] * 50)
+    >>> release, private = draw(expost.calibrate(epsilon=1.0), X, y, random_state=0)
+    >>> truth = losses(release, private, X, y, member=True).loss
+    >>> bool(np.all(truth <= bounds(release, X, y, confidence=1 - 1e-9, member=True).upper))
+    True
+    """
+    return fit(plan, _encoded(plan, X, y), random_state=random_state)
+
+
+def imagine(plan: Plan, X: Any, y: Any, coefficients: Any) -> tuple[Release, PrivateFit]:
+    r"""The two parts of :func:`draw`, had the mechanism released these coefficients.
+
+    Each :math:`\theta` is the minimiser for one draw, :math:`b = -\nabla J(\theta; D)`. The private part has
+    that gradient and the Hessian :math:`\nabla^2J(\theta; D)`, without noise. ``coefficients`` are one
+    vector, the intercept last; with several linear predictors, one after the other.
+
+    Privacy
+    -------
+    Draws and spends nothing. The second part of the result is private.
+    """
+    theta = np.array(coefficients, dtype=np.float64)
+    if theta.ndim != 1 or not np.all(np.isfinite(theta)):
+        raise parameter_error("coefficients", "one vector of finite numbers", coefficients)
+    release = Release(plan, theta)
+    return release, recover(release, _encoded(plan, X, y).scanned(plan.loss, plan.max_weight))
+
+
+def losses(release: Release, private: PrivateFit, X: Any, y: Any, *, member: bool) -> LossTerms:
+    r"""The exact privacy loss of each record, term by term.
+
+    .. math:: |t_1 + t_2 + t_3|, \quad t_1 = -\log\det(I \mp F^\top H^{-1}F), \quad
+             t_2 = \frac{\|\nabla\ell\|^2}{2\sigma^2}, \quad t_3 = \mp\frac{\nabla J^\top\nabla\ell}{\sigma^2}
+
+    with :math:`\nabla^2\ell = FF^\top` and the upper signs for members: the Theorem "ex-post pDP of objective
+    perturbation" of Redberg and Wang (2021). Assumes that ``member`` is true of the records.
+
+    Privacy
+    -------
+    The result is private: it is computed from the table.
+    """
+    return ex_post_terms(private, _encoded(release.plan, X, y), release.plan.loss, member=member)
+
+
+def bounds(
+    release: Release,
+    X: Any,
+    y: Any,
+    *,
+    report: Report | None = None,
+    confidence: float = CONFIDENCE,
+    member: bool | None = None,
+) -> Bounds:
+    """What a reader can know of each record's loss, by the library's report or by one's own.
+
+    ``report`` is a :class:`Report`; None stands for that of :meth:`expost.Publication.bounds`, where
+    ``confidence`` and ``member`` are explained.
+
+    Privacy
+    -------
+    Public values and the record itself in; the result concerns only that record.
+    """
+    records = _encoded(release.plan, X, y)
+    if report is None:
+        return evaluate(release, records, confidence=confidence, member=member)
+    failure = check_confidence(confidence)
+    ask = partial(report, release, failure=failure, member=member)
+    figures = records.sweep(partial(_asked, ask))
+    return Bounds.of(figures, confidence=1.0 - failure, scope=Scope(None))
+
+
+def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator[Block]) -> Figures:
+    """The pass that asks a report about every record."""
+    return Figures.joined([NO_FIGURES, *(report(rows, labels) for rows, labels, _ in blocks)])
+
+
+def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:
+    if not isinstance(plan, Plan):
+        raise parameter_error("plan", "a Plan of expost.calibrate", type(plan).__name__)
+    return encode_records(X, y, plan, classes=None)
