@@ -43,7 +43,6 @@ from expost.page.fields import Form
 from expost.page.language import LANGUAGES
 from expost.privacy.calibration import CALIBRATIONS
 from expost.privacy.statistics import REPORT_KINDS
-from expost.reports.evaluate import METHODS
 
 ROOT = Path(__file__).parents[2]
 rng = np.random.default_rng(27)
@@ -500,7 +499,6 @@ def test_15d_the_words_are_those_that_are_known():
         (choices.ReportName, REPORT_KINDS),
         (choices.CalibrationName, CALIBRATIONS),
         (choices.LossName, LOSSES),
-        (choices.MethodName, METHODS),
         (choices.LibraryName, LIBRARIES),
         (choices.LanguageName, LANGUAGES),
     ):
@@ -515,14 +513,13 @@ def test_15e_mypy_refuses_other_words(tmp_path):
         'expost.LinearRegression(loss="huber")',
         'expost.GeneralizedLinearModel(loss="logit")',
         'expost.calibrate(report="all")',
-        'publication.bounds(X, method="tihgt")',
         'publication.bounds(X, simultaneous="every")',
         'publication.bounds(X).to_frame("panda")',
         'publication.to_html("p.html", language="fr")',
     ]
     right = [
         'expost.LogisticRegression(report="leverage", calibration="kifer2012")',
-        'publication.bounds(X, method="paper", simultaneous="all").to_frame("polars")',
+        'publication.bounds(X, simultaneous="all").to_frame("polars")',
     ]
     head = ["from typing import Any", "import expost", "X: Any = None", "publication: expost.Publication"]
     (tmp_path / "words.py").write_text("\n".join([*head, *right, *wrong]) + "\n")

@@ -76,7 +76,6 @@ def test_what_is_published_and_what_it_cost_are_the_same(place, name):
         publication.release.coefficients, here.publication_.release.coefficients, rtol=0.0, atol=1e-9
     )
     questions = [{}, {"member": True, "simultaneous": "all"}, {"member": False, "simultaneous": len(X)}]
-    questions += [] if name == "softmax" else [{"method": "paper"}]
     for question in questions:
         wanted = here.publication_.bounds(X, y, **question)
         got = publication.bounds(place(X), in_place(place, y), **question)

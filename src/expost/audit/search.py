@@ -98,14 +98,7 @@ def worst_pair(
     }
 
     def audited(pair: Pair) -> tuple[Audit, Pair]:
-        audit = hockey_stick(
-            loss,
-            **vars(pair),
-            epsilon=epsilon,
-            l2=l2,
-            **scales,
-            reduced=reduced,
-        )
+        audit = hockey_stick(loss, **vars(pair), epsilon=epsilon, l2=l2, **scales, reduced=reduced)
         return audit, pair
 
     def delta(result: tuple[Audit, Pair]) -> float:

@@ -186,7 +186,7 @@ class LargestEigenvalue:
         return np.exp(logarithm), 0.0 - np.expm1(logarithm)  # a difference, so that zero has no sign
 
     def _quantiles(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Solve for each pair of probabilities in turn."""
+        """Solve for each pair of probabilities."""
         solved: FloatArray = np.vectorize(self._quantile, otypes=[float])(below, above)
         return solved
 

@@ -1,4 +1,4 @@
-"""Which contrasts of the encoded columns a table can determine, and the same in the features' own units."""
+"""The contrasts of the encoded columns that a table can determine, and their values in original units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Coordinates:
     """
 
     names: tuple[str, ...]
-    """Of the terms in original units."""
+    """The names of the terms in original units."""
     basis: FloatArray
     r""":math:`B`: coefficients from contrasts, :math:`\theta = B\varphi`."""
     contrasts: FloatArray
@@ -49,7 +49,7 @@ class Coordinates:
         return values
 
     def repeated(self, outputs: int) -> "Coordinates":
-        """The same for several linear predictors, one after the other; names are those of one of them."""
+        """The contrasts of several linear predictors, one after the other, with the names of a single one."""
 
         def copies(matrix: FloatArray) -> FloatArray:
             blocks: FloatArray = block_diag(*[matrix] * outputs)

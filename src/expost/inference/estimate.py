@@ -138,9 +138,9 @@ def determined(
 
     Coefficients are held until :math:`\lambda_{\min} \ge \tau\sigma_3` for the others, with :math:`\tau` the
     95% quantile of the largest eigenvalue of the noise: then the true information is positive in every
-    direction, with that confidence. Those go first that weigh most in the directions below the limit. To hold
-    one lifts at most one eigenvalue over it (Cauchy's interlacing), so that half as many as there are such
-    directions are never too many at once.
+    direction, with that confidence. Those with the largest weight in the directions below the limit go first.
+    To hold one lifts at most one eigenvalue over it (Cauchy's interlacing), so that half as many as there are
+    such directions are never too many at once.
     """
     kept = np.ones(len(matrix), dtype=bool)
     while np.any(kept):

@@ -43,7 +43,7 @@ class Language:
         return _filled(self.sentences[part][name], named)
 
     def rich(self, key: str, **named: object) -> Markup:
-        """The same as markup: what is filled in is escaped, and the parts between two stars are bold."""
+        """A sentence as markup: what is filled in is escaped, and the parts between two stars are bold."""
         part, name = key.split(".")
         bold = Markup("<strong>{}</strong>")
         pieces = _BOLD.split(self.sentences[part][name])

@@ -59,15 +59,15 @@ class Quantiles:
     def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
         """The quantiles that :class:`expost.reports.tight.TightReader` uses."""
         report, dimension = TightReader(release, failure, scope), len(release.coefficients)
-        beside = release.plan.scales.releases_statistics
+        statistics = release.plan.scales.releases_statistics
         measured = None
         if release.gradient is not None:
             measured = gradient_factors(scope, report.shares.gradient, dimension, report.drift, release.plan)
         return cls(
             noise=reach_factors(scope, report.shares.tilt, dimension, report.drift, release.plan.loss),
             gradient=measured,
-            cost=cost_quantile(release, scope, failure) if beside else None,
-            whole=whole_noise(release, scope, report.shares.whole) if beside else None,
+            cost=cost_quantile(release, scope, failure) if statistics else None,
+            whole=whole_noise(release, scope, report.shares.whole) if statistics else None,
         )
 
 

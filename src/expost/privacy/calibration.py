@@ -60,11 +60,11 @@ def calibrate(
     norm
         The largest norm of a row of features, not counting the intercept's constant 1.
     epsilon, delta
-        The total budget, for the model and everything published beside it.
+        The total budget, for the model and everything published with it.
     l2
         The regularisation :math:`\lambda`; by default chosen from public values (docs/calibration.md).
     report
-        What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
+        What is published with the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
         ``"dependent"`` a noisy gradient too, ``"adaptive"`` the Hessian's smallest eigenvalue too.
     split
         By default the Hessian and its eigenvalue get so much noise that they cost little, and the model all

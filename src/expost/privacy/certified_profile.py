@@ -34,11 +34,11 @@ class CertifiedProfile(ABC):
 
     @abstractmethod
     def adding(self, at: float, width: float) -> Bracket:
-        """The same for a record that is added, only."""
+        """The bracket for continuous noise when a record is added."""
 
     @abstractmethod
     def removing(self, at: float, width: float) -> Bracket:
-        """The same for a record that is removed, only."""
+        """The bracket for continuous noise when a record is removed."""
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.

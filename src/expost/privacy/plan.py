@@ -135,7 +135,7 @@ class Plan:
         return dimension // self.curve.outputs if self.reduced else dimension
 
     def entries(self, dimension: int) -> int:
-        """How many numbers are published beside ``dimension`` coefficients."""
+        """How many numbers are published with ``dimension`` coefficients."""
         return self.scales.entries(dimension, self.hessian_order(dimension))
 
     def delta_at(self, epsilon: float) -> float:

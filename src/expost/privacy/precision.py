@@ -28,7 +28,7 @@ _STATISTIC_STEPS = 32
 # rows can have, if that is more.
 _OF_NOISE, _OF_HESSIAN = 2.0**-20, 2.0**-44
 
-# The mass of noise so far out that its law is not bounded: too small to be seen beside any delta.
+# The mass of noise so far out that its law is not bounded: too small to change any delta.
 _TAIL = 1e-300
 
 

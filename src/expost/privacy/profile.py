@@ -117,7 +117,7 @@ class PrivacyProfile(CertifiedProfile):
         return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def adding(self, at: float, width: float) -> Bracket:
-        """The same for a record that is added, only."""
+        """The bracket for continuous noise when a record is added."""
         slopes = Slopes(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
         if not self._along_its_row:
             return expectation(slopes, Noise(self.curve.outputs, signed=False), width)
@@ -126,7 +126,7 @@ class PrivacyProfile(CertifiedProfile):
         return slopes.worst_fixed(_FIXED * width)
 
     def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
-        """The same for a record that is removed, only, resolved as far as it matters beside ``scale``."""
+        """The bracket when a record is removed, resolved no further than a value of ``scale`` needs."""
         slopes = Slopes(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
         if not self._along_its_row:
             return expectation(slopes, Noise(self.curve.outputs, signed=False), width, scale=scale)

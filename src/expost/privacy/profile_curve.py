@@ -146,7 +146,7 @@ class ProfileCurve:
 
 
 def chord(knots: Knots, epsilon: ArrayLike) -> FloatArray:
-    r"""A bound at each epsilon, at least 0: the chord in :math:`e^\epsilon` between the knots beside it."""
+    r"""A bound at each epsilon, at least 0: the chord in :math:`e^\epsilon` between the nearest knots."""
     at = np.asarray(epsilon, dtype=np.float64)
     epsilons, deltas = np.array(knots).T
     right = np.searchsorted(epsilons, at, side="left")

@@ -21,7 +21,7 @@ def default_threshold(epsilon: float, delta: float) -> float:
     .. math:: c = \min\{1, \max\{0.05,\; 0.28\,\sigma_1^{-1/4}\}\}
 
     :math:`\sigma_1` is the noise of the analytic Gaussian mechanism for one unit of sensitivity [BW18]_. One
-    record pulls at most :math:`c`, so the noise grows with it. A small one turns the loss from squared to
+    record pulls at most :math:`c`, so the noise grows with it. A small one changes the loss from squared to
     absolute, which wastes part of the table. The more noise the budget asks for, the smaller the best one is.
 
     Parameters
@@ -70,7 +70,7 @@ def capped_logistic(
     Parameters
     ----------
     epsilon, delta
-        The total budget, for the model and everything published beside it.
+        The total budget, for the model and everything published with it.
     cap
         The largest slope; by default chosen by the rule above. 1 is the plain logistic loss.
     l2
@@ -118,7 +118,7 @@ def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | N
     classes
         The number of classes.
     epsilon, delta
-        The total budget, for the model and everything published beside it.
+        The total budget, for the model and everything published with it.
     cap
         The largest mass of the wrong classes that counts; by default chosen by the rule above. 1 is plain
         softmax.

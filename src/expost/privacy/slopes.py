@@ -95,9 +95,9 @@ class Slopes:
         return value
 
     def fixed_bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The same for the expectation at one fixed slope, in closed form; there is no noise left in it.
+        """An upper bound on the expectation over the noise at one fixed slope in a cell, in closed form.
 
-        The model and the statistics are then Gaussian together.
+        The model and the statistics are then Gaussian together, and ``noise`` does not count.
         """
         logarithm, shift = self.terms(low, high)
         together = np.hypot(high * self.norm / self.scales.sigma, shift)

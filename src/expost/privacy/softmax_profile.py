@@ -153,11 +153,11 @@ class SoftmaxProfile(CertifiedProfile):
         return certified(lower, float(inside) + float(values[first]) * law.below(low) + law.above(high))
 
     def adding(self, at: float, width: float) -> Bracket:
-        """The same for a record that is added, only."""
+        """The bracket when a record is added: the larger of the two directions."""
         return self._two.adding(at, width) if self.curve.classes == 2 else self.continuous(at, width)
 
     def removing(self, at: float, width: float) -> Bracket:
-        """The same for a record that is removed, only: its determinant costs nothing."""
+        """The bracket when a record is removed: its determinant costs nothing."""
         return self._two.removing(at, width) if self.curve.classes == 2 else self._flat.continuous(at, width)
 
     @cached_property

@@ -1,4 +1,4 @@
-r"""The statistics that can be published beside the coefficients, and the kinds of report made of them.
+r"""The statistics that can be published with the coefficients, and the kinds of report made of them.
 
 Adding a statistic takes a row of :data:`STATISTICS`, a scale in
 :class:`expost.privacy.scales.NoiseScales` and the code that computes it. Adding a kind of report takes a row
@@ -61,15 +61,13 @@ class ReportKind:
     has together with the gradient (docs/calibration.md). ``failure_shares`` shares a reader's failure
     probability among the events that a bound relies on: that noise makes the Hessian look larger
     (``"hessian_below"``) or smaller (``"hessian_above"``) than it is, that the eigenvalue's or the gradient's
-    noise is large, and under ``"tilt"`` the law of the objective's own noise. ``paper_events`` is how many
-    events the report of Redberg and Wang (2021) relies on.
+    noise is large, and under ``"tilt"`` the law of the objective's own noise.
     """
 
     name: str
     releases: tuple[str, ...]
     model_share: float
     failure_shares: Mapping[str, float]
-    paper_events: int
 
 
 # Where a gradient is released, its share and the tilt's are each above a third, so that the bound is never
@@ -78,27 +76,21 @@ class ReportKind:
 REPORT_KINDS = {
     kind.name: kind
     for kind in (
-        ReportKind("independent", (), 1.0, {"tilt": 1.0}, paper_events=1),
+        ReportKind("independent", (), 1.0, {"tilt": 1.0}),
         ReportKind(
-            "leverage",
-            ("hessian",),
-            1.0,
-            {"hessian_below": 0.04, "hessian_above": 0.01, "tilt": 0.95},
-            paper_events=2,
+            "leverage", ("hessian",), 1.0, {"hessian_below": 0.04, "hessian_above": 0.01, "tilt": 0.95}
         ),
         ReportKind(
             "dependent",
             ("gradient", "hessian"),
             0.5,
             {"hessian_below": 0.04, "hessian_above": 0.01, "gradient": 0.52, "tilt": 0.43},
-            paper_events=3,
         ),
         ReportKind(
             "adaptive",
             ("gradient", "hessian", "eigenvalue"),
             0.5,
             {"hessian_below": 0.04, "hessian_above": 0.01, "eigenvalue": 0.05, "gradient": 0.5, "tilt": 0.4},
-            paper_events=3,
         ),
     )
 }

@@ -81,12 +81,7 @@ class Target:
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
         """The certified profile of a publication with these scales."""
         return profile_of(
-            self.curve,
-            norm=self.radius,
-            l2=l2,
-            scales=scales,
-            rounding=self.rounding,
-            reduced=self.reduced,
+            self.curve, norm=self.radius, l2=l2, scales=scales, rounding=self.rounding, reduced=self.reduced
         )
 
     def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:

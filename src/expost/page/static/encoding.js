@@ -63,7 +63,7 @@ function share(field, value) {
 // Yes or no as the page writes them: the first word of each list.
 export const spelled = ({ yes, no }, value) => (value ? yes[0] : no[0]);
 
-// Turns every accepted spelling into the page's yes or no; null for anything else.
+// Reads every accepted spelling as the page's yes or no; null for anything else.
 export function yesOrNo(text, words) {
   const word = bare(text).toLowerCase();
   if (words.yes.includes(word)) return spelled(words, true);
@@ -139,7 +139,7 @@ export function scaleRow(row, norm, intercept, constants) {
 
 // The weight of a record: what the person gives, times that of her class. One that she does not know counts as the
 // largest, and `atMost` says so.
-function weigh({ fields }, publication, answers, label) {
+function weightOf({ fields }, publication, answers, label) {
   const { weight: place, class_weight: byClass, labels } = publication;
   const atMost = place !== null && answers[place] === UNKNOWN;
   const given = place === null ? 1 : atMost ? fields[place].most : encodeOutcome(fields[place], answers[place], null);
@@ -152,7 +152,7 @@ export function encodeWhole(numbers, publication, answers) {
   const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  return { row, label, ...weigh(numbers, publication, answers, label) };
+  return { row, label, ...weightOf(numbers, publication, answers, label) };
 }
 
 // The same, with the row as the mechanism saw it.

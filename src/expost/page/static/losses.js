@@ -12,10 +12,10 @@ function capped(eta, y, cap, corner) {
   const rate = (steep * (1 - steep)) / (cap - steep);
   const wrong = y > 0.5 ? -eta : eta;
   const inner = Math.min(wrong, Math.log(steep / (1 - steep)));
-  const turn = rate * (wrong - inner);
+  const beyond = rate * (wrong - inner);
   const p = sigmoid(inner);
-  const slope = p - (cap - steep) * Math.expm1(-turn);
-  return [y > 0.5 ? -slope : slope, p * sigmoid(-inner) * Math.exp(-turn)];
+  const slope = p - (cap - steep) * Math.expm1(-beyond);
+  return [y > 0.5 ? -slope : slope, p * sigmoid(-inner) * Math.exp(-beyond)];
 }
 
 export const DERIVATIVES = {

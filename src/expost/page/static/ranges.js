@@ -94,9 +94,9 @@ function factsAtMost(numbers, publication, answers, cell) {
   const ends = [derivatives(loss, score[0], label[1])[0], derivatives(loss, score[1], label[0])[0]];
   const steepness = weight * Math.max(...ends.map(Math.abs));
   const curvature = weight * derivatives(loss, ...steepestPoint(loss, score, label))[1];
-  const turned = bases.map((basis) => points.map((point) => squares(point, basis)));
+  const coordinates = bases.map((basis) => points.map((point) => squares(point, basis)));
   const bends = (pencil) =>
-    reciprocals(pencil).map((scale) => curvature * Math.max(...turned[pencil.basis].map((parts) => dot(parts, scale))));
+    reciprocals(pencil).map((scale) => curvature * Math.max(...coordinates[pencil.basis].map((parts) => dot(parts, scale))));
   return {
     norm,
     norm1: Math.max(...points.map((point) => point.reduce((sum, x) => sum + Math.abs(x), 0))),

@@ -24,8 +24,8 @@ function scalarFacts({ loss, coefficients, gradient, bases }, { row, label, weig
   const norm = size(row);
   const [slope, curvature] = derivatives(loss, dot(row, coefficients[0]), label).map((one) => weight * one);
   const steepness = Math.abs(slope);
-  const turned = bases.map((basis) => squares(row, basis));
-  const bends = (pencil) => reciprocals(pencil).map((scale) => curvature * dot(turned[pencil.basis], scale));
+  const coordinates = bases.map((basis) => squares(row, basis));
+  const bends = (pencil) => reciprocals(pencil).map((scale) => curvature * dot(coordinates[pencil.basis], scale));
   return {
     steepness: { fixed: steepness, every: steepness },
     gradientNorm: steepness * norm,
@@ -56,14 +56,14 @@ function softmaxFacts(publication, { row, label, weight }) {
   };
 }
 
-// Beside a reduced Hessian a record has one number for each mixture, and its part of that Hessian.
+// With a reduced Hessian a record has one number for each mixture, and its part of that Hessian.
 function reducedForms({ bases }, row, weight, norm, at) {
-  const turned = bases.map((basis) => squares(row, basis));
+  const coordinates = bases.map((basis) => squares(row, basis));
   const mass = weight * at.smallestMass;
   return {
     releasedNorm: mass * norm ** 2,
     above(pencil, share) {
-      const forms = reciprocals(pencil).map((scale) => dot(turned[pencil.basis], scale));
+      const forms = reciprocals(pencil).map((scale) => dot(coordinates[pencil.basis], scale));
       const least = smallest(forms, pencil.weights.map(share), mass);
       return Number.isFinite(least) ? at.logDeterminant(weight * least) : Infinity;
     },
@@ -71,17 +71,17 @@ function reducedForms({ bases }, row, weight, norm, at) {
   };
 }
 
-// Beside the whole Hessian it has a small matrix for each mixture, with a row for each class.
+// With the whole Hessian it has a small matrix for each mixture, with a row for each class.
 function wholeForms({ bases, coefficients }, row, weight, norm, at) {
   const columns = row.length;
-  const turned = bases.map((basis) => {
+  const coordinates = bases.map((basis) => {
     const along = basis.map((direction) =>
       coefficients.map((_, a) => dot(row, direction.slice(a * columns, (a + 1) * columns))),
     );
     return at.factor.map((column) => along.map((part) => Math.sqrt(weight) * dot(column, part)));
   });
   const forms = (place, scale) =>
-    turned[place].map((a) => turned[place].map((b) => a.reduce((sum, x, i) => sum + x * b[i] * scale[i], 0)));
+    coordinates[place].map((a) => coordinates[place].map((b) => a.reduce((sum, x, i) => sum + x * b[i] * scale[i], 0)));
   return {
     releasedNorm: weight * at.curvatureNorm * norm ** 2,
     above(pencil, share) {

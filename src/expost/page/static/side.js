@@ -1,4 +1,4 @@
-// Beside the form: how far she has come, and her number. For print: her answers. For screen readers: one sentence when
+// Next to the form: how far she has come, and her number. For print: her answers. For screen readers: one sentence when
 // the result changes.
 
 import { answerTitle } from "./control.js";

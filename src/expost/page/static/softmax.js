@@ -17,7 +17,7 @@ export function centring(classes) {
   );
 }
 
-// How much the wrong classes weigh together, how that bends, and the law of the class among them.
+// The mass of the wrong classes together, how that bends, and the law of the class among them.
 function masses(loss, predictors, label) {
   const scores = centring(loss.classes).map((row) => dot(row, predictors));
   const away = scores.map((score, j) => (j === label ? -Infinity : score - scores[label]));
