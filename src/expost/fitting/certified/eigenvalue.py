@@ -1,5 +1,6 @@
 """The smallest eigenvalue of a symmetric matrix to a given error."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ def smallest_eigenvalue(matrix: Pair, error: float) -> Fraction:
     The double-precision solver is backward stable: its eigenvalues are off by a modest multiple of
     :math:`d\,u\,\|H\|`, for which :math:`16d\,u\|H\|_F` is taken. Where that is too much, the value is
     bracketed by exact elimination: by Sylvester's law of inertia all pivots of :math:`H - tI` are positive if
-    and only if :math:`t` is below every eigenvalue.
+    and only if :math:`t` is below every eigenvalue. An error of zero asks for as much as a double can hold.
     """
     high, low = matrix
     size = len(high)
@@ -27,17 +28,20 @@ def smallest_eigenvalue(matrix: Pair, error: float) -> Fraction:
     below, above = Fraction(value - 2.0 * off), Fraction(value + 2.0 * off)
     while not _positive_definite(exact, size, below):
         below -= above - below
+    error = error or math.ulp(value)
     while above - below > error:
-        middle = _between(below, above)
+        middle = _short_middle(below, above)
+        if middle in (below, above):
+            middle = (below + above) / 2
         below, above = (middle, above) if _positive_definite(exact, size, middle) else (below, middle)
-    return _between(below, above)
+    return _short_middle(below, above)
 
 
-def _between(low: Fraction, high: Fraction) -> Fraction:
-    """About halfway: a double, for its few digits, where one lies between."""
+def _short_middle(low: Fraction, high: Fraction) -> Fraction:
+    """The double nearest to the middle of an interval, or the middle where no double is in it."""
     middle = (low + high) / 2
     double = Fraction(float(middle))
-    return double if low < double < high else middle
+    return double if low <= double <= high else middle
 
 
 def _positive_definite(matrix: Dyadic, size: int, shift: Fraction) -> bool:
