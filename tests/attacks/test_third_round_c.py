@@ -3,7 +3,8 @@
 Figures:    4 a limit on the number of rows
 Doors:      7 workers that never check their arithmetic
 Experts:    11 budgets that memory burns
-Constants:  16 numbers that no test noticed
+Constants:  16 numbers that no test noticed: the formulas are asserted beside what they are about,
+            in tests/reports/test_vector_reports.py, tests/inference/test_estimate.py and others
 """
 
 import importlib
