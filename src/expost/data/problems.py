@@ -15,7 +15,7 @@ from expost.data.dates import Date, as_days, days_of_text
 from expost.data.dialect import Dialect
 from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, is_yes_or_no
 from expost.data.lenient import NOT_TEXT
-from expost.data.values import as_numbers, distinct_texts
+from expost.data.values import as_numbers, distinct_cells, distinct_texts
 from expost.exceptions import DomainError
 
 # Words that people write for a missing value, in lower case.
@@ -110,8 +110,8 @@ def problems_in(
     except DomainError:
         return {Problem.TYPE: np.ones(len(column), dtype=bool)}
     classify = _classifier(part, dialect)
-    if typed and isinstance(part, ClassLabel) and _has_texts(column) != isinstance(part.classes[0], str):
-        return {Problem.KIND: np.ones(len(column), dtype=bool)} if len(column) else {}
+    if typed and isinstance(part, ClassLabel) and _of_other_kind(column, part):
+        return {Problem.KIND: np.ones(len(column), dtype=bool)}
     found = [
         Problem.ENCODING if NOT_TEXT in original else classify(original, text)
         for original, text in zip(raw, texts, strict=True)
@@ -142,12 +142,10 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
     return wrong
 
 
-def _has_texts(column: Any) -> bool:
-    """Whether the cells of an Arrow column are texts."""
-    from pyarrow import types
-
-    kind = getattr(column.type, "value_type", column.type)
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+def _of_other_kind(column: Any, label: ClassLabel) -> bool:
+    """Whether a column has texts where classes are none, or the other way round."""
+    present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
+    return any(isinstance(cell, str) != isinstance(label.classes[0], str) for cell in present)
 
 
 def _texts_of(raw: NDArray[Any], dialect: Dialect, kind: str) -> list[str]:
