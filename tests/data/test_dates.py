@@ -75,5 +75,5 @@ def test_bounds_must_be_dates_in_order_and_an_example_lies_between():
         Date(name="born", low=HIGH, high=LOW)
     with pytest.raises(ValueError, match="example within its bounds"):
         Date(name="born", low=LOW, high=HIGH, example="2001-01-01")
-    with pytest.raises(ValueError, match="valid date"):
+    with pytest.raises(ValueError, match="`low` must be a date"):
         Date(name="born", low="soon", high=HIGH)
