@@ -153,7 +153,7 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
     )
     monkeypatch.setattr(residual, "slices_are_exact", residual.slices_are_exact)  # put back at the end
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=None) as here,
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=":0") as here,
         Client(here, set_as_default=False) as client,
     ):
         lazy = expost.scan(table, client=client)

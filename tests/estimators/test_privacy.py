@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import expost
 from expost import exceptions
+from expost._common.memory import check_memory
 from expost.engines.cluster import DaskEngine
 from expost.exceptions import (
     BudgetError,
@@ -26,6 +27,7 @@ from expost.exceptions import (
     ParameterError,
     PrivateStateError,
     PublicationError,
+    ResourceError,
     SolverError,
 )
 from expost.fitting import mechanism
@@ -47,6 +49,7 @@ ALLOWED_STATE = {
     "coef_",
     "intercept_",
     "classes_",
+    "_had_weights",
     "_labels",
     "_outcome",
     "n_features_in_",
@@ -339,6 +342,7 @@ def test_every_error_is_one_of_ours(monkeypatch, tmp_path):
         ParameterError: lambda: fitted(epsilon=0.0),
         PrivateStateError: lambda: travelled(fitted()).ex_post_losses(X, Y),
         PublicationError: lambda: expost.Publication.from_json("{}"),
+        ResourceError: lambda: check_memory(2**80, "this fit"),
     }
     assert {ExpostError, SolverError, *calls} == set(errors)
     assert {error: raised(call) for error, call in calls.items()} == {error: error for error in calls}

@@ -87,7 +87,7 @@ class PrivateGLM(PlannedEstimator):
             step("Planning")
             spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
             weighting = self._declared_weighting(sample_weight)
-            self._labels, self._outcome, self._weighed = None, None, sample_weight is not None
+            self._labels, self._outcome, self._had_weights = None, None, sample_weight is not None
             X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
             lazy = as_lazy(X, self.domain)
             self._set_label(y if lazy is None else self._no_labels())  # their number decides the loss
@@ -219,7 +219,7 @@ class PrivateGLM(PlannedEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
-        if self._weighed and sample_weight is None:
+        if self._had_weights and sample_weight is None:
             raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
         records = self._records(X, y, sample_weight, self._weighting)
         if return_terms:

@@ -34,7 +34,7 @@ class TableEstimator(PrivateEstimator):
     _outcome: NumberLabel | None
     """The declared bounds of a numeric outcome, where there is no domain."""
     _weighting: Weighting
-    _weighed: bool
+    _had_weights: bool
     """Whether the records of the fit had weights of their own."""
 
     def _encode_rows(self, X: Any) -> Encoded:
