@@ -72,10 +72,16 @@ def integrand(
     return np.exp(logs[direction]) * profile
 
 
-@pytest.mark.parametrize(
-    "statistics", [{}, {"sigma_hessian": 0.8}, STATISTICS], ids=["none", "hessian", "all"]
-)
-@pytest.mark.parametrize(("loss", "y", "label"), LOSSES, ids=lambda value: getattr(value, "name", None))
+# Every loss with some statistics in each run, and with all of them in the slow one.
+BESIDE = {"none": {}, "hessian": {"sigma_hessian": 0.8}, "all": STATISTICS}
+PAIRED = [
+    pytest.param(*case, beside, marks=[pytest.mark.slow] * (place % 3 != which), id=f"{place}-{name}")
+    for place, case in enumerate(LOSSES)
+    for which, (name, beside) in enumerate(BESIDE.items())
+]
+
+
+@pytest.mark.parametrize(("loss", "y", "label", "statistics"), PAIRED)
 def test_one_dimension_agrees_with_quadrature_over_the_coefficient(loss, y, label, statistics):
     problem = {"sigma": 1.3, "l2": 0.6}
     record = np.array([1.0])

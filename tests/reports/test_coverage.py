@@ -106,7 +106,7 @@ def too_often(found, level=1e-6):
 TABLES = [
     pytest.param(breast_cancer, FITS, marks=pytest.mark.slow, id="breast_cancer"),
     pytest.param(synthetic, FITS, marks=pytest.mark.slow, id="synthetic"),
-    pytest.param(synthetic, FITS // 6, id="fewer"),
+    pytest.param(synthetic, FITS // 10, id="fewer"),
 ]
 
 
