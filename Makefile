@@ -10,19 +10,25 @@ OLDEST := .venv-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Texts are UTF-8 on every system.
 export PYTHONUTF8 := 1
-# Modules are compiled when they are imported, and most of what is installed never is: half of the time.
+# Modules are compiled when they are first imported, and most of what is installed never is: half of the time. What
+# was compiled is kept, out of sight; without it every process of a test would compile it again.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/compiled
 INSTALL := python -m pip install --quiet --no-compile
 
 # In the order of their folders: reordered by their number, the slowest files, which have few, would come last.
-QUICK_TESTS := python -m pytest -m "not slow" -n auto --dist loadscope --no-loadscope-reorder
+TESTS := python -m pytest -n auto --dist loadscope --no-loadscope-reorder
+QUICK_TESTS := $(TESTS) -m "not slow and not docs and not arrays"
 
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
-test check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
+test check-docs check-arrays check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
+# Seeded fits to the byte, the documents' commands, and the public names: seconds.
+SMOKE_TESTS := tests/golden tests/journeys tests/test_architecture.py tests/test_public_surface.py
 ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estimators/test_array_api.py \
   tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
-.PHONY: demo test check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
+.PHONY: demo test smoke check-docs check-arrays check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost demo --out demo --force
@@ -33,18 +39,32 @@ test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/$(QUICK_TESTS) && wait $$types
 
-check-slow: $(VENV)/.installed-dev $(VENV)/.installed-mutants
+# What a push is worth: lint, types, and the tests that notice most in the least time.
+smoke: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q $(SMOKE_TESTS) -m "not slow and not docs and not arrays"
+
+# The site, and the page's numbers against the library's for every loss, report and weight.
+check-docs: $(VENV)/.installed-dev $(VENV)/.installed-docs browser
+	$(BIN)/$(TESTS) -m "docs and not slow" tests/docs tests/page
+
+# Arrays of torch, on this machine's processor; those of array-api-strict are in `make test`.
+check-arrays: $(VENV)/.installed-dev $(VENV)/.installed-torch
+	$(BIN)/$(TESTS) -m "arrays and not slow" $(ARRAY_TESTS)
+
+check-slow: $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed-torch $(VENV)/.installed-mutants
 	$(BIN)/python -m pytest -m slow -n auto
 	$(BIN)/python -m bench.mutants
 
 # Tables on a GPU, through torch and, where it is installed, CuPy.
-check-gpu: $(VENV)/.installed-dev
+check-gpu: $(VENV)/.installed-dev $(VENV)/.installed-torch
 	EXPOST_GPU=1 $(BIN)/python -m pytest $(ARRAY_TESTS)
 
-# The suite with the lowest version that is declared of every dependency, without torch and without the site, whose
-# tools read annotations as only newer versions write them.
+# The tests of `make test` with the lowest version that is declared of every dependency.
 check-oldest: $(OLDEST)/.installed browser
-	$(OLDEST)/$(PROGRAMS)/$(QUICK_TESTS) --ignore tests/docs/test_site.py
+	$(OLDEST)/$(PROGRAMS)/$(QUICK_TESTS)
 
 # The experiments of Redberg and Wang (2021), in full. `make paper ARGUMENTS=--quick` sees every verdict, and
 # writes to a folder of its own.
@@ -127,7 +147,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python$(EXE)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python$(EXE)
-	$(BIN)/$(INSTALL) --editable ".[dev,dev-torch]"
+	$(BIN)/$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python$(EXE)
@@ -136,6 +156,10 @@ $(VENV)/.installed-figures: pyproject.toml | $(BIN)/python$(EXE)
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[docs]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-torch: pyproject.toml | $(BIN)/python$(EXE)
+	$(BIN)/$(INSTALL) --editable ".[dev-torch]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python$(EXE)

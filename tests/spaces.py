@@ -36,7 +36,10 @@ SPACES = [
     pytest.param(
         _torch,
         id="torch",
-        marks=pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
+        marks=[
+            pytest.mark.arrays,
+            pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
+        ],
     ),
 ]
 if os.environ.get("EXPOST_GPU"):  # set by `make check-gpu`

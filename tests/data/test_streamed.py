@@ -63,6 +63,7 @@ def test_files_that_are_sent(place, tmp_path, monkeypatch):
     np.testing.assert_allclose(losses, here.ex_post_losses(path, "y"), rtol=1e-8, atol=1e-13)
 
 
+@pytest.mark.arrays
 def test_devices_by_name():
     pytest.importorskip("torch")
     model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), random_state=1)
@@ -72,6 +73,7 @@ def test_devices_by_name():
         expost.scan(X, device="abacus")
 
 
+@pytest.mark.arrays
 def test_what_cannot_be_sent_is_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(ExpostError, match="fitted there as it is"):
@@ -100,6 +102,7 @@ def test_rows_of_any_kind_are_sent(place, kind):
     np.testing.assert_allclose(there, here, rtol=0.0, atol=1e-9)
 
 
+@pytest.mark.arrays
 def test_commands_send_rows(tmp_path):
     pytest.importorskip("torch")
     from ward import run, ward

@@ -43,8 +43,23 @@ def test_hosted_checks_call_make_targets_that_exist():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8"))
     commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
     called = {re.fullmatch(r"make ([a-z-]+) PYTHON=python", command)[1] for command in commands}
-    assert {"test", "check-oldest", "docs", "wheel", "coverage"} <= called
+    others = {"check-docs", "check-arrays", "check-slow", "check-oldest", "docs", "wheel", "coverage"}
+    assert {"test"} | others <= called
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in called)
+
+
+def test_what_has_a_mark_is_run_by_a_target_of_its_own():
+    """`make test` leaves out every mark, and `make check-<mark>` runs what has it."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]
+    marks = [mark.partition(":")[0] for mark in settings["ini_options"]["markers"]]
+    left_out = " and ".join(f"not {mark}" for mark in marks)
+    assert f'QUICK_TESTS := $(TESTS) -m "{left_out}"' in makefile
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for mark in marks:
+        recipe = re.search(rf"^check-{mark}: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1]
+        assert re.search(rf'-m "?{mark}\b', recipe)
+        assert mark == "slow" or f"make check-{mark}\n" in ci
 
 
 def test_hooks_are_the_checks_of_make_test():
@@ -55,7 +70,7 @@ def test_hooks_are_the_checks_of_make_test():
     recipe = re.search(r"^test: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
     for tool in re.findall(r"\$\(BIN\)/((?:ruff \w+)|mypy)", recipe):
         assert any(entry.startswith(tool) for entry in entries), tool
-    assert "make test" in entries
+    assert "make smoke" in entries
 
 
 def test_the_lock_file_has_a_version_of_everything_that_is_declared():

@@ -17,6 +17,7 @@ import expost
 
 DOCUMENTED = (type, property, classmethod, staticmethod, FunctionType)
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+pytestmark = pytest.mark.docs
 
 
 class Page(HTMLParser):

@@ -147,6 +147,7 @@ def test_a_table_of_another_width_is_refused(place):
         model.predict(place(X[:, 1:]))
 
 
+@pytest.mark.arrays
 def test_a_tensor_that_is_being_trained_is_read():
     torch = pytest.importorskip("torch")
     rows = torch.from_numpy(X).requires_grad_()

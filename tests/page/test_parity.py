@@ -68,6 +68,14 @@ def test_the_scripts_know_every_loss_and_every_report():
     }
 
 
+@pytest.mark.parametrize(
+    ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
+)
+def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind):
+    assert compared([pages.published(loss, kind)], RECORDS // 10) < TOLERANCE
+
+
+@pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)
 def test_every_loss_and_report_kind(loss, kind):
@@ -76,12 +84,14 @@ def test_every_loss_and_report_kind(loss, kind):
     assert compared([pages.published(loss, kind)], count) < TOLERANCE
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS[1:])
 @pytest.mark.parametrize("loss", [pytest.param("softmax", marks=pytest.mark.slow), "softmax-capped"])
 def test_a_reduced_hessian(loss, kind):
     assert compared([pages.published(loss, kind, reduced=True)], 500) < TOLERANCE
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
 def test_a_public_regularizer_and_no_intercept(kind):
     plain = pages.published("logistic", kind, regularized=True)
@@ -90,11 +100,13 @@ def test_a_public_regularizer_and_no_intercept(kind):
     assert compared([without], 500) < TOLERANCE
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("kind", ["leverage", "adaptive"])
 def test_a_hessian_that_is_mostly_noise(kind):
     assert compared([pages.published("logistic", kind, rows=2)], 500) < TOLERANCE
 
 
+@pytest.mark.docs
 def test_several_publications_share_the_confidence():
     several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
     assert compared(several, 500) < TOLERANCE
@@ -107,6 +119,7 @@ TOGETHER = {
 }
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "several classes")) for name in TOGETHER]
 )
@@ -128,6 +141,7 @@ def test_what_several_publications_cost_together(name):
         assert np.median(ours[chosen] / added[chosen]) < 1.0
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("kind", [pytest.param("independent", marks=pytest.mark.slow), "adaptive"])
 @pytest.mark.parametrize(
     ("loss", "weighting"),
