@@ -33,7 +33,6 @@ from expost.exceptions import LedgerError, PublicationError
 from expost.ledger import storage
 from expost.ledger.account import Account
 from expost.page.numbers import payload
-from expost.privacy.composition import Composition
 from expost.privacy.profile_curve import ProfileCurve
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}
@@ -345,19 +344,6 @@ def test_08f_every_field_that_is_changed_ends_in_a_sentence_or_costs_no_less(tmp
             seen, read = seen + 1, read + math.isfinite(found)
     assert seen > 500 / every
     assert read < 0.4 * seen
-
-
-def test_08g_a_publication_that_costs_nothing_does_not_hide_the_others(plan):
-    """A curve that ends where it begins made a composition as cheap as its dearest part."""
-    silent, lost = (ProfileCurve(((0.0, delta),), ((0.0, delta),)) for delta in (1e-18, 1.0))
-    ten = expost.compose([plan] * 10)
-    for count in (1, 3):
-        together = Composition(ten.curves + (silent,) * count)
-        assert together.epsilon_at(1e-6) == pytest.approx(ten.epsilon_at(1e-6), rel=1e-3)
-        assert together.delta_at(1.0) == pytest.approx(ten.delta_at(1.0), rel=1e-3)
-    assert Composition((silent, silent)).epsilon_at(1e-9) == 0.0
-    assert Composition((silent, silent)).delta_at(0.0) >= 2e-18
-    assert Composition((silent, lost)).delta_at(1.0) == 1.0
 
 
 # Publications

@@ -331,3 +331,16 @@ def test_one_publication_is_in_the_singular():
     curve = ProfileCurve(((0.0, 0.5), (1.0, 1e-9)), ((0.0, 0.5), (1.0, 1e-9)))
     assert "Composition of 1 publication (public)" in Composition((curve,))._repr_html_()
     assert "Composition of 0 publications (public)" in Composition(())._repr_html_()
+
+
+def test_a_publication_that_costs_nothing_does_not_hide_the_others():
+    """A curve that ends where it begins made a composition as cheap as its dearest part."""
+    silent, lost = (ProfileCurve(((0.0, delta),), ((0.0, delta),)) for delta in (1e-18, 1.0))
+    ten = expost.compose([expost.calibrate(loss="logistic", norm=1.0, epsilon=0.5, delta=1e-7)] * 10)
+    for count in (1, 3):
+        together = Composition(ten.curves + (silent,) * count)
+        assert together.epsilon_at(1e-6) == pytest.approx(ten.epsilon_at(1e-6), rel=1e-3)
+        assert together.delta_at(1.0) == pytest.approx(ten.delta_at(1.0), rel=1e-3)
+    assert Composition((silent, silent)).epsilon_at(1e-9) == 0.0
+    assert Composition((silent, silent)).delta_at(0.0) >= 2e-18
+    assert Composition((silent, lost)).delta_at(1.0) == 1.0
