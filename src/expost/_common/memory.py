@@ -24,9 +24,13 @@ def check_memory(needed: int, what: str) -> None:
     most = machine_memory()
     if needed > most:
         raise ResourceError(
-            f"{what} takes up to {needed / _GIB:.1f} GiB of memory, and this machine has {most / _GIB:.1f}. "
+            f"{what} takes up to {_size(needed)} of memory, and this machine has {_size(most)}. "
             "Use fewer columns or classes, fewer threads (OPENBLAS_NUM_THREADS=1), or a larger machine."
         )
+
+
+def _size(count: int) -> str:
+    return f"{count / _GIB:.1f} GiB" if count >= _GIB else f"{count / 2**20:.1f} MiB"
 
 
 def machine_memory() -> int:
@@ -47,7 +51,7 @@ def machine_memory() -> int:
 def _group_limits() -> Iterator[int]:
     """The limits of the groups that Linux counts this process in, the groups around them included."""
     folders = {_GROUPS, _GROUPS / "memory"}
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, name = line.split(":", 2)
             mounted = _GROUPS / "memory" if "memory" in controllers.split(",") else _GROUPS

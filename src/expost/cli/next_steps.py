@@ -33,7 +33,15 @@ def next_command(name: str, *arguments: object, **options: Any) -> str:
         # In an annotation the first name stands where a default would.
         names = [one for one in (option.default, *(option.param_decls or ())) if isinstance(one, str)]
         words += _as_words(min(names, key=len, default=f"--{parameter.name.replace('_', '-')}"), value)
-    return shlex.join(words)
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """A word of a shell; letters that a terminal does not show are spelt out."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain) + "'"
 
 
 def _as_file(argument: object) -> str:

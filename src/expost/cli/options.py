@@ -155,7 +155,9 @@ MaxWeight = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The column with the weight of each record; by default all are 1."),
+    typer.Option(
+        metavar="COLUMN", help="The column with the weight of each record, where records have weights."
+    ),
 ]
 Cluster = Annotated[
     str | None,

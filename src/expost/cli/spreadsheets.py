@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 
-# What starts a formula, also in letters of full width and after blanks and quotes; a number's sign is none.
-_FORMULA = re.compile(r"[\s\"\ufeff\0]*(?:[=@＝＠]|[+\-＋－](?![\d.,]+(?:[eE][+-]?\d+)?\s*\Z))")
+# What starts a formula, also in wide and small letters, and after blanks, quotes and what cannot be seen. The
+# sign of a number starts none.
+_UNSEEN = r"\s\"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+_FORMULA = re.compile(rf"[{_UNSEEN}]*(?:[=@＝＠﹦﹫]|[+\-＋－﹢﹣](?![\d.,]+(?:[eE][+-]?\d+)?\s*\Z))")
 # Where a spreadsheet may start another cell, whatever the quotes say.
 _BORDER = re.compile(r"([;\t\r\n])")
 

@@ -15,7 +15,7 @@ from expost._common.progress import Watch
 from expost.data.dask_frames import DaskTable, is_dask_frame
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Feature, Label
-from expost.data.file_schema import EMPTY, UNREADABLE, read_kinds
+from expost.data.file_schema import EMPTY, UNREADABLE, kind_of, read_kinds
 from expost.data.files import TableFiles
 from expost.data.frame_tables import columns_of
 from expost.data.frames import FrameKind
@@ -23,6 +23,7 @@ from expost.data.lazy import LazyTable
 from expost.data.lenient import LenientReader
 from expost.data.piece_shares import PieceShares
 from expost.data.problems import Problem, problems_in, wrong_weights
+from expost.data.tables import check_at_hand
 from expost.data.values import as_texts, plain_cells
 from expost.engines.local import LOCAL
 from expost.exceptions import DomainError
@@ -126,12 +127,15 @@ def problem_table(
     library: LibraryName | None,
 ) -> Any:
     """Every problem of a table of any kind, as a frame; see :meth:`expost.Domain.check`. Private."""
-    kind = replace(FrameKind.of(table), index=None).in_library(library)
+    given = table
     if isinstance(table, str | os.PathLike):
         table = TableFiles.found(os.fspath(table), dialect=dialect)
     elif is_dask_frame(table):
         table = DaskTable.of(table, LOCAL)
+    elif not isinstance(table, LazyTable | Mapping):
+        check_at_hand(table)
     columns = table.kinds if isinstance(table, LazyTable) else columns_of(table)
+    kind = replace(FrameKind.of(given), index=None).in_library(library)
     if identifier is not None and identifier not in columns:
         raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
     options: Any = {"weight": weight, "max_weight": max_weight, "identifier": identifier}
@@ -140,7 +144,9 @@ def problem_table(
     else:
         findings = _in_memory(columns, declared, **options)
     rows = [row for one in findings for row in one.rows()]
-    files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else [()] * 6
+    # Without a row there is nothing to tell the type of a column from.
+    none = [np.empty(0, dtype=str)] * 6
+    files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else none
     listed: dict[str, Any] = {
         f"{MARK}file": files,
         "record": np.array([record or 0 for record in records], dtype=np.int64),
@@ -158,8 +164,12 @@ def _in_memory(
     identifier: str | None,
 ) -> Iterator[Finding]:
     """Every problem of columns that lie in memory, whose texts are written as the library reads them."""
-    search = _Search("", PLAIN, declared, weight, max_weight, identifier, columns, typed=True)
-    yield from search.in_columns(dict.fromkeys(columns), {})
+    kinds = {
+        name: kind_of(column.type) if hasattr(column, "type") else None for name, column in columns.items()
+    }
+    readable = {name for name, kind in kinds.items() if kind != UNREADABLE}
+    search = _Search("", PLAIN, declared, weight, max_weight, identifier, readable, typed=True)
+    yield from search.in_columns(kinds, {})
     rows = max(map(len, columns.values()), default=0)
     yield from search.in_cells(np.arange(1, 1 + rows), _Columns(columns))
     if rows == 0:

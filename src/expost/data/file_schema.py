@@ -41,7 +41,7 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
 
             schema = parquet.read_schema(path)
             names = schema.names
-            kinds = {field.name: _kind(field.type) for field in schema}
+            kinds = {field.name: kind_of(field.type) for field in schema}
     else:
         with suppress(UnicodeError, csv.Error):
             names = _names_in_csv(path, dialect)
@@ -51,7 +51,7 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
     if kinds is None:
         raise invalid_file(path, dialect, advice)
     if not names:
-        raise FileError(f"{path.name!r} is empty: its first line must name the columns.")
+        raise FileError(f"the first line of {path.name!r} must name the columns; it is empty. Add the names.")
     _check_names(path, names)
     return kinds
 
@@ -135,7 +135,8 @@ def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> File
     )
 
 
-def _kind(kind: Any) -> str:
+def kind_of(kind: Any) -> str:
+    """What a column of a type of Arrow's can be in a domain."""
     from pyarrow import types
 
     if types.is_null(kind):

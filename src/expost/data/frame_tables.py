@@ -46,6 +46,8 @@ def columns_of(frame: Any) -> dict[str, Any]:
 
 
 def _plain_column(name: Any, column: Any) -> Any:
+    if not isinstance(name, str):
+        raise DomainError("the columns of the table must be named by texts; got other names. Rename them.")
     cells: Any = None
     with untold():
         cells = column.to_numpy() if isinstance(column, nw.Series) else np.asarray(column)

@@ -47,7 +47,7 @@ class Problem(Enum):
         "a line with more or fewer cells than names",
         "quote cells with delimiters, and close quotes",
     )
-    BROKEN = "the file cannot be read to its end", "look for a quote that is not closed, and save it again"
+    BROKEN = "the file cannot be read to its end", "the last sentence says why; save the file again"
     ENCODING = (
         "characters that the encoding does not have",
         _under_table('encoding = "cp1252"', "the one that the file was saved with"),

@@ -98,7 +98,9 @@ def _knots(pairs: Any) -> Knots:
 _Number: TypeAlias = Annotated[float, Field(ge=0.0)]
 _Delta: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
 _Name: TypeAlias = Annotated[str, Field(min_length=1), _line(LONGEST_NAME)]
-_Time: TypeAlias = Annotated[str, Field(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\z")]
+_Time: TypeAlias = Annotated[
+    str, Field(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+00:00\z")
+]
 _Curve: TypeAlias = Annotated[tuple[tuple[float, float], ...], BeforeValidator(_knots)]
 
 
