@@ -8,12 +8,14 @@ from scipy.special import ndtri
 
 import expost
 from expost._common.typing import FloatArray
+from expost.data.blocks import Block
+from expost.data.rows import DenseRows
 from expost.fitting.ex_post import ex_post_terms
 from expost.goe import LargestEigenvalue
 from expost.reports.base import Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.paper import PaperReader
-from expost.reports.vector_records import records_of
+from expost.reports.records import records_of
 from papers.redberg_wang_2021.experiment import Claim, Effort, Experiment, Numbers, Tick
 from papers.redberg_wang_2021.measuring import (
     DELTA,
@@ -225,7 +227,7 @@ def _leverage_factor(fitted: Fitted, X: FloatArray, method: str) -> float:
     release = fitted.release
     truth = ex_post_terms(fitted.private, fitted.records, release.plan.loss, member=True).determinant
     scope = Scope(None)
-    records = records_of(release, X, fitted.y, scope)
+    records = records_of(release, Block(DenseRows.here(X), fitted.y, None), scope)
     if method == "paper":
         bound = PaperReader(release, RHO, scope).determinant(records, RHO / 3.0)
     else:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import linear_records
 from scipy import integrate, stats
 
 import expost
@@ -18,7 +19,6 @@ from expost.reports.drift import NO_DRIFT
 from expost.reports.laws import two_sided
 from expost.reports.paper import PaperReader
 from expost.reports.pencil import WEIGHTS, mixtures
-from expost.reports.records import ScalarRecords
 from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
 
 D, RECORDS, DRAWS = 5, 6, 500
@@ -56,7 +56,7 @@ class Setting:
             True: floor + (X.T * kappa) @ X,
             False: floor + (X[RECORDS:].T * kappa[RECORDS:]) @ X[RECORDS:],
         }
-        self.records = ScalarRecords.of(self.rows, np.zeros(RECORDS), self.kappa)
+        self.records = linear_records(self.rows, np.zeros(RECORDS), self.kappa)
 
     def truth(self, member):
         inverse = np.linalg.solve(self.hessian[member], self.rows.T).T
@@ -139,7 +139,7 @@ def test_a_record_chosen_after_seeing_the_hessian_needs_every_direction():
         seen = release.hessian - setting.hessian[False]
         row = setting.hessian[False] @ np.linalg.eigh(seen)[1][:, -1]
         row /= np.linalg.norm(row)
-        records = ScalarRecords.of(row[None], np.zeros(1), np.full(1, 0.25))
+        records = linear_records(row[None], np.zeros(1), np.full(1, 0.25))
         truth = -np.log1p(0.25 * row @ np.linalg.solve(setting.hessian[False], row))
         for scope in missed:
             got = Determinant(release, shares, Scope(scope)).bound(records, member=False)
@@ -232,7 +232,7 @@ def test_the_papers_determinant_is_its_formula(kind, l2, noisy, eigenvalue, esti
     floor = l2 if eigenvalue is None else max(l2, eigenvalue - 0.1 * stats.norm.isf(share))
     lowest = floor if estimate is None else max(floor, estimate(floor, margin))
     reader = PaperReader(release, 0.05, Scope(None))
-    got = reader.determinant(ScalarRecords.of(rows, np.ones(2), kappa), share)
+    got = reader.determinant(linear_records(rows, np.ones(2), kappa), share)
     np.testing.assert_allclose(got, -np.log1p(-kappa * rows[:, 0] ** 2 / lowest), rtol=1e-7)
 
 
@@ -241,7 +241,7 @@ def test_the_largest_shifts_are_those_of_the_worst_records(kind):
     """They decide how long the ellipse is, and whether bounds of several releases are added up."""
     plan = expost.calibrate(report=kind, l2=2.0, norm=3.0, fit_intercept=False, epsilon=2.0)
     release = Release(replace(plan, precision=None), np.zeros(1))
-    records = ScalarRecords.of(
+    records = linear_records(
         np.array([[3.0], [-3.0]]), np.array([1.0, 0.5]), np.array([0.0, 0.25]), gradient=np.zeros(1)
     )
     parts = whole_parts(release, records, NO_DRIFT)
@@ -264,7 +264,7 @@ def test_the_papers_adaptive_estimator_needs_only_its_raised_matrix_to_be_defini
     share, kappa = 0.02, np.full(2, 0.25)
     margin, floor = goe_quantile(2, 0.5 * share) * 0.2, 0.5 - 0.1 * stats.norm.isf(share)
     reader = PaperReader(release, 0.05, Scope(None))
-    got = reader.determinant(ScalarRecords.of(np.eye(2), np.ones(2), kappa), share)
+    got = reader.determinant(linear_records(np.eye(2), np.ones(2), kappa), share)
     second = floor * (9.0 + margin) / (floor + 2.0 * margin) if raised else floor
     np.testing.assert_allclose(got, -np.log1p(-0.25 / np.array([floor, second])), rtol=1e-9)
 
@@ -277,6 +277,6 @@ def test_the_smallest_leverage_of_one_coefficient_is_its_formula():
     determinant = Determinant(release, Shares(0.04, 0.01, 0.0, 0.0, 0.9), Scope(None))
     raised = 2.0 + np.sqrt(2.0) * stats.norm.isf(0.01) * 0.2
     leverage = np.array([0.25, 0.1]) * np.array([1.0, 0.25]) / raised
-    records = ScalarRecords.of(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
+    records = linear_records(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
     np.testing.assert_allclose(determinant.bound(records, member=True).low, -np.log1p(-leverage), rtol=1e-7)
     np.testing.assert_allclose(determinant.bound(records, member=False).high, -np.log1p(leverage), rtol=1e-7)

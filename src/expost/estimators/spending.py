@@ -7,7 +7,6 @@ from typing import Any
 from expost._common.validation import parameter_error
 from expost.exceptions import LedgerError, LedgerWarning, UncountedWarning
 from expost.ledger import Account
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 
 
@@ -34,7 +33,7 @@ class Spending:
         self._insecure = insecure
         self._number: int | None = None
 
-    def check(self, plan: Plan | ConvexPlan) -> None:
+    def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
         if self._account is not None:
             self._account.check(plan)
@@ -47,7 +46,7 @@ class Spending:
                 stacklevel=3,
             )
 
-    def enter(self, plan: Plan | ConvexPlan) -> None:
+    def enter(self, plan: Plan) -> None:
         """Enter the plan as spent, or remember the fit without an account, just before noise is drawn."""
         if self._account is None:
             _UNCOUNTED.add(self._family)

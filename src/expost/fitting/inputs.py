@@ -3,7 +3,6 @@
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.exceptions import DomainError
-from expost.fitting.vector_objective import coefficient_count
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
@@ -41,7 +40,7 @@ def check_inputs(
             raise parameter_error(
                 "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
             )
-    dimension = coefficient_count(design, plan.loss)
+    dimension = plan.loss.coefficient_count(design.dimension)
     numbers = dimension + plan.entries(dimension)
     if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
         raise DomainError(

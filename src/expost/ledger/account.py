@@ -12,7 +12,6 @@ from expost.exceptions import BudgetError, LedgerError
 from expost.ledger.entries import Entry, caps, entries_of, entry_body, readable, spent_by
 from expost.ledger.storage import Event, read, transaction
 from expost.privacy.composition import Composition
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
 
@@ -79,7 +78,7 @@ class Account:
         """The same account with a note for the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
-    def check(self, plan: Plan | ConvexPlan) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise an error if a plan would overdraw the account now; nothing is entered. Public.
 
         Raises
@@ -89,7 +88,7 @@ class Account:
         """
         self._check(self.entries, plan)
 
-    def enter(self, plan: Plan | ConvexPlan, *, note: str = "", insecure: bool = False) -> int:
+    def enter(self, plan: Plan, *, note: str = "", insecure: bool = False) -> int:
         """Enter a plan as spent, in one transaction; return the entry's number.
 
         For mechanisms of one's own. The estimators and ``expost fit`` call it just before they draw noise,
@@ -132,7 +131,7 @@ class Account:
                 )
             return tuple(entries_of(events, self.name))
 
-    def _check(self, entries: tuple[Entry, ...], plan: Plan | ConvexPlan) -> None:
+    def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
         before = spent_by(entries)
         after = Composition((*before.curves, _curve(plan)))
         if after.delta_at(self.epsilon) <= self.delta:
@@ -172,8 +171,8 @@ class Account:
         return self._summary().html()
 
 
-def _curve(plan: Plan | ConvexPlan) -> ProfileCurve:
-    if not isinstance(plan, Plan | ConvexPlan):
+def _curve(plan: Plan) -> ProfileCurve:
+    if not isinstance(plan, Plan):
         raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
     return curve_of(plan)
 

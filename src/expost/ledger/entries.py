@@ -10,7 +10,6 @@ from expost._common.validation import check_positive
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Event
 from expost.privacy.composition import Composition
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
 
@@ -95,9 +94,7 @@ def caps(events: Iterable[Event]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def entry_body(
-    plan: Plan | ConvexPlan, *, account: str, time: str, note: str, insecure: bool
-) -> dict[str, Any]:
+def entry_body(plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> dict[str, Any]:
     """The event that enters a plan."""
     curve = curve_of(plan)
     return {

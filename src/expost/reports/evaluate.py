@@ -6,19 +6,20 @@ from functools import reduce
 
 import numpy as np
 
-from expost._common.namespaces import Space
+from expost._common.namespaces import HERE, Space
 from expost._common.validation import check_choice, parameter_error
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
-from expost.data.placed import short_blocks
+from expost.data.rows import row_blocks
+from expost.engines.base import Kernel
 from expost.fitting.release import Release
-from expost.losses import Loss, VectorLoss
+from expost.losses import VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
-from expost.reports.bounds import NO_FIGURES, Bounds, Figures
+from expost.reports.bounds import Bounds, Figures
 from expost.reports.paper import PaperReader
+from expost.reports.records import records_of
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
-from expost.reports.vector_records import records_of
 
 # Rows, their coordinates in up to three bases, and their squares.
 _NUMBERS_PER_COLUMN = 8
@@ -26,7 +27,7 @@ METHODS: dict[str, type[TightReader] | type[PaperReader]] = {"tight": TightReade
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reading:
+class Reading(Kernel[Figures]):
     """The pass that reads a release for every record."""
 
     release: Release
@@ -35,41 +36,22 @@ class Reading:
     failure: float
     sides: tuple[bool, ...]
     """Whether the records were in the table: one answer, or both."""
+    width: int
+    """How many numbers are held for each record."""
 
-    def __call__(self, blocks: Iterator[Block]) -> Figures:
-        """The figures of the part's records, in their order."""
-        found = [NO_FIGURES]
-        for rows, y, weights in blocks:
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Figures:
+        """The figures of the part's records, in their order, left where they are."""
+        xp, found = space.xp, []
+        for block in row_blocks(blocks, self.width):
             # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
             with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.release, rows, y, self.scope, weights)
+                records = records_of(self.release, block, self.scope)
                 readings = [self.reader.read(records, member=side) for side in self.sides]
                 cost = report_cost(self.release, records, self.scope, self.failure)
-            found.append(
-                Figures(
-                    lower=np.min([reading.lower for reading in readings], axis=0),
-                    upper=np.max([reading.upper for reading in readings], axis=0),
-                    report_cost=np.broadcast_to(cost, len(rows)),
-                    total=np.max([reading.total for reading in readings], axis=0),
-                )
-            )
-        return Figures.joined(found)
-
-
-class PlacedReading(Reading):
-    """The same pass where the rows lie, for one linear predictor and our own report."""
-
-    def in_place(self, blocks: Iterator[Block], space: Space) -> Figures:
-        """The figures of all records, in their order, left where they are."""
-        xp, found = space.xp, []
-        for placed, y, weights in short_blocks(blocks, _NUMBERS_PER_COLUMN * len(self.release.coefficients)):
-            records = records_of(self.release, placed.encoded(), y, self.scope, weights)
-            readings = [self.reader.read(records, member=side) for side in self.sides]
-            cost = report_cost(self.release, records, self.scope, self.failure)
             lower, upper, total = zip(*readings, strict=True)
             ends = reduce(xp.minimum, lower), reduce(xp.maximum, upper)
             found.append(Figures(*ends, report_cost=cost, total=reduce(xp.maximum, total)))
-        return Figures(*map(xp.concat, zip(*found, strict=True)))
+        return Figures.joined(found)
 
 
 def streamed_figures(
@@ -95,15 +77,16 @@ def streamed_figures(
         raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
-    in_place = records.kernels_in is not None and method == "tight" and isinstance(release.plan.loss, Loss)
-    work = (PlacedReading if in_place else Reading)(
+    width = row_width(release, records)
+    work = Reading(
         release=release,
         reader=METHODS[method](release, failure, scope),
         scope=scope,
         failure=failure,
         sides=(True, False) if member is None else (bool(member),),
+        width=_NUMBERS_PER_COLUMN * width,
     )
-    return _counted(records.sweep(work, width=row_width(release, records)), scope)
+    return _counted(records.sweep(work, width=width), scope)
 
 
 def _counted(parts: Iterator[Figures], scope: Scope) -> Iterator[Figures]:
@@ -156,8 +139,6 @@ def evaluate(
 
 def row_width(release: Release, records: Encoded) -> int:
     """How many numbers a report needs for each record: one of several predictors has matrices of its own."""
-    width = records.design.dimension
-    if isinstance(release.plan.loss, VectorLoss):
-        size = width if release.plan.reduced else len(release.coefficients)
-        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    return width
+    columns = release.plan.loss.factor_columns
+    size = records.design.dimension if release.plan.reduced else len(release.coefficients)
+    return columns * max(size, columns)

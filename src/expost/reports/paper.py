@@ -14,7 +14,7 @@ from expost.reports.drift import SHARE, Drift
 from expost.reports.gradient import gradient_factors, reach_factors
 from expost.reports.laws import chi_quantile
 from expost.reports.pencil import Pencil
-from expost.reports.records import Records, ScalarRecords
+from expost.reports.records import ReadRecords, ScalarRecords
 from expost.reports.tight import Reading
 from expost.reports.total import report_cost, statistics_shift
 
@@ -44,7 +44,7 @@ class PaperReader:
         self._drift = Drift.of(release)
         self._estimators: dict[float, tuple[float, Pencil | None]] = {}
 
-    def read(self, records: Records, *, member: bool) -> Reading:
+    def read(self, records: ReadRecords, *, member: bool) -> Reading:
         """The bound of each record; the paper has no lower end, and one figure for members and others."""
         upper = self._upper(records, self._failure)
         total = upper
@@ -52,7 +52,7 @@ class PaperReader:
             total = self._upper(records, 0.5 * self._failure) + self._cost(records, 0.5 * self._failure)
         return Reading(np.zeros_like(upper), upper, total)
 
-    def _upper(self, records: Records, failure: float) -> FloatArray:
+    def _upper(self, records: ReadRecords, failure: float) -> FloatArray:
         plan = self._release.plan
         share = failure / REPORT_KINDS[plan.report].paper_events
         determinant = self.determinant(records, share)
@@ -61,15 +61,15 @@ class PaperReader:
             determinant + 0.5 * (gradient / plan.sigma) ** 2 + self._product(records, share) / plan.sigma**2
         )
 
-    def determinant(self, records: Records, share: float) -> FloatArray:
+    def determinant(self, records: ReadRecords, share: float) -> FloatArray:
         """The bound on the determinant term of each record, where ``share`` is its failure probability."""
         assert isinstance(records, ScalarRecords)
-        leverage = records.curvature * self._inverse_form(records, share)
+        leverage = records.at.curvature * self._inverse_form(records, share)
         with np.errstate(divide="ignore"):
             largest: FloatArray = -np.log1p(-np.minimum(leverage, 1.0))
         return largest
 
-    def _product(self, records: Records, share: float) -> FloatArray:
+    def _product(self, records: ReadRecords, share: float) -> FloatArray:
         plan, dimension = self._release.plan, len(self._release.coefficients)
         gradient = records.gradient_norm
         if self._scope.every:
@@ -87,7 +87,7 @@ class PaperReader:
         measured = np.abs(records.along) + plan.sigma_gradient * gradient * factors.norm
         return measured if plan.report == "adaptive" else np.minimum(measured, alone)
 
-    def _inverse_form(self, records: Records, share: float) -> FloatArray:
+    def _inverse_form(self, records: ReadRecords, share: float) -> FloatArray:
         floor, estimator = self._estimator(share)
         cap = records.norm**2 / floor
         if estimator is None:
@@ -118,7 +118,7 @@ class PaperReader:
             return floor, Pencil.single(vectors, raised / (floor + 2.0 * margin))
         return floor, None
 
-    def _cost(self, records: Records, failure: float) -> FloatArray:
+    def _cost(self, records: ReadRecords, failure: float) -> FloatArray:
         """The statistics' cost with one tail bound; the paper adds up one for each, which is larger.
 
         It has none for every record at once, so there the cost is ours.

@@ -18,7 +18,7 @@ from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
 from expost.reports.drift import Drift
 from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
-from expost.reports.records import Records
+from expost.reports.records import ReadRecords
 
 # A probability that no share of a failure notices.
 _NEGLIGIBLE = 1e-15
@@ -26,7 +26,9 @@ BEYOND = 8.1
 """What a normal variable exceeds less often than that."""
 
 
-def statistics_shift(release: Release, records: Records, drift: Drift, *, solver: bool = False) -> FloatArray:
+def statistics_shift(
+    release: Release, records: ReadRecords, drift: Drift, *, solver: bool = False
+) -> FloatArray:
     """How far each record moves the statistics, and with ``solver`` the printed coefficients as well.
 
     See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
@@ -40,7 +42,7 @@ def statistics_shift(release: Release, records: Records, drift: Drift, *, solver
     return shift
 
 
-def report_cost(release: Release, records: Records, scope: Scope, failure: float) -> FloatArray:
+def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> FloatArray:
     r"""The statistics' own ex-post loss: at most this with probability ``1 - failure``, from public values.
 
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
@@ -61,7 +63,7 @@ def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
 
 def whole_cost(
     release: Release,
-    records: Records,
+    records: ReadRecords,
     determinant: FloatArray,
     scope: Scope,
     failure: float,
@@ -101,7 +103,7 @@ class WholeParts(NamedTuple):
     """:math:`A` with the steepness that goes with the law of the noise (:mod:`expost.reports.laws`)."""
 
 
-def whole_parts(release: Release, records: Records, drift: Drift) -> WholeParts:
+def whole_parts(release: Release, records: ReadRecords, drift: Drift) -> WholeParts:
     """What :func:`whole_cost` reads of each record, with slopes and curvatures at the exact minimiser."""
     plan, xp = release.plan, namespace_of(records.norm)
 
