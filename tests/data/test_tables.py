@@ -216,11 +216,11 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(norm, fit_intercept):
     direction, pulls = rng.normal(size=dense.design.dimension), rng.normal(size=300)
     full, few, again = all_rows(dense), all_rows(thin, products=True), all_rows(thin)
     np.testing.assert_allclose(few @ direction, full @ direction, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(pulls @ few, pulls @ full, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(few.summed(pulls), pulls @ full, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(again, full)
     directions, forces = rng.normal(size=(dense.design.dimension, 3)), rng.normal(size=(3, 300))
     np.testing.assert_allclose(few @ directions, full @ directions, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(forces @ few, forces @ full, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(few.summed(forces.T), forces @ full, rtol=1e-12, atol=1e-13)
     assert len(few) == len(full)
 
 

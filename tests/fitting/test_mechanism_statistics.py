@@ -125,7 +125,7 @@ def test_the_shift_of_the_ensemble_is_the_frobenius_norm_in_every_direction(dime
     plan = replace(plan, precision=None)
     release = Release(plan, rng.normal(size=dimension), hessian=np.eye(dimension))
     records = records_of(release, Block(DenseRows.here(rows), y, None), Scope(None))
-    moved = [c * np.outer(x, x) for c, x in zip(records.curvature, rows, strict=True)]
+    moved = [c * np.outer(x, x) for c, x in zip(records.at.curvature, rows, strict=True)]
     np.testing.assert_allclose(
         [goe_shift(A, 0.7) for A in moved], statistics_shift(release, records, NO_DRIFT)
     )

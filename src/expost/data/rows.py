@@ -22,8 +22,8 @@ LONGEST_SUM = 8192
 _GROUP_ROWS, _ROWS_PER_COLUMN = 2048, 8
 # From so many columns on a triangular matrix is multiplied in so many strips, most of its zeros left out.
 _WIDE, _STRIPS = 512, 4
-# Numbers that a kernel may hold beside a block of NumPy's rows.
-_ROOM = 1 << 22
+# Numbers that a kernel may hold beside a block of NumPy's rows, and those of a product that stays in the cache.
+_ROOM, _TILE_NUMBERS = 1 << 22, 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,17 +221,22 @@ def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = No
             yield Block(X, y, weights)
             continue
         rows = DenseRows.here(X) if isinstance(X, np.ndarray) else X
-        for here, some in rows.cut(min(max(1, rows.room // width), longest or len(rows))):
-            yield Block(some, y[here], None if weights is None else weights[here])
+        for here, some in rows.cut(min(max(1, rows.room // width), longest or max(1, len(rows)))):
+            labels = y[here] if y.shape[0] else y  # there are none where only rows were asked for
+            yield Block(some, labels, None if weights is None else weights[here])
 
 
 def _host_squares_under(rows: FloatArray, triangle: FloatArray) -> FloatArray:
     """Records along the second axis, over which sums of squares are fast; some of the zeros left out."""
     first = len(triangle) // 32 * 8  # in steps in which BLAS is fast
-    upper = triangle[:first, :first] @ rows[:, :first].T
-    lower = triangle[first:] @ rows.T
-    total: FloatArray = np.einsum("ij,ij->j", upper, upper)
-    total += np.einsum("ij,ij->j", lower, lower)
+    total = np.empty(len(rows))
+    tile = max(_TILE_NUMBERS // len(triangle), 512)
+    for start in range(0, len(rows), tile):
+        some = rows[start : start + tile]
+        upper = triangle[:first, :first] @ some[:, :first].T
+        lower = triangle[first:] @ some.T
+        total[start : start + tile] = np.einsum("ij,ij->j", upper, upper)
+        total[start : start + tile] += np.einsum("ij,ij->j", lower, lower)
     return total
 
 

@@ -184,6 +184,8 @@ def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
         pivot = xp.clip(pivot, -1.0, None)
         with np.errstate(divide="ignore"):
             total += xp.log1p(pivot)
+        if j + 1 == rest.shape[1]:
+            break
         column = rest[:, j + 1 :, j]
         scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
         rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]

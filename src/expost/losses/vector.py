@@ -159,7 +159,7 @@ class VectorLoss(RecordLoss):
     coefficients of the first, then those of the second.
 
     To add one, write a frozen dataclass that sets ``name`` and defines what is abstract below, then run
-    :func:`expost.losses.vector_check.check_vector_loss` on it. ``eta`` has one row per record and one column
+    :func:`expost.check_loss` on it. ``eta`` has one row per record and one column
     per predictor; everything must stay finite for entries up to 1e4.
     """
 

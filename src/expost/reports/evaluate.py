@@ -1,7 +1,7 @@
 """Every record's interval, cost and total, from a release and the record alone."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -77,6 +77,8 @@ def streamed_figures(
         raise parameter_error("method", "'tight' with several linear predictors", method, way_out)
     if not (member is None or isinstance(member, bool | np.bool_)):
         raise parameter_error("member", "True, False or None", member)
+    if method == "paper":  # which knows NumPy only
+        records = replace(records, on_host=True)
     width = row_width(release, records)
     work = Reading(
         release=release,

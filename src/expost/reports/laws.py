@@ -1,7 +1,7 @@
 r"""The laws of the noise along a record: their tails and quantiles.
 
-A record's gradient is :math:`\nabla\ell = v \otimes x`, with :math:`x = 1` for a loss of no linear predictors,
-and the noise along the row is :math:`\|x\|` times standard normal noise :math:`W`, one number per predictor,
+A record's gradient is :math:`\nabla\ell = v \otimes x`, with :math:`x = 1` for a loss without predictors, and
+the noise along the row is :math:`\|x\|` times standard normal noise :math:`W`, one number per predictor,
 because the row is fixed in advance. So
 :math:`|v\cdot W|` is at most a *steepness* of the record, which may depend on the noise in any way, times a
 variable of a law that does not.

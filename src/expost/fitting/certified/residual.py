@@ -138,18 +138,22 @@ class Slicing:
         underflow = 4.0 * self.count**2 * self.dimension * TINY
         return 1.01 * ((self.dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
 
-    def sliced(self, rows: DenseRows) -> list[Sliced]:
-        """The slices of encoded rows; the ones of an intercept that is not stored are cut by themselves."""
+    def sliced(self, rows: DenseRows, buffers: list[FloatArray]) -> list[Sliced]:
+        """The slices of encoded rows; the ones of an intercept that is not stored are cut by themselves.
+
+        NumPy's are written to ``buffers``, one for each slice, which are in the cache; others are made anew.
+        """
         ones: list[float | None] = [None] * self.count
         if rows.intercept:
-            ones = [float(part[0]) for part in self._cut(np.ones(1))]
-        return list(zip(self._cut(rows.features()), ones, strict=True))
+            ones = [float(part[0]) for part in self._cut(np.ones(1), [])]
+        return list(zip(self._cut(rows.features(), buffers), ones, strict=True))
 
-    def _cut(self, rows: Any) -> list[Any]:
+    def _cut(self, rows: Any, buffers: list[FloatArray]) -> list[Any]:
         parts, left = [], rows
         for i in range(self.count - 1):
-            parts.append(round_to(left, math.ldexp(self.grid, -NEXT_BITS * i)))
-            left = left - parts[-1]
+            out, rest = (buffer[: len(rows)] for buffer in buffers[i : i + 2]) if buffers else (None, None)
+            parts.append(round_to(left, math.ldexp(self.grid, -NEXT_BITS * i), out=out))
+            left = left - parts[-1] if rest is None else np.subtract(left, parts[-1], out=rest)
         return [*parts, left]
 
     def predictors(self, parts: list[Sliced], columns: list[Any]) -> list[Pair]:
@@ -258,13 +262,14 @@ class SlicedPass(Kernel[Partial]):
         self, blocks: Iterator[Block], space: Space = HERE
     ) -> Iterator[tuple[Found, DenseRows, list[Sliced]]]:
         """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
-        cut, longest = self.slicing, None
+        cut, longest, buffers = self.slicing, None, []
         if space is HERE:
             longest = min(max(_CHUNK_NUMBERS // cut.dimension, _LEAST_ROWS), LONGEST_SUM)
             longest = -(-longest // SUB_BLOCK) * SUB_BLOCK
+            buffers = [np.empty((longest, cut.dimension)) for _ in range(cut.count)]
         columns = [space.put(matrix) for matrix in cut.columns()]
         for rows, y, weights in row_blocks(blocks, self.numbers_held, longest):
-            parts = cut.sliced(rows)
+            parts = cut.sliced(rows, buffers)
             yield self.found(cut.predictors(parts, columns), y, weights), rows, parts
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Partial:
