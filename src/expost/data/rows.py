@@ -22,7 +22,7 @@ LONGEST_SUM = 8192
 _GROUP_ROWS, _ROWS_PER_COLUMN = 2048, 8
 # From so many columns on a triangular matrix is multiplied in so many strips, most of its zeros left out.
 _WIDE, _STRIPS = 512, 4
-# Numbers that a kernel may hold beside a block of NumPy's rows, and those of a product that stays in the cache.
+# Numbers that a kernel may hold beside a block of NumPy's rows, and those of a product that fits the cache.
 _ROOM, _TILE_NUMBERS = 1 << 22, 65_536
 
 

@@ -91,7 +91,7 @@ class Gram:
     def matrix(self) -> FloatArray:
         """The sum, both halves of it, in double precision; no block can be added any more."""
         if self._space is not HERE:
-            upper = np.triu(on_host(self._total))
+            upper: FloatArray = np.triu(on_host(self._total))
             return upper + np.triu(upper, 1).T
         if self._total is not None or self._open_group.dtype != np.float64:
             self._close()

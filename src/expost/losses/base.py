@@ -213,7 +213,7 @@ class LinearRecords(Records):
 
     def leverages(self, root: FloatArray) -> FloatArray:
         r"""One number, :math:`f''\,x^\top H^{-1}x`."""
-        leverage = self.curvature * self.rows.squares_under(root)
+        leverage: FloatArray = self.curvature * self.rows.squares_under(root)
         return leverage[:, None, None]
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
@@ -261,7 +261,7 @@ class Loss(RecordLoss):
     ``|eta|`` up to 1e4.
     """
 
-    outputs: ClassVar[int] = 1  # type: ignore[misc]  # a property of the base
+    outputs: ClassVar[int] = 1
     along_row = True
     in_any_namespace: ClassVar[bool] = False
     """Whether ``derivatives`` takes arrays of other libraries than NumPy, under the array API standard.

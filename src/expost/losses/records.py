@@ -159,7 +159,8 @@ class RecordLoss(ABC):
 
 def by_columns(coefficients: FloatArray, outputs: int) -> FloatArray:
     """A vector of coefficients as a matrix, one column for each linear predictor."""
-    return namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
+    columns: FloatArray = namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
+    return columns
 
 
 def small_squares(factors: FloatArray) -> FloatArray:

@@ -82,7 +82,8 @@ class PredictorRecords(Records):
     def squares(self) -> FloatArray:
         """The squared length in the predictors times that of the row."""
         squares: FloatArray = namespace_of(self.gradient).vecdot(self.gradient, self.gradient)
-        return squares * self.rows.squares
+        squares *= self.rows.squares
+        return squares
 
     def along(self, direction: FloatArray) -> FloatArray:
         """By the predictors that the vector would give."""

@@ -34,7 +34,7 @@ class ConvexPlan(Plan):
     Public: it is made before any record is seen.
     """
 
-    loss: ConvexLoss
+    loss: ConvexLoss  # type: ignore[assignment]  # of no linear predictor, and all else the same
 
     @classmethod
     def of(cls, loss: ConvexLoss, *, epsilon: float, delta: float, l2: float, sigma: float) -> Self:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from expost._common.summary import Summary
 from expost.exceptions import PublicationError
-from expost.losses import DerivativeCurve, describe
+from expost.losses import AnyLoss, DerivativeCurve, describe
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import CertifiedProfile
@@ -60,7 +60,7 @@ class Plan:
         eigenvalue (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
     """
 
-    loss: Any
+    loss: AnyLoss
     norm: float
     fit_intercept: bool
     report: str

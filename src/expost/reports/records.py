@@ -84,7 +84,7 @@ class ReadRecords:
         """
         coordinates = self.coordinates(pencil.basis)
         xp = namespace_of(coordinates)
-        largest = xp.zeros_like(self.norm) + math.inf
+        largest: FloatArray = xp.zeros_like(self.norm) + math.inf
         shares = np.broadcast_to(weights, pencil.reciprocals.shape[1])
         for share, scale in zip(shares.tolist(), pencil.reciprocals.T, strict=True):
             forms = _forms(coordinates, scale)
@@ -213,7 +213,8 @@ def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
 def _forms(coordinates: FloatArray, scale: FloatArray) -> FloatArray:
     """The small matrices of one member of a pencil, positive semi-definite by construction."""
     half = coordinates * beside(np.sqrt(scale), coordinates)
-    return half @ namespace_of(half).matrix_transpose(half)
+    forms: FloatArray = half @ namespace_of(half).matrix_transpose(half)
+    return forms
 
 
 def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:
