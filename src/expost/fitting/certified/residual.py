@@ -151,7 +151,8 @@ class Slicing:
     def _cut(self, rows: Any, buffers: list[FloatArray]) -> list[Any]:
         parts, left = [], rows
         for i in range(self.count - 1):
-            out, rest = (buffer[: len(rows)] for buffer in buffers[i : i + 2]) if buffers else (None, None)
+            # What is left is in the last buffer: no slice overwrites it before it is taken off.
+            out, rest = (buffers[i][: len(rows)], buffers[-1][: len(rows)]) if buffers else (None, None)
             parts.append(round_to(left, math.ldexp(self.grid, -NEXT_BITS * i), out=out))
             left = left - parts[-1] if rest is None else np.subtract(left, parts[-1], out=rest)
         return [*parts, left]
