@@ -15,7 +15,7 @@ from expost.data.domain import Domain
 from expost.data.encoded import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, predictors
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
 from expost.losses.softmax import centring
 
 
@@ -32,7 +32,7 @@ def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
     if isinstance(loss, SoftmaxLoss):
         table: FloatArray = centring(loss.classes) @ coefficients.reshape(loss.outputs, -1)
         return table
-    return coefficients.reshape(predictors(loss), -1)
+    return coefficients.reshape(loss.outputs, -1)
 
 
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:

@@ -29,6 +29,5 @@ from expost.losses.squared import SquaredLoss as SquaredLoss
 from expost.losses.vector import (
     AnyLoss as AnyLoss,
     VectorLoss as VectorLoss,
-    predictors as predictors,
     weighted_factors as weighted_factors,
 )

@@ -246,8 +246,3 @@ def weighted_factors(
 
 AnyLoss: TypeAlias = Loss | VectorLoss
 """A loss of one linear predictor or of several."""
-
-
-def predictors(loss: AnyLoss) -> int:
-    """How many linear predictors a loss has."""
-    return loss.outputs

@@ -15,7 +15,6 @@ from expost.data.encoded import Encoded
 from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
-from expost.losses import predictors
 from expost.reports.base import Scope, Shares, check_confidence
 from expost.reports.evaluate import row_width, streamed_figures
 from expost.reports.laws import chi_quantile, noise_law
@@ -117,7 +116,7 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumN
         else:
             apart += noise_law(plan.loss).quantile(scope.each(share)) * steep
         left += share
-        normals += predictors(plan.loss) + statistics
+        normals += plan.loss.outputs + statistics
         # The solver's error is counted with the statistics where there are any.
         rest += BEYOND * (gradient_error(plan) if statistics else plan.rounding.solver)
     quantile = chi_quantile(normals, scope.each(left))

@@ -12,7 +12,6 @@ from scipy.special import logsumexp, ndtr
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.losses import predictors
 from expost.privacy.plan import Plan
 from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
@@ -140,7 +139,7 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     dimension = len(release.coefficients)
     error = gradient_error(plan)
     if scope.every:
-        model = every_quantile(dimension, predictors(plan.loss), 0.5 * failure)
+        model = every_quantile(dimension, plan.loss.outputs, 0.5 * failure)
         freedom = _statistics_dimension(release) - (dimension if release.gradient is not None else 0)
         others = chi_quantile(freedom, 0.5 * failure)
         # The errors of a computed gradient and of the solver lie in directions of their own.
