@@ -26,7 +26,7 @@ import expost
 from expost._common import memory
 from expost._common.parallel import limit_blas_threads
 from expost.exceptions import ResourceError
-from expost.fitting import convex_fit, inputs
+from expost.fitting import inputs
 from expost.fitting.certified import certify, residual
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
@@ -256,8 +256,7 @@ def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, m
         asked.append((needed, tracemalloc.get_traced_memory()[0]))
         tracemalloc.reset_peak()
 
-    for module in (inputs, convex_fit):
-        monkeypatch.setattr(module, "check_memory", note)
+    monkeypatch.setattr(inputs, "check_memory", note)
     random = np.random.default_rng(0)
     table = random.normal(size=(8400, columns)) / np.sqrt(columns)
     labels = () if kind == "convex" else (random.integers(0, 3 if kind == "several classes" else 2, 8400),)

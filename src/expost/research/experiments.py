@@ -18,7 +18,7 @@ from expost.fitting.private_fit import PrivateFit, recover
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
-from expost.reports.bounds import NO_FIGURES, Bounds, Figures
+from expost.reports.bounds import Bounds, Figures
 from expost.reports.evaluate import evaluate
 
 
@@ -138,7 +138,7 @@ def bounds(
 
 def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator[Block]) -> Figures:
     """The pass that asks a report about every record."""
-    return Figures.joined([NO_FIGURES, *(report(rows, labels) for rows, labels, _ in blocks)])
+    return Figures.joined(report(rows, labels) for rows, labels, _ in blocks)
 
 
 def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:

@@ -240,7 +240,7 @@ def test_gradients_of_classes_beyond_doubles_are_told():
     sums = work(iter([(np.ones((1, 1)), np.zeros(1), None)]))
     sums.total[0][0, 0] = math.inf
     with pytest.raises(OverflowError, match="beyond the range of doubles"):
-        work.centred(sums)
+        work.finished(sums)
 
 
 @pytest.mark.parametrize("error", [1e-13, 1e-16, 1e-30])

@@ -23,7 +23,7 @@ def test_gradient_is_within_its_error(loss, slices):
     y = labels_for(random, loss, X @ w)
     point = Point.near(Dyadic.of(w), slices)
     work = ResidualPass(loss, point, radius, hessian=True)
-    found = work(_blocks(X, y, 311))
+    found = work.finished(work(_blocks(X, y, 311)))
     with mp.workprec(300):
         exact = [mp.fsum(mp.mpf(float(part[j])) for part in point.slices) for j in range(d)]
         total = [mp.mpf(0)] * d
