@@ -129,7 +129,7 @@ def published(table, domain, report):
 
 
 def fail_the_check():
-    residual.slices_are_exact = lambda: False
+    residual.exact_in = lambda _: False
 
 
 @pytest.mark.parametrize("processes", [False, True])
@@ -143,14 +143,14 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
     usual = published(table, domain, "adaptive")
     with monkeypatch.context() as driver:
         for module in ("certify", "hessian"):
-            driver.setattr(f"expost.fitting.certified.{module}.slices_are_exact", lambda: False)
+            driver.setattr(f"expost.fitting.certified.{module}.exact_in", lambda _: False)
         exact = published(table, domain, "adaptive")
     ran = []
     certified = certify.certify_in_decimals
     monkeypatch.setattr(
         certify, "certify_in_decimals", lambda *args, **named: ran.append(1) or certified(*args, **named)
     )
-    monkeypatch.setattr(residual, "slices_are_exact", residual.slices_are_exact)  # put back at the end
+    monkeypatch.setattr(residual, "exact_in", residual.exact_in)  # put back at the end
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=None) as here,
         Client(here, set_as_default=False) as client,

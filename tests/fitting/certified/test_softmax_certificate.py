@@ -195,7 +195,7 @@ def table_of(kind, loss, random):
 @pytest.mark.parametrize("level", ["slices", "decimals"])
 def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monkeypatch):
     if level == "decimals":
-        monkeypatch.setattr("expost.fitting.certified.certify.slices_are_exact", lambda: False)
+        monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: False)
     random = np.random.default_rng([loss.classes, len(kind)])
     X, y, l2, b = table_of(kind, loss, random)
     weights = 10.0 ** random.uniform(-300, 2, len(y)) if kind == "weighted" else None

@@ -11,6 +11,7 @@ from operator import add
 
 import numpy as np
 
+from expost._common.namespaces import HERE
 from expost.fitting.certified.bound import Curvature, Visit, after, bound
 from expost.fitting.certified.decimals import certify_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
@@ -18,7 +19,7 @@ from expost.fitting.certified.minimum import Minimum, on_grid
 from expost.fitting.certified.pairs import FloatArray, length
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
-from expost.fitting.certified.residual import ResidualPass, slices_are_exact
+from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.fitting.gram import LONGEST_SUM
@@ -58,7 +59,7 @@ def certify(problem: Problem, start: FloatArray, *, target: float, grid: float) 
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
-    for slices in (2, 3) if slices_are_exact() else ():
+    for slices in (2, 3) if exact_in(HERE) else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
             search.run(point)

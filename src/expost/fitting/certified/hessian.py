@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from expost._common.namespaces import HERE
 from expost.data.blocks import Block
 from expost.fitting.certified.bound import UP, Curvature
 from expost.fitting.certified.certify import certify, residual_at
@@ -39,9 +40,9 @@ from expost.fitting.certified.residual import (
     BITS,
     SUB_BLOCK,
     ResidualPass,
-    error_of_process,
+    error_in,
+    exact_in,
     exact_sum,
-    slices_are_exact,
 )
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import SoftmaxPass
@@ -67,7 +68,7 @@ def rows_hessian(
     known = minimum.curvature
     if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
         return known.rows, np.zeros_like(known.rows)
-    for slices in (2, 3) if slices_are_exact() else ():
+    for slices in (2, 3) if exact_in(HERE) else ():
         matrix, error = _summed(problem, point, slices, reduced=reduced)
         if math.isinf(error):
             break
@@ -164,7 +165,7 @@ class HessianPass:
                     after = add_accurately(before, self._product(rows.features(), weight, slices))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        return total, count, error_of_process()
+        return total, count, error_in(HERE)
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
         unit = self.work.slicing.grid

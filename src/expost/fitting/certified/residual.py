@@ -277,7 +277,7 @@ class SlicedPass(Kernel[Partial]):
         """Add up over the blocks; sums stay where the rows are until the end."""
         cut, shape = self.slicing, (len(self.slicing.points), self.slicing.dimension)
         total: Pair = (space.zeros(*shape), space.zeros(*shape))
-        sums = Partial((np.zeros(shape), np.zeros(shape)), error=error_of_process())
+        sums = Partial((np.zeros(shape), np.zeros(shape)), error=error_in(space))
         grams = [Gram(cut.dimension, space=space) for _ in range(self.sums if self.hessian else 0)]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.chunks(blocks, space):
@@ -333,7 +333,7 @@ class ResidualPass(SlicedPass):
 
     @cached_property
     def slicing(self) -> Slicing:
-        """Of the one point."""
+        """The slices of the one point."""
         return Slicing([self.point], self.radius)
 
     def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
@@ -344,21 +344,21 @@ class ResidualPass(SlicedPass):
         return Found(slopes, one.curvature[:, None], one.curvature, one.per_curvature, one.absolute)
 
     def finished(self, sums: Partial) -> Partial:
-        """The only vector, and the only matrix."""
+        """The one vector and the one matrix that were added up."""
         hessian = None if sums.hessian is None else sums.hessian[0]
         return replace(sums, total=(sums.total[0][0], sums.total[1][0]), hessian=hessian)
 
     def predictor_error(self) -> float:
-        """That of the slices."""
+        """A bound on the error of the slices' predictor."""
         return self.slicing.predictor_error()
 
     def assembled(self, total: Pair) -> FloatArray:
-        """The only matrix, rounded once."""
+        """The one matrix, rounded once."""
         matrix: FloatArray = total[0][0] + total[1][0]
         return matrix
 
     def roundings(self) -> int:
-        """None more than a term of the Hessian has anyway."""
+        """How many more roundings are in a term of the Hessian than any has: none."""
         return 0
 
     def at(self) -> FloatArray:
@@ -404,27 +404,13 @@ def exact_sum(values: FloatArray, unit: float) -> Pair:
     return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
 
 
-@cache
-def slices_are_exact() -> bool:
-    """Whether matrix products here do what the slices rely on: sums of integers below ``2**53`` are exact.
-
-    They are in every order of summation, but not where doubles are emulated by shorter numbers.
-    """
-    random = np.random.default_rng(0)
-    rows = random.integers(-(2**23), 2**23 + 1, size=(SUB_BLOCK, 40))
-    vectors = random.integers(-(2**23), 2**23 + 1, size=(2, SUB_BLOCK))
-    vectors[0], rows[:, 0] = 2**23, 2**23  # the largest sum that occurs
-    product = vectors.astype(np.float64) @ rows.astype(np.float64)
-    return bool(np.all(product.astype(np.int64) == vectors @ rows))
-
-
-def error_of_process() -> float:
+def error_in(space: Space) -> float:
     """What sums of slices may be off by because of where they are taken: nothing, or anything.
 
     A pass asks where it is run: a worker of a cluster need not have the library of the process that sent it.
     A sum with an infinite error is of no use, and the caller takes decimals.
     """
-    return 0.0 if slices_are_exact() else math.inf
+    return 0.0 if exact_in(space) else math.inf
 
 
 @cache

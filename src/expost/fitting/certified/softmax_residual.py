@@ -78,17 +78,17 @@ class SoftmaxPass(SlicedPass):
 
     @property
     def sums(self) -> int:  # type: ignore[override]  # an attribute of the base that is computed here
-        """One for each pair of classes."""
+        """One sum of squares for each pair of classes."""
         return self.loss.classes * (self.loss.classes - 1) // 2
 
     @cached_property
     def slicing(self) -> Slicing:
-        """Of the points of all classes."""
+        """The slices of the points of all classes."""
         return Slicing(self.point.points, self.radius)
 
     @property
     def numbers_held(self) -> int:
-        """Numbers for every class and for every pair of classes as well."""
+        """How many numbers are held for each row, every class and pair of classes included."""
         return super().numbers_held + _PER_CLASS * self.loss.classes + _PER_PAIR * self.sums
 
     def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
@@ -108,7 +108,7 @@ class SoftmaxPass(SlicedPass):
 
     @property
     def weight_roundings(self) -> float:  # type: ignore[override]  # as above
-        """Those of the weight of a pair of classes."""
+        """How often the weight of a pair of classes is rounded."""
         return weight_roundings(self.loss)
 
     def roundings(self) -> int:
@@ -116,7 +116,7 @@ class SoftmaxPass(SlicedPass):
         return math.ceil(self.weight_roundings + 2.0 * self.loss.classes**2)
 
     def assembled(self, total: Pair) -> FloatArray:
-        """In centred coordinates, rounded once."""
+        """The Hessian in centred coordinates, rounded once."""
         return centred_pair(total, self.loss.classes)
 
     def at(self) -> FloatArray:
