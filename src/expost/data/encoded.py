@@ -47,6 +47,11 @@ class Encoded:
         return self.source.n_rows
 
     @property
+    def in_memory(self) -> bool:
+        """Whether numbers beside the rows can be held as the rows are."""
+        return isinstance(self.source, ArraySource | PlacedSource)
+
+    @property
     def space(self) -> Space | None:
         """Where the rows lie, if that is another library or device than NumPy's."""
         return self.source.space if isinstance(self.source, PlacedSource) else None

@@ -17,7 +17,8 @@ from expost.data.encoded import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.gram import Gram
-from expost.losses import RecordLoss
+from expost.losses import Loss, RecordLoss
+from expost.losses.base import LinearRecords
 from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
@@ -80,6 +81,20 @@ class Derivatives(Kernel[Sums]):
 
 
 @dataclass(frozen=True, eq=False)
+class Curvatures(Kernel[FloatArray]):
+    """The pass that finds the second derivative of every record at ``theta``, for one linear predictor."""
+
+    loss: Loss
+    theta: FloatArray
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
+        """The curvatures of the part's records, in their order."""
+        theta = space.put(self.theta)
+        found = [self.loss.at(theta, block).curvature for block in row_blocks(blocks)]
+        return on_host(space.xp.concat([space.zeros(0), *found]))
+
+
+@dataclass(frozen=True, eq=False)
 class CurvatureProduct(Kernel[FloatArray]):
     """The pass that multiplies the Hessian of the records at ``theta`` by a direction."""
 
@@ -87,12 +102,15 @@ class CurvatureProduct(Kernel[FloatArray]):
     theta: FloatArray
     columns: int
     direction: FloatArray
+    known: bool = False
+    """Whether the curvatures of the records are in the place of their labels."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
         """The sum over the blocks."""
         theta, direction, total = *map(space.put, (self.theta, self.direction)), space.zeros(len(self.theta))
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
-            total += self.loss.at(theta, block).product(direction)
+            at = LinearRecords(block.X, block.y, block.y) if self.known else self.loss.at(theta, block)
+            total += at.product(direction)
         return on_host(total)
 
 
@@ -219,11 +237,17 @@ class Objective:
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
+        loss, records = self._loss, self._records
+        known = False
+        if isinstance(loss, Loss) and records.in_memory:  # one number a record, found once for all products
+            known = True
+            found = list(records.sweep(Curvatures(loss, theta), products=True))
+            records = records.labelled(np.concatenate(found))
 
         def product(direction: FloatArray) -> FloatArray:
-            work = CurvatureProduct(self._loss, theta, self.columns, direction)
+            work = CurvatureProduct(loss, theta, self.columns, direction, known)
             result = self._l2 * direction
-            for part in self._records.sweep(work, products=True):
+            for part in records.sweep(work, products=True):
                 result += part
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)
