@@ -50,7 +50,7 @@ class RecordDesign(Design):
         return min(block_length(width + self.n_features), most)
 
     def block_numbers(self, width: int) -> int:
-        """Those of the Hessians of a block's records."""
+        """How many numbers the Hessians of a block's records have."""
         return self.block_length(width) * self.loss.n_parameters**2
 
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:

@@ -26,8 +26,4 @@ from expost.losses.smoothed_norm import SmoothedNorm as SmoothedNorm
 from expost.losses.softmax import SoftmaxLoss as SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve as SoftmaxCurve
 from expost.losses.squared import SquaredLoss as SquaredLoss
-from expost.losses.vector import (
-    AnyLoss as AnyLoss,
-    VectorLoss as VectorLoss,
-    weighted_factors as weighted_factors,
-)
+from expost.losses.vector import AnyLoss as AnyLoss, VectorLoss as VectorLoss

@@ -171,7 +171,6 @@ def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
 class LinearRecords(Records):
     r"""Records of one linear predictor: :math:`g = f'x` and :math:`F = \sqrt{f''}\,x`, one column."""
 
-    one_column = True
     rows: Any
     signed: FloatArray
     """The first derivative of the weighted loss."""
@@ -182,7 +181,7 @@ class LinearRecords(Records):
         return int(self.signed.shape[0])
 
     def total(self) -> FloatArray:
-        """The rows, each times its slope."""
+        """The sum of the rows, each times its slope."""
         total: FloatArray = self.rows.summed(self.signed)
         return total
 
@@ -192,19 +191,13 @@ class LinearRecords(Records):
         return reach * (xp.sum(xp.abs(self.signed)) + reach * length * xp.sum(self.curvature))
 
     def add_hessian(self, squares: SumOfSquares) -> None:
-        """The squares of the rows, each times its curvature."""
+        """Add the squares of the rows, each times its curvature."""
         squares.add(self.rows, self.curvature)
 
     def product(self, direction: FloatArray) -> FloatArray:
-        """Two products with the rows."""
+        """The Hessian times a vector: two products with the rows."""
         total: FloatArray = self.rows.summed(self.curvature * (self.rows @ direction))
         return total
-
-    @property
-    def squares(self) -> FloatArray:
-        """The squared slope times that of the row's length."""
-        squares: FloatArray = self.signed**2 * self.rows.squares
-        return squares
 
     def along(self, direction: FloatArray) -> FloatArray:
         """The slope times the row's inner product."""
@@ -212,15 +205,15 @@ class LinearRecords(Records):
         return along
 
     def leverages(self, root: FloatArray) -> FloatArray:
-        r"""One number, :math:`f''\,x^\top H^{-1}x`."""
+        r"""The leverage of each record, one number: :math:`f''\,x^\top H^{-1}x`."""
         leverage: FloatArray = self.curvature * self.rows.squares_under(root)
         return leverage[:, None, None]
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
-        """Those of the row, times the root of the curvature."""
+        """The row's coordinates, times the root of the curvature."""
         root = namespace_of(self.curvature).sqrt(self.curvature)
-        turned: FloatArray = (root[:, None] * (self.rows @ basis))[:, None, :]
-        return turned
+        rotated: FloatArray = (root[:, None] * (self.rows @ basis))[:, None, :]
+        return rotated
 
     @property
     def norm1(self) -> FloatArray:
@@ -243,7 +236,7 @@ class LinearRecords(Records):
 
     @property
     def hessian_norm(self) -> FloatArray:
-        """The only eigenvalue."""
+        """The only eigenvalue of the Hessian."""
         return self.curvature * self.norm**2
 
     def log_determinant(self, l2: float) -> FloatArray:
@@ -301,7 +294,7 @@ class Loss(RecordLoss):
         return LinearRecords(block.X, slope, curvature)
 
     def coefficient_count(self, columns: int) -> int:
-        """One for each column."""
+        """One coefficient for each column."""
         return columns
 
 

@@ -165,7 +165,7 @@ class ConvexLoss(RecordLoss):
         return ConvexRecords(self, theta, block.X.encoded())
 
     def coefficient_count(self, columns: int) -> int:
-        """As many as there are parameters."""
+        """One coefficient for each parameter."""
         return self.n_parameters
 
     @property
@@ -187,12 +187,12 @@ class ConvexRecords(Records):
 
     @cached_property
     def gradient(self) -> FloatArray:
-        """Records by parameters."""
+        """The gradients: records by parameters."""
         return self.loss.gradient(self.theta, self.records)
 
     @cached_property
     def factor(self) -> FloatArray:
-        """Records by parameters by columns."""
+        """Factors of the Hessians: records by parameters by columns."""
         return self.loss.factor(self.theta, self.records)
 
     def total(self) -> FloatArray:
@@ -202,32 +202,27 @@ class ConvexRecords(Records):
     def size(self, reach: float, length: float) -> float:
         """Gradients, and what rounding the parameters and the record can move them by."""
         reaches = length + np.sqrt(np.vecdot(self.records, self.records))
-        return float(np.sum(np.sqrt(self.squares)) + self.loss.max_curvature * np.sum(reaches))
+        return float(np.sum(self.slope) + self.loss.max_curvature * np.sum(reaches))
 
     def add_hessian(self, squares: SumOfSquares) -> None:
-        """The sum of the Hessians, in double precision whatever is asked for."""
+        """Add the sum of the Hessians, in double precision whatever is asked for."""
         squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))
 
     def product(self, direction: FloatArray) -> FloatArray:
-        """By the factors."""
+        """The Hessian times a vector, by the factors."""
         along = np.einsum("ijk,j->ik", self.factor, direction)
         return np.asarray(np.einsum("ijk,ik->j", self.factor, along))
 
-    @property
-    def squares(self) -> FloatArray:
-        """The squared lengths of the gradients."""
-        return np.asarray(np.vecdot(self.gradient, self.gradient))
-
     def along(self, direction: FloatArray) -> FloatArray:
-        """The products of the gradients."""
+        """The gradients' products with a vector."""
         return self.gradient @ direction
 
     def leverages(self, root: FloatArray) -> FloatArray:
-        """Of the factors under the root, the smaller of two matrices."""
+        """The smaller of two squares of the factor under the root."""
         return small_squares(root @ self.factor)
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
-        """The factors, turned."""
+        """The factors' coordinates in a basis."""
         return np.asarray(np.swapaxes(self.factor, 1, 2) @ basis)
 
     @property
@@ -238,13 +233,13 @@ class ConvexRecords(Records):
     @cached_property
     def slope(self) -> FloatArray:
         """The length of the gradient."""
-        return np.asarray(np.sqrt(self.squares))
+        return np.asarray(np.linalg.norm(self.gradient, axis=1))
 
     @property
     def hessian_norm(self) -> FloatArray:
-        """Of the smaller square of the factor."""
+        """The Frobenius norm of the smaller square of the factor."""
         return np.asarray(np.linalg.matrix_norm(small_squares(self.factor)))
 
     def log_determinant(self, l2: float) -> FloatArray:
-        """By elimination."""
+        """The determinant terms that need no data, by elimination."""
         return log_determinants(small_squares(self.factor / math.sqrt(l2)), 1.0)

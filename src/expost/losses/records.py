@@ -64,9 +64,9 @@ class Records(ABC):
         r""":math:`\sum_iF_i(F_i^\top d)`."""
 
     @property
-    @abstractmethod
     def squares(self) -> FloatArray:
         r""":math:`\|g_i\|^2` of each record."""
+        return (self.slope * self.norm) ** 2
 
     @abstractmethod
     def along(self, direction: FloatArray) -> FloatArray:
@@ -83,9 +83,6 @@ class Records(ABC):
     @abstractmethod
     def coordinates(self, basis: FloatArray) -> FloatArray:
         r""":math:`F_i^\top B` of each record: columns of the factor by columns of the basis."""
-
-    one_column: ClassVar[bool] = False
-    """Whether factors have one column, and reports may read numbers in the place of small matrices."""
 
     @property
     def norm1(self) -> FloatArray | None:
@@ -130,7 +127,7 @@ class RecordLoss(ABC):
 
     name: ClassVar[str]
     along_row: ClassVar[bool] = False
-    """Whether a record's gradient is a multiple of its row."""
+    """Whether a record's gradient is a multiple of its row: its factor has one column."""
     factor_columns: int = 1
     """How many columns a record's factor has at most, where records are so many that it matters."""
 

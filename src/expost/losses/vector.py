@@ -33,16 +33,20 @@ class PredictorRecords(Records):
 
     @cached_property
     def _derivatives(self) -> tuple[FloatArray, FloatArray]:
-        return weighted_factors(self.loss, self.eta, self.y, self.weights)
+        gradient, factor = derivatives_of(self.loss, self.eta, self.y)
+        if self.weights is None:
+            return gradient, factor
+        root = namespace_of(self.weights).sqrt(self.weights)
+        return self.weights[:, None] * gradient, root[:, None, None] * factor
 
     @property
     def gradient(self) -> FloatArray:
-        """Records by predictors."""
+        """The gradients in the predictors: records by predictors."""
         return self._derivatives[0]
 
     @property
     def factor(self) -> FloatArray:
-        """Records by predictors by columns."""
+        """Factors of the Hessians in the predictors: records by predictors by columns."""
         return self._derivatives[1]
 
     def __len__(self) -> int:
@@ -61,7 +65,7 @@ class PredictorRecords(Records):
         return reach * (lengths + reach * length * xp.sum(self.factor * self.factor))
 
     def add_hessian(self, squares: SumOfSquares) -> None:
-        """The blocks on and to the right of the diagonal, one row of them after the other."""
+        """Add the blocks on and to the right of the diagonal, one row of them after the other."""
         xp, outputs, columns = namespace_of(self.factor), self.loss.outputs, self.rows.columns
         bend = self.factor @ xp.matrix_transpose(self.factor)
         bend = xp.astype(bend, squares.precision, copy=False)
@@ -71,22 +75,15 @@ class PredictorRecords(Records):
             squares.add_strip(a * columns, narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns)))
 
     def product(self, direction: FloatArray) -> FloatArray:
-        """Two products with the rows, and two with each factor between them."""
+        """The Hessian times a vector: two products with the rows, and two with each factor between them."""
         xp = namespace_of(self.factor)
         moved = self._predictors(direction)
         bent = self.factor @ (xp.matrix_transpose(self.factor) @ moved[:, :, None])
         total: FloatArray = xp.reshape(self.rows.summed(bent[:, :, 0]), (-1,))
         return total
 
-    @property
-    def squares(self) -> FloatArray:
-        """The squared length in the predictors times that of the row."""
-        squares: FloatArray = namespace_of(self.gradient).vecdot(self.gradient, self.gradient)
-        squares *= self.rows.squares
-        return squares
-
     def along(self, direction: FloatArray) -> FloatArray:
-        """By the predictors that the vector would give."""
+        """The gradients' products with a vector, by the predictors that it would give."""
         along: FloatArray = namespace_of(self.gradient).vecdot(self.gradient, self._predictors(direction))
         return along
 
@@ -97,10 +94,10 @@ class PredictorRecords(Records):
         return small
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
-        """Each predictor's part of the basis times the row, then the factor."""
+        """The factors' coordinates: each predictor's part of the basis times the row, then the factor."""
         xp, outputs = namespace_of(self.factor), self.loss.outputs
-        turned = self.rows.encoded() @ xp.reshape(basis, (outputs, self.rows.columns, -1))
-        coordinates: FloatArray = xp.matrix_transpose(self.factor) @ xp.permute_dims(turned, (1, 0, 2))
+        rotated = self.rows.encoded() @ xp.reshape(basis, (outputs, self.rows.columns, -1))
+        coordinates: FloatArray = xp.matrix_transpose(self.factor) @ xp.permute_dims(rotated, (1, 0, 2))
         return coordinates
 
     def _predictors(self, vector: FloatArray) -> FloatArray:
@@ -122,17 +119,17 @@ class PredictorRecords(Records):
 
     @property
     def steepness(self) -> FloatArray:
-        """That of the loss, or the slope where it has none of its own."""
+        """The loss's own steepness, or the slope where it has none."""
         own = self.loss.steepness(self.eta, self.y)
         return self.slope if own is None else self.weighted(own)
 
     @cached_property
     def hessian_norm(self) -> FloatArray:
-        """By the loss's own formula."""
+        """The Frobenius norms of the Hessians, by the loss's own formula."""
         return self.weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
 
     def log_determinant(self, l2: float) -> FloatArray:
-        """By the loss's own formula."""
+        """The determinant terms that need no data, by the loss's own formula."""
         return self.scaled_determinant(self.norm**2 / l2)
 
     def scaled_determinant(self, scale: FloatArray) -> FloatArray:
@@ -221,7 +218,7 @@ class VectorLoss(RecordLoss):
         return PredictorRecords(self, block.X, eta, block.y, block.weights)
 
     def coefficient_count(self, columns: int) -> int:
-        """One for each column and linear predictor."""
+        """One coefficient for each column and linear predictor."""
         return self.outputs * columns
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
@@ -230,18 +227,8 @@ class VectorLoss(RecordLoss):
 
     @property
     def factor_columns(self) -> int:  # type: ignore[override]  # an attribute of the base
-        """One more than there are predictors, or fewer."""
+        """The columns of a factor: at most one more than there are predictors."""
         return self.outputs + 1
-
-
-def weighted_factors(
-    loss: VectorLoss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Gradients and factors of the loss times the weight of each record; ``None`` for weights of one."""
-    gradient, factor = derivatives_of(loss, eta, y)
-    if weights is None:
-        return gradient, factor
-    return weights[:, None] * gradient, namespace_of(weights).sqrt(weights)[:, None, None] * factor
 
 
 AnyLoss: TypeAlias = Loss | VectorLoss

@@ -149,7 +149,7 @@ class ScalarRecords(ReadRecords):
 
 @dataclass(frozen=True)
 class ReducedRecords(ReadRecords):
-    r"""Records of the softmax loss beside a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
+    r"""Records of the softmax loss with a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
 
     The whole Hessian is at least this matrix for every predictor. So with :math:`\mu` the form of a row under
     the inverse of this matrix without the record, the determinant term is at most
@@ -182,7 +182,7 @@ class ReducedRecords(ReadRecords):
         return bounded
 
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
-        """Nothing is known."""
+        """Zero: no upper bound of the whole Hessian is known."""
         nothing: FloatArray = namespace_of(self.norm).zeros_like(self.norm)
         return nothing
 
@@ -221,7 +221,7 @@ def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:
     """What a release's report reads of a block of encoded rows, their labels and their weights."""
     plan = release.plan
     at = plan.loss.at(beside(release.coefficients, block.y), block)
-    kind = ScalarRecords if at.one_column else ReadRecords
+    kind = ScalarRecords if plan.loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
         kind = ReducedRecords
     return kind.of(at, gradient=release.gradient, every=scope.every)
