@@ -23,11 +23,11 @@ from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.data.placed import PlacedSource
 from expost.data.source import ArraySource
-from expost.fitting.certified.placed_residual import exact_in
+from expost.fitting.certified.residual import exact_in
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
-from expost.fitting.vector_objective import objective_of
+from expost.fitting.objective import Objective
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.privacy.calibration import calibrate
 
@@ -177,7 +177,7 @@ def compare(case, X, y):
 
 def passes(plan, records, release, device, repeats):
     """Seconds of one pass of each kind."""
-    objective = objective_of(records.scanned(plan.loss, 1.0), plan.loss, l2=plan.l2)
+    objective = Objective(records.scanned(plan.loss, 1.0), plan.loss, l2=plan.l2)
     theta = release.coefficients
     kinds = {"gradient": None, "Hessian, single": np.float32, "Hessian, double": np.float64}
     return {

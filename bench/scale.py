@@ -25,7 +25,7 @@ from expost.data.open_lazy import scan
 from expost.engines.cluster import DaskEngine
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.fit import fit
-from expost.fitting.vector_objective import objective_of
+from expost.fitting.objective import Objective
 from expost.reports import evaluate
 
 # The table of the projection, its workers, and the numbers of each kind of pass in a large fit.
@@ -73,7 +73,7 @@ def costs(rows, columns, classes=2):
     model = model_of(classes).fit(X, y)
     plan, release = model.plan_, model.publication_.release
     records = encode_records(X, y, plan, classes=list(range(classes)))
-    objective = objective_of(records, plan.loss, l2=plan.l2)
+    objective = Objective(records, plan.loss, l2=plan.l2)
     theta = np.ravel(release.coefficients)
     timed = {
         "first reading": lambda: records.scanned(plan.loss, 1.0),

@@ -128,3 +128,13 @@ def hides_its_cause(error):
 
 def with_intercept(X, fit_intercept):
     return np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+
+
+def linear_records(rows, slope, curvature, *, gradient=None, every=False):
+    """What a report reads of records of one linear predictor, from derivatives that are given."""
+    from expost.data.rows import DenseRows
+    from expost.losses.base import LinearRecords
+    from expost.reports.records import ScalarRecords
+
+    at = LinearRecords(DenseRows.here(rows), slope, curvature)
+    return ScalarRecords.of(at, gradient=gradient, every=every)

@@ -27,7 +27,7 @@ import expost
 from expost._common import memory
 from expost._common.parallel import limit_blas_threads
 from expost.exceptions import ResourceError
-from expost.fitting import convex_fit, inputs
+from expost.fitting import inputs
 from expost.fitting.certified import certify, residual
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
@@ -130,7 +130,7 @@ def published(table, domain, report):
 
 
 def fail_the_check():
-    residual.slices_are_exact = lambda: False
+    residual.exact_in = lambda _: False
 
 
 @pytest.mark.parametrize("processes", [False, True])
@@ -144,14 +144,14 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
     usual = published(table, domain, "adaptive")
     with monkeypatch.context() as driver:
         for module in ("certify", "hessian"):
-            driver.setattr(f"expost.fitting.certified.{module}.slices_are_exact", lambda: False)
+            driver.setattr(f"expost.fitting.certified.{module}.exact_in", lambda _: False)
         exact = published(table, domain, "adaptive")
     ran = []
     certified = certify.certify_in_decimals
     monkeypatch.setattr(
         certify, "certify_in_decimals", lambda *args, **named: ran.append(1) or certified(*args, **named)
     )
-    monkeypatch.setattr(residual, "slices_are_exact", residual.slices_are_exact)  # put back at the end
+    monkeypatch.setattr(residual, "exact_in", residual.exact_in)  # put back at the end
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=":0") as here,
         Client(here, set_as_default=False) as client,
@@ -257,8 +257,7 @@ def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, m
         asked.append((needed, tracemalloc.get_traced_memory()[0]))
         tracemalloc.reset_peak()
 
-    for module in (inputs, convex_fit):
-        monkeypatch.setattr(module, "check_memory", note)
+    monkeypatch.setattr(inputs, "check_memory", note)
     random = np.random.default_rng(0)
     table = random.normal(size=(8400, columns)) / np.sqrt(columns)
     labels = () if kind == "convex" else (random.integers(0, 3 if kind == "several classes" else 2, 8400),)

@@ -17,7 +17,6 @@ from expost.data.tables import open_table
 from expost.exceptions import DomainError
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
-from expost.fitting.vector_objective import VectorObjective
 
 rng = np.random.default_rng(5)
 X = rng.integers(-8, 9, size=(300, 4)) / 16.0  # exact in single precision too
@@ -217,11 +216,11 @@ def test_products_of_sparse_rows_are_those_of_dense_ones(norm, fit_intercept):
     direction, pulls = rng.normal(size=dense.design.dimension), rng.normal(size=300)
     full, few, again = all_rows(dense), all_rows(thin, products=True), all_rows(thin)
     np.testing.assert_allclose(few @ direction, full @ direction, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(pulls @ few, pulls @ full, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(few.summed(pulls), pulls @ full, rtol=1e-12, atol=1e-14)
     np.testing.assert_array_equal(again, full)
     directions, forces = rng.normal(size=(dense.design.dimension, 3)), rng.normal(size=(3, 300))
     np.testing.assert_allclose(few @ directions, full @ directions, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(forces @ few, forces @ full, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(few.summed(forces.T), forces @ full, rtol=1e-12, atol=1e-13)
     assert len(few) == len(full)
 
 
@@ -231,7 +230,7 @@ def test_several_classes_of_sparse_rows_are_fitted_without_a_dense_table():
     places = (np.repeat(np.arange(n), 10), rng.integers(0, d, 10 * n))
     table = sparse.coo_array((rng.normal(size=10 * n), places), shape=(n, d)).tocsr()
     labels = rng.integers(0, 3, n).astype(float)
-    objective = VectorObjective(
+    objective = Objective(
         design_of(table, fit_intercept=True).labelled(labels), expost.SoftmaxLoss(3), l2=1.0
     )
     tracemalloc.start()
@@ -242,7 +241,7 @@ def test_several_classes_of_sparse_rows_are_fitted_without_a_dense_table():
         tracemalloc.stop()
     assert solution.evaluation.norm <= 1e-9
     assert peak < 0.1 * 8 * n * d
-    dense = VectorObjective(
+    dense = Objective(
         design_of(table.toarray(), fit_intercept=True).labelled(labels), expost.SoftmaxLoss(3), l2=1.0
     )
     assert dense.evaluate(solution.theta).norm < 2e-9

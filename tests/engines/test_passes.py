@@ -14,17 +14,14 @@ from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.problem import Problem
-from expost.fitting.convex_ex_post import convex_terms
-from expost.fitting.convex_fit import fit_convex
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.fitting.objective import Objective
 from expost.fitting.prediction import linear_predictor
 from expost.fitting.private_fit import recover
 from expost.fitting.solvers import minimize
-from expost.fitting.vector_objective import objective_of
 from expost.reports import evaluate
-from expost.reports.convex import evaluate_convex
 
 
 class Sending:
@@ -86,7 +83,7 @@ def test_matrix_free_steps_of_sparse_rows_are_the_same_elsewhere(loss, monkeypat
     rows = sparse.csr_array(rng.random((80, 12)) * (rng.random((80, 12)) < 0.2))
     records = design_of(rows).labelled(rng.integers(0, 2, 80).astype(float))
     here, there = (
-        minimize(objective_of(one, loss, l2=1.0), tolerance=1e-9).theta
+        minimize(Objective(one, loss, l2=1.0), tolerance=1e-9).theta
         for one in (records, replace(records, engine=engine))
     )
     np.testing.assert_array_equal(there, here)
@@ -115,9 +112,9 @@ def test_a_convex_model_is_the_same_elsewhere():
     plan = expost.calibrate_convex(loss)
     found = []
     for one in (records, replace(records, engine=engine)):
-        release, private = fit_convex(plan, one, noise=SeededNoise(0))
-        terms = convex_terms(private, one, loss, member=True).signed
-        found.append([release.parameters, terms, *evaluate_convex(release, one).figures])
+        release, private = perturb(plan, one, noise=SeededNoise(0))
+        terms = ex_post_terms(private, one, loss, member=True).signed
+        found.append([release.coefficients, terms, *evaluate(release, one).figures])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(other, one)
-    assert engine.ran == {"RecordScan", "ConvexDerivatives", "ConvexTerms", "ConvexReading"}
+    assert engine.ran == {"Scan", "Derivatives", "Terms", "Reading"}

@@ -18,7 +18,7 @@ def test_the_sum_of_squares_of_whole_numbers_is_exact(precision, order, count, d
     rows = np.random.default_rng(count).integers(-8, 9, size=(count, dimension))
     gram = Gram(dimension, precision)
     for block in blocks_of(np.asarray(rows, dtype=precision, order=order), 64):
-        gram.add(block)
+        gram.add_rows(block)
     found = gram.matrix()
     np.testing.assert_array_equal(found, rows.T @ rows)
     assert found.dtype == np.float64
@@ -32,7 +32,7 @@ def test_long_tables_are_added_up_in_groups(precision, length):
     rows = np.random.default_rng(1).normal(size=(3 * LONGEST_SUM + 17, 5)).astype(precision)
     gram = Gram(5, precision)
     for block in blocks_of(rows, length):
-        gram.add(block)
+        gram.add_rows(block)
     wide = rows.astype(np.longdouble)
     sizes = np.abs(wide).T @ np.abs(wide)
     unit = float(np.finfo(precision).eps)
@@ -44,15 +44,15 @@ def test_single_precision_is_summed_in_double_precision_across_groups():
     """Ones beside 2**26: in single precision they would be lost one by one."""
     rows = np.ones((LONGEST_SUM, 1), dtype=np.float32)
     gram = Gram(1, np.float32)
-    gram.add(np.full((1, 1), 2.0**13, dtype=np.float32))
+    gram.add_rows(np.full((1, 1), 2.0**13, dtype=np.float32))
     for _ in range(4):
-        gram.add(rows)
+        gram.add_rows(rows)
     assert gram.matrix()[0, 0] == 2.0**26 + 4 * LONGEST_SUM
 
 
 def test_no_row_at_all_is_a_sum_of_zero():
     gram = Gram(3)
-    gram.add(np.empty((0, 3)))
+    gram.add_rows(np.empty((0, 3)))
     np.testing.assert_array_equal(gram.matrix(), np.zeros((3, 3)))
 
 
@@ -61,7 +61,7 @@ def test_a_view_of_a_longer_buffer_is_read_by_its_strides(order):
     buffer = np.asarray(np.arange(60.0).reshape(12, 5), order=order)
     part = buffer[:7, :4]
     gram = Gram(4)
-    gram.add(part)
+    gram.add_rows(part)
     np.testing.assert_array_equal(gram.matrix(), part.T @ part)
 
 
@@ -70,5 +70,5 @@ def test_a_view_of_a_longer_buffer_is_read_by_its_strides(order):
 def test_single_rows_and_columns_are_added_in_any_order(shape, order):
     rows = np.asarray(np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape), order=order)
     gram = Gram(shape[1], np.float64)
-    gram.add(rows)
+    gram.add_rows(rows)
     np.testing.assert_array_equal(gram.matrix(), rows.T @ rows)

@@ -8,6 +8,8 @@ from problems import CASES, design_of, rows_in_ball
 from scipy import stats
 
 from expost import LogisticRegression, calibrate
+from expost.data.blocks import Block
+from expost.data.rows import DenseRows
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, unpack
@@ -15,8 +17,8 @@ from expost.fitting.statistics import as_doubles, draw
 from expost.privacy.precision import statistic_grid
 from expost.reports.base import Scope
 from expost.reports.drift import NO_DRIFT
+from expost.reports.records import records_of
 from expost.reports.total import statistics_shift
-from expost.reports.vector_records import records_of
 
 DIMENSION = 4
 PLAN = calibrate(
@@ -125,8 +127,8 @@ def test_the_shift_of_the_ensemble_is_the_frobenius_norm_in_every_direction(dime
     plan = calibrate(report="leverage", l2=2.0, sigma=2.0, sigma_hessian=0.7)
     plan = replace(plan, precision=None)
     release = Release(plan, rng.normal(size=dimension), hessian=np.eye(dimension))
-    records = records_of(release, rows, y, Scope(None))
-    moved = [c * np.outer(x, x) for c, x in zip(records.curvature, rows, strict=True)]
+    records = records_of(release, Block(DenseRows.here(rows), y, None), Scope(None))
+    moved = [c * np.outer(x, x) for c, x in zip(records.at.curvature, rows, strict=True)]
     np.testing.assert_allclose(
         [goe_shift(A, 0.7) for A in moved], statistics_shift(release, records, NO_DRIFT)
     )

@@ -10,13 +10,14 @@ from expost import SoftmaxLoss
 from expost._common.namespaces import Space
 from expost.data.design import Design
 from expost.data.encoded import Encoded
-from expost.data.placed import Kernel, PlacedSource
+from expost.data.placed import PlacedSource
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
+from expost.engines.base import Kernel
 from expost.exceptions import SolverError
 from expost.fitting.loss_terms import inverse_root
+from expost.fitting.objective import Objective
 from expost.fitting.prediction import Predictors
-from expost.fitting.vector_objective import objective_of
 
 RANDOM = np.random.default_rng(2)
 ROWS, COLUMNS = 1000, 4
@@ -44,7 +45,7 @@ def objectives(place, loss, y, *, intercept, weights):
     design = Design(COLUMNS, 1.0, intercept)
     here = Encoded(ArraySource(open_table(X), y, weights), design)
     there = Encoded(PlacedSource.of(place(X)).labelled(y, weights), design)
-    return objective_of(here, loss, l2=0.3), objective_of(there, loss, l2=0.3)
+    return Objective(here, loss, l2=0.3), Objective(there, loss, l2=0.3)
 
 
 @pytest.mark.parametrize("place", SPACES)
@@ -76,7 +77,7 @@ def test_a_thinned_objective_stands_for_all_rows(place):
     theta = RANDOM.normal(size=there.dimension)
     got = there.thinned(8).evaluate(theta)
     design = Design(COLUMNS, 1.0, True)
-    some = objective_of(Encoded(ArraySource(open_table(X[::8]), y[::8]), design), loss, l2=0.0)
+    some = Objective(Encoded(ArraySource(open_table(X[::8]), y[::8]), design), loss, l2=0.0)
     wanted = 8.0 * some.evaluate(theta).gradient + 0.3 * theta
     np.testing.assert_allclose(got.gradient, wanted, rtol=1e-12, atol=1e-11)
 

@@ -9,9 +9,9 @@ from test_vector_objective import classes_of, written_out
 from expost import LogisticLoss
 from expost.exceptions import SolverError
 from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.solvers import minimize
-from expost.fitting.vector_objective import objective_of
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -20,10 +20,10 @@ SIGMA, L2 = 1.3, 0.4
 
 def fitted(loss, design, y, *, seed, sigma=SIGMA, l2=L2, at=None):
     """What the curator keeps after a fit, or after a release of ``at``."""
-    objective = objective_of(design.labelled(y), loss, l2=l2)
+    objective = Objective(design.labelled(y), loss, l2=l2)
     if at is None:
         tilt = sigma * np.random.default_rng(seed).normal(size=objective.dimension)
-        at = minimize(objective_of(design.labelled(y), loss, l2=l2, tilt=tilt), tolerance=1e-11).theta
+        at = minimize(Objective(design.labelled(y), loss, l2=l2, tilt=tilt), tolerance=1e-11).theta
     here = objective.evaluate(at, hessian=np.float64)
     return PrivateFit(at, here.gradient, here.hessian, sigma, here.norm, here.floor)
 

@@ -9,7 +9,6 @@ from expost import LogisticLoss, SmoothedL1
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
 from expost.fitting.solvers.newton_cg import newton_cg
-from expost.fitting.vector_objective import VectorObjective, coefficient_count, objective_of
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -43,10 +42,10 @@ def test_derivatives_are_those_of_the_sum(loss, fit_intercept, n):
     X = rows_in_ball(rng, n, 4)
     y = rng.integers(0, loss.classes, n).astype(float)
     A, design = with_intercept(X, fit_intercept), design_of(X, fit_intercept=fit_intercept)
-    D = coefficient_count(design.design, loss)
+    D = loss.coefficient_count(design.design.dimension)
     w, tilt = rng.normal(size=(2, D))
     r = SmoothedL1(weight=0.4)
-    objective = objective_of(design.labelled(y), loss, l2=0.3, regularizer=r, tilt=tilt)
+    objective = Objective(design.labelled(y), loss, l2=0.3, regularizer=r, tilt=tilt)
     assert (objective.dimension, objective.columns) == (loss.outputs * A.shape[1], A.shape[1])
     gradient, hessian = written_out(loss, A, y, w, 0.3, r)
     here = objective.evaluate(w, hessian=np.float64)
@@ -63,12 +62,10 @@ def test_many_rows_in_blocks_are_the_sum_of_their_parts():
     rng = np.random.default_rng(1)
     loss, X = SoftmaxLoss(4), rows_in_ball(rng, 70_000, 9)
     y, w = rng.integers(0, 4, 70_000).astype(float), rng.normal(size=27)
-    whole = VectorObjective(design_of(X).labelled(y), loss, l2=1e-9).evaluate(w, hessian=np.float64)
+    whole = Objective(design_of(X).labelled(y), loss, l2=1e-9).evaluate(w, hessian=np.float64)
     gradient, hessian = np.zeros(27), np.zeros((27, 27))
     for part in np.array_split(np.arange(70_000), 7):
-        piece = VectorObjective(design_of(X[part]).labelled(y[part]), loss, l2=0.0).evaluate(
-            w, hessian=np.float64
-        )
+        piece = Objective(design_of(X[part]).labelled(y[part]), loss, l2=0.0).evaluate(w, hessian=np.float64)
         gradient += piece.gradient
         hessian += piece.hessian
     np.testing.assert_allclose(whole.gradient, gradient, rtol=1e-9, atol=1e-6)
@@ -80,7 +77,7 @@ def test_the_rounding_floor_covers_the_rounding():
     rng = np.random.default_rng(0)
     loss, X = SoftmaxLoss(4), rows_in_ball(rng, 20_000, 6)
     y, w = rng.integers(0, 4, 20_000), 3.0 * rng.normal(size=18)
-    here = VectorObjective(design_of(X).labelled(y.astype(float)), loss, l2=0.3).evaluate(w)
+    here = Objective(design_of(X).labelled(y.astype(float)), loss, l2=0.3).evaluate(w)
     wide, Q = X.astype(np.longdouble), centring(4).astype(np.longdouble)
     p = np.exp(wide @ w.reshape(3, 6).T.astype(np.longdouble) @ Q.T)
     p /= p.sum(axis=1)[:, None]
@@ -96,7 +93,7 @@ def test_without_noise_the_minimiser_is_scikit_learns_multinomial_fit(classes, f
     X = rows_in_ball(rng, 4_000, 6)
     y = classes_of(rng, X, classes)
     A, l2 = with_intercept(X, fit_intercept), 0.5
-    objective = objective_of(
+    objective = Objective(
         design_of(X, fit_intercept=fit_intercept).labelled(y), SoftmaxLoss(classes), l2=l2, tilt=None
     )
     found = minimize(objective, tolerance=1e-10)
@@ -114,7 +111,7 @@ def test_two_classes_are_the_logistic_fit_with_half_the_penalty(cap):
     X, y = rows_in_ball(rng, 500, 3), rng.integers(0, 2, 500).astype(float)
     tilt = rng.normal(size=3)
     soft = minimize(
-        VectorObjective(design_of(X).labelled(y), SoftmaxLoss(2, cap), l2=0.8, tilt=tilt), tolerance=1e-11
+        Objective(design_of(X).labelled(y), SoftmaxLoss(2, cap), l2=0.8, tilt=tilt), tolerance=1e-11
     )
     scalar = Objective(design_of(X).labelled(y), LogisticLoss(cap=cap), l2=0.4, tilt=-tilt / np.sqrt(2.0))
     theta = minimize(scalar, tolerance=1e-11).theta
@@ -125,7 +122,7 @@ def test_the_matrix_free_solver_finds_the_same_minimiser():
     rng = np.random.default_rng(3)
     X = rows_in_ball(rng, 800, 5)
     loss = SoftmaxLoss(4, cap=0.7)
-    objective = VectorObjective(
+    objective = Objective(
         design_of(X).labelled(classes_of(rng, X, 4)), loss, l2=0.5, tilt=4.0 * rng.normal(size=15)
     )
     dense = minimize(objective, tolerance=1e-10)

@@ -10,8 +10,8 @@ from own_losses import Direction
 
 from expost.exceptions import LossError, ParameterError
 from expost.losses import LogisticLoss, SoftmaxCurve, SoftmaxLoss, VectorLoss
+from expost.losses.check import check_loss
 from expost.losses.softmax import centring
-from expost.losses.vector_check import check_vector_loss
 
 LOSSES = [SoftmaxLoss(2), SoftmaxLoss(3), SoftmaxLoss(10), SoftmaxLoss(3, cap=0.6), SoftmaxLoss(5, 0.7, 0.9)]
 PLAIN = [loss for loss in LOSSES if loss.corner is None]
@@ -53,7 +53,7 @@ def draws(loss, spread, n=40, seed=0):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_loss_passes_its_check(loss):
-    check_vector_loss(loss)
+    check_loss(loss)
 
 
 @pytest.mark.parametrize("loss", PLAIN, ids=str)
@@ -188,11 +188,11 @@ def test_a_cap_is_that_of_the_logistic_loss():
 
 
 def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
-    check_vector_loss(Direction())
+    check_loss(Direction())
     with pytest.raises(LossError, match="longer than the declared max_slope"):
-        check_vector_loss(Direction(longest=0.9))
+        check_loss(Direction(longest=0.9))
     with pytest.raises(LossError, match="factor disagrees with finite differences"):
-        check_vector_loss(Direction(factor_scale=0.9))
+        check_loss(Direction(factor_scale=0.9))
 
     class Steeper(Direction):
         def derivatives(self, eta, y):
@@ -200,7 +200,7 @@ def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
             return 0.9 * gradient, factor
 
     with pytest.raises(LossError, match="gradient disagrees with finite differences"):
-        check_vector_loss(Steeper())
+        check_loss(Steeper())
 
     class Flat(Direction):
         def derivatives(self, eta, y):
@@ -208,7 +208,7 @@ def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
             return gradient[:, 0], factor
 
     with pytest.raises(LossError, match="the gradient has shape"):
-        check_vector_loss(Flat())
+        check_loss(Flat())
 
 
 class Softened(SoftmaxLoss):
@@ -224,18 +224,18 @@ class Softened(SoftmaxLoss):
 @pytest.mark.parametrize("loss", LOSSES[1:], ids=str)
 def test_a_declared_softmax_curve_is_verified_as_a_set(loss):
     """The gradients and Hessians of the loss are in its set; a steeper cap, or larger Hessians, are not."""
-    check_vector_loss(loss)
+    check_loss(loss)
     larger = Softened(loss.classes, loss.cap, loss.corner)
     object.__setattr__(larger, "scale", 1.01)
     with pytest.raises(LossError, match="Hessian exceeds that of the declared softmax curve"):
-        check_vector_loss(larger)
+        check_loss(larger)
 
     class Lower(SoftmaxLoss):
         curve = SoftmaxCurve(loss.classes, 0.9 * loss.cap)
         link = loss.link
 
     with pytest.raises(LossError, match="none of the declared softmax curve"):
-        check_vector_loss(Lower(loss.classes, loss.cap, loss.corner))
+        check_loss(Lower(loss.classes, loss.cap, loss.corner))
 
 
 def test_a_gradient_outside_the_simplex_is_found():
@@ -245,7 +245,7 @@ def test_a_gradient_outside_the_simplex_is_found():
         curve = SoftmaxCurve(3)
 
     with pytest.raises(LossError, match="none of the declared softmax curve"):
-        check_vector_loss(Anywhere())
+        check_loss(Anywhere())
 
 
 def test_a_declared_weight_is_part_of_the_softmax_curve():
@@ -266,21 +266,21 @@ def test_a_declared_weight_is_part_of_the_softmax_curve():
     honest, twin = Halved(3), Halved(3)
     object.__setattr__(honest, "bend", np.sqrt(0.5))
     object.__setattr__(twin, "bend", 1.0)
-    check_vector_loss(honest)
+    check_loss(honest)
     with pytest.raises(LossError, match="exceeds that of the declared softmax curve"):
-        check_vector_loss(twin)
+        check_loss(twin)
 
 
 def test_many_predictors_are_checked_on_a_sample_in_little_memory():
     tracemalloc.start()
     try:
-        check_vector_loss(SoftmaxLoss(60))
+        check_loss(SoftmaxLoss(60))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 3e8
     with pytest.raises(LossError, match="may have 1 to 256"):
-        check_vector_loss(SoftmaxLoss(300))
+        check_loss(SoftmaxLoss(300))
 
 
 def test_a_sign_that_nobody_checks_may_not_be_declared():
@@ -292,7 +292,7 @@ def test_a_sign_that_nobody_checks_may_not_be_declared():
             return replace(super().curve, sign_fixed=True)
 
     with pytest.raises(LossError, match="sign_fixed"):
-        check_vector_loss(Signed())
+        check_loss(Signed())
 
     class Peaked(Direction):
         @property
@@ -300,7 +300,7 @@ def test_a_sign_that_nobody_checks_may_not_be_declared():
             return replace(super().curve, peak=0.9)
 
     with pytest.raises(LossError, match=r"rise up to peak=0\.9"):
-        check_vector_loss(Peaked())
+        check_loss(Peaked())
 
 
 def swapped(loss, eta, y):
@@ -332,4 +332,4 @@ def test_the_check_reports_what_is_wrong(complaint):
     kind, members = VECTOR_BREAKAGES[complaint]
     broken = type("Broken", (kind,), members)
     with pytest.raises(LossError, match=f"Broken is not a valid loss: .*{complaint}"):
-        check_vector_loss(broken(3) if kind is SoftmaxLoss else broken())
+        check_loss(broken(3) if kind is SoftmaxLoss else broken())

@@ -24,7 +24,10 @@ class Box(SmoothedNorm):
 
 @pytest.mark.parametrize(("across", "sigma"), [(1, 4.365), (2, 4.721), (10, 6.269), (100, 12.80)])
 def test_noise_without_a_determinant(across, sigma):
-    plans = [ConvexPlan(Box(across), 1.0, 1e-6, 1e12, share * sigma) for share in (1.0 - 3e-4, 1.0 + 3e-4)]
+    plans = [
+        ConvexPlan.of(Box(across), epsilon=1.0, delta=1e-6, l2=1e12, sigma=share * sigma)
+        for share in (1.0 - 3e-4, 1.0 + 3e-4)
+    ]
     assert plans[1].delta_at(1.0) <= 1e-6 < plans[0].profile.delta(1.0).lower
 
 
@@ -171,7 +174,7 @@ def test_a_plan_shows_what_was_declared():
 
 def test_to_remove_a_record_costs_what_it_does_without_a_determinant():
     """Of two directions: removing is the value at infinite l2, for a record that is added too."""
-    plan = ConvexPlan(Box(2), 1.0, 1e-6, 5.0, 4.0)
+    plan = ConvexPlan.of(Box(2), epsilon=1.0, delta=1e-6, l2=5.0, sigma=4.0)
     flat = replace(plan.profile, l2=math.inf)
     for epsilon in (0.0, 1.0):
         adding, removing = plan.profile.directed(epsilon, rtol=1e-3)

@@ -12,13 +12,12 @@ import expost
 from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
 from expost.data.convex_records import open_records
 from expost.exceptions import ParameterError
-from expost.fitting.convex_ex_post import convex_terms
-from expost.fitting.convex_fit import ConvexRelease, fit_convex
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release
 from expost.privacy.convex_plan import ConvexPlan
 from expost.reports import evaluate
-from expost.reports.convex import evaluate_convex
 
 FITS = 200
 LOSSES = [
@@ -38,14 +37,14 @@ def test_no_bound_fails_more_often_than_it_says(loss, fits):
         True: open_records(X[:8], None if y is None else y[:8], loss),
         False: open_records(X[8:], None if y is None else y[8:], loss),
     }
-    plan = ConvexPlan(loss, 1.0, 1e-6, 1.0, 0.8 * loss.max_gradient)
+    plan = ConvexPlan.of(loss, epsilon=1.0, delta=1e-6, l2=1.0, sigma=0.8 * loss.max_gradient)
     keys = list(itertools.product((True, False), (True, False), (None, "n", "all"), (0.2, 0.05)))
     missed = {key: [] for key in keys}
     for seed in range(fits):
-        release, private = fit_convex(plan, sides[True], noise=SeededNoise(seed))
-        truth = {side: convex_terms(private, sides[side], loss, member=side).loss for side in sides}
+        release, private = perturb(plan, sides[True], noise=SeededNoise(seed))
+        truth = {side: ex_post_terms(private, sides[side], loss, member=side).loss for side in sides}
         for side, known, scope, failure in keys:
-            bounds = evaluate_convex(
+            bounds = evaluate(
                 release,
                 sides[side],
                 confidence=1.0 - failure,
@@ -66,14 +65,14 @@ def test_no_bound_fails_more_often_than_it_says(loss, fits):
 def test_the_quantile_of_the_noise_is_attained():
     """The gradient of one record at zero is parallel to the noise: χ with three degrees is the exact law."""
     loss, failure = SmoothedNorm(3), 0.2
-    plan = ConvexPlan(loss, 1.0, 1e-6, 4.0, 2.0)
+    plan = ConvexPlan.of(loss, epsilon=1.0, delta=1e-6, l2=4.0, sigma=2.0)
     records = open_records(np.zeros((1, 3)), None, loss)
     beyond = 0
     for seed in range(FITS):
-        release, private = fit_convex(plan, records, noise=SeededNoise(seed))
-        terms = convex_terms(private, records, loss, member=True)
-        upper = evaluate_convex(release, records, confidence=1.0 - failure, member=True).upper[0]
-        eigenvalues = np.linalg.eigvalsh(loss.hessian(release.parameters, np.zeros((1, 3)))[0])
+        release, private = perturb(plan, records, noise=SeededNoise(seed))
+        terms = ex_post_terms(private, records, loss, member=True)
+        upper = evaluate(release, records, confidence=1.0 - failure, member=True).upper[0]
+        eigenvalues = np.linalg.eigvalsh(loss.hessian(release.coefficients, np.zeros((1, 3)))[0])
         reach = upper - np.sum(np.log1p(eigenvalues / plan.l2)) - terms.quadratic[0]
         beyond += abs(terms.inner_product[0]) > reach
     # Two-sided, with a false-alarm rate of 1e-6.
@@ -91,8 +90,8 @@ def test_a_linear_predictor_has_the_bounds_of_its_own_report(member, simultaneou
     plan = type(plan)(**{**plan.__dict__, "precision": None})  # no output noise
     truth = evaluate(Release(plan, theta), design_of(X).labelled(y), member=member, simultaneous=simultaneous)
     convex = AsConvex(inner, 3)
-    release = ConvexRelease(ConvexPlan(convex, 1.0, 1e-6, 1.5, 2.0), theta)
-    seen = evaluate_convex(release, open_records(X, y, convex), member=member, simultaneous=simultaneous)
+    release = Release(ConvexPlan.of(convex, epsilon=1.0, delta=1e-6, l2=1.5, sigma=2.0), theta)
+    seen = evaluate(release, open_records(X, y, convex), member=member, simultaneous=simultaneous)
     np.testing.assert_allclose(seen.upper, truth.upper, rtol=1e-9)
     np.testing.assert_allclose(seen.lower, truth.lower, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(seen.total, truth.total, rtol=1e-9)
@@ -101,13 +100,13 @@ def test_a_linear_predictor_has_the_bounds_of_its_own_report(member, simultaneou
 def test_wider_claims_have_wider_bounds():
     loss = SmoothedNorm(4)
     records = open_records(np.random.default_rng(2).normal(size=(5, 4)), None, loss)
-    release = ConvexRelease(ConvexPlan(loss, 1.0, 1e-6, 5.0, 3.0), np.full(4, 0.1))
-    narrow = evaluate_convex(release, records, member=True)
-    assert np.all(narrow.upper < evaluate_convex(release, records, member=True, simultaneous=100).upper)
-    assert np.all(narrow.upper < evaluate_convex(release, records, member=True, confidence=0.999).upper)
-    assert np.all(narrow.upper <= evaluate_convex(release, records).upper)
+    release = Release(ConvexPlan.of(loss, epsilon=1.0, delta=1e-6, l2=5.0, sigma=3.0), np.full(4, 0.1))
+    narrow = evaluate(release, records, member=True)
+    assert np.all(narrow.upper < evaluate(release, records, member=True, simultaneous=100).upper)
+    assert np.all(narrow.upper < evaluate(release, records, member=True, confidence=0.999).upper)
+    assert np.all(narrow.upper <= evaluate(release, records).upper)
     # All gradients of a record span every direction here, so "all" asks for no more than one record does.
-    everyone = evaluate_convex(release, records, member=True, simultaneous="all")
+    everyone = evaluate(release, records, member=True, simultaneous="all")
     np.testing.assert_allclose(everyone.upper, narrow.upper)
 
 
@@ -116,6 +115,6 @@ def test_wider_claims_have_wider_bounds():
 )
 def test_wrong_questions_are_refused(wrong):
     loss = SmoothedNorm(1)
-    release = ConvexRelease(ConvexPlan(loss, 1.0, 1e-6, 5.0, 3.0), np.zeros(1))
+    release = Release(ConvexPlan.of(loss, epsilon=1.0, delta=1e-6, l2=5.0, sigma=3.0), np.zeros(1))
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        evaluate_convex(release, open_records(np.zeros((3, 1)), None, loss), **wrong)
+        evaluate(release, open_records(np.zeros((3, 1)), None, loss), **wrong)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import linear_records
 from scipy import stats
 
 import expost
@@ -18,7 +19,6 @@ from expost.reports.base import Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.drift import Drift
 from expost.reports.gradient import gradient_factors, reach_factors
-from expost.reports.records import ScalarRecords
 from expost.reports.several import sum_noise
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost, statistics_shift, whole_noise, whole_parts
@@ -58,7 +58,7 @@ def some_records(release):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(6, D)) / 3.0
     slope, curvature = rng.uniform(-1.0, 1.0, 6), rng.uniform(0.05, 0.25, 6)
-    return ScalarRecords.of(rows, slope, curvature, gradient=release.gradient), rows, slope, curvature
+    return linear_records(rows, slope, curvature, gradient=release.gradient), rows, slope, curvature
 
 
 @pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=0.1, scale=0.5)])

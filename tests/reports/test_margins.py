@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import linear_records
 from scipy import integrate, stats
 
 import expost
@@ -17,7 +18,6 @@ from expost.reports.determinant import Determinant
 from expost.reports.drift import NO_DRIFT
 from expost.reports.laws import two_sided
 from expost.reports.pencil import WEIGHTS, mixtures
-from expost.reports.records import ScalarRecords
 from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
 
 D, RECORDS, DRAWS = 5, 6, 500
@@ -55,7 +55,7 @@ class Setting:
             True: floor + (X.T * kappa) @ X,
             False: floor + (X[RECORDS:].T * kappa[RECORDS:]) @ X[RECORDS:],
         }
-        self.records = ScalarRecords.of(self.rows, np.zeros(RECORDS), self.kappa)
+        self.records = linear_records(self.rows, np.zeros(RECORDS), self.kappa)
 
     def truth(self, member):
         inverse = np.linalg.solve(self.hessian[member], self.rows.T).T
@@ -138,7 +138,7 @@ def test_a_record_chosen_after_seeing_the_hessian_needs_every_direction():
         seen = release.hessian - setting.hessian[False]
         row = setting.hessian[False] @ np.linalg.eigh(seen)[1][:, -1]
         row /= np.linalg.norm(row)
-        records = ScalarRecords.of(row[None], np.zeros(1), np.full(1, 0.25))
+        records = linear_records(row[None], np.zeros(1), np.full(1, 0.25))
         truth = -np.log1p(0.25 * row @ np.linalg.solve(setting.hessian[False], row))
         for scope in missed:
             got = Determinant(release, shares, Scope(scope)).bound(records, member=False)
@@ -211,7 +211,7 @@ def test_the_largest_shifts_are_those_of_the_worst_records(kind):
     """They decide how long the ellipse is, and whether bounds of several releases are added up."""
     plan = expost.calibrate(report=kind, l2=2.0, norm=3.0, fit_intercept=False, epsilon=2.0)
     release = Release(replace(plan, precision=None), np.zeros(1))
-    records = ScalarRecords.of(
+    records = linear_records(
         np.array([[3.0], [-3.0]]), np.array([1.0, 0.5]), np.array([0.0, 0.25]), gradient=np.zeros(1)
     )
     parts = whole_parts(release, records, NO_DRIFT)
@@ -232,6 +232,6 @@ def test_the_smallest_leverage_of_one_coefficient_is_its_formula():
     determinant = Determinant(release, Shares(0.04, 0.01, 0.0, 0.0, 0.9), Scope(None))
     raised = 2.0 + np.sqrt(2.0) * stats.norm.isf(0.01) * 0.2
     leverage = np.array([0.25, 0.1]) * np.array([1.0, 0.25]) / raised
-    records = ScalarRecords.of(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
+    records = linear_records(np.array([[1.0], [-0.5]]), np.ones(2), np.array([0.25, 0.1]))
     np.testing.assert_allclose(determinant.bound(records, member=True).low, -np.log1p(-leverage), rtol=1e-7)
     np.testing.assert_allclose(determinant.bound(records, member=False).high, -np.log1p(leverage), rtol=1e-7)

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from problems import linear_records
 
 from expost.reports import records as records_module
 from expost.reports.pencil import WEIGHTS, Pencil, mixtures
-from expost.reports.records import ScalarRecords, by_mixtures, smallest_ratio
+from expost.reports.records import by_mixtures, smallest_ratio
 
 
 def made(rng, count=40, dimension=5):
     rows, slope = rng.normal(size=(count, dimension)), rng.normal(size=count)
     curvature = np.append(rng.uniform(0.0, 0.3, count - 3), [0.0, 1e-300, 1e300])
-    return ScalarRecords.of(rows, slope, curvature)
+    return linear_records(rows, slope, curvature)
 
 
 @pytest.mark.parametrize("member", [True, False])
@@ -24,7 +25,9 @@ def test_the_smallest_of_all_mixtures_is_that_of_plain_inverses(member, lowest):
     expected = np.full(len(records.norm), np.inf)
     for weight in pencil.weights:
         matrix = (basis * (weight * lower + (1.0 - weight) * floor)) @ basis.T
-        leverage = records.curvature * np.vecdot(records.rows, np.linalg.solve(matrix, records.rows.T).T)
+        leverage = records.at.curvature * np.vecdot(
+            records.at.rows.stored, np.linalg.solve(matrix, records.at.rows.stored.T).T
+        )
         left = 1.0 - (weight * leverage if member else 0.0)
         here = np.where(left > 0.0, leverage / np.where(left > 0.0, left, 1.0), np.inf)
         expected = np.minimum(expected, np.log1p(here))
@@ -61,7 +64,7 @@ def test_a_basis_is_turned_to_once_and_another_one_again(monkeypatch):
     for scale in range(2, 6):
         own = Pencil.single(scale * np.eye(5), np.ones(5))
         with np.errstate(over="ignore"):
-            expected = np.log1p(records.curvature * scale**2 * records.norm**2)
+            expected = np.log1p(records.at.curvature * scale**2 * records.norm**2)
         np.testing.assert_allclose(records.below(own, member=False), expected, rtol=1e-12)
         del own
     assert calls == 5

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from oracle import Problem
-from problems import CASES, rows_in_ball, with_intercept
+from problems import CASES, linear_records, rows_in_ball, with_intercept
 
 import expost
 from expost.exceptions import ParameterError
@@ -81,12 +81,11 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
     release, private = made.fit(0)
     from expost.reports.base import Scope, Shares
     from expost.reports.determinant import Determinant
-    from expost.reports.records import ScalarRecords
 
     for side in (True, False):
         rows = with_intercept(made.X[side], True)
         slope, curvature = made.loss.derivatives(rows @ release.coefficients, made.y[side])
-        records = ScalarRecords.of(rows, slope, curvature)
+        records = linear_records(rows, slope, curvature)
         interval = Determinant(release, Shares.of("leverage", 0.05), Scope(None)).bound(records, member=side)
         leverage = curvature * np.sum(rows * np.linalg.solve(private.hessian, rows.T).T, axis=1)
         truth = -np.log1p(-leverage) if side else -np.log1p(leverage)

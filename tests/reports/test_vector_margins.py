@@ -12,6 +12,8 @@ from problems import rows_in_ball
 from scipy import stats
 
 from expost import Plan
+from expost.data.blocks import Block
+from expost.data.rows import DenseRows
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.privacy.scales import NoiseScales
@@ -19,8 +21,8 @@ from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
 from expost.reports.determinant import Determinant
 from expost.reports.laws import NORMAL, Chi, Spread
 from expost.reports.pencil import mixtures
+from expost.reports.records import records_of
 from expost.reports.total import ellipse_quantile
-from expost.reports.vector_records import records_of
 
 D, N, RECORDS = 3, 80, 5
 L2 = 0.3
@@ -87,7 +89,9 @@ class Setting:
 
     def records(self, release, scope=None):
         weights = None if self.weights is None else self.weights[:RECORDS]
-        return records_of(release, self.X[:RECORDS], self.y[:RECORDS], Scope(scope), weights)
+        return records_of(
+            release, Block(DenseRows.here(self.X[:RECORDS]), self.y[:RECORDS], weights), Scope(scope)
+        )
 
 
 def test_small_matrices_give_the_determinants_of_large_ones():

@@ -48,6 +48,26 @@ def test_losses_at_any_coefficients_are_log_ratios_of_densities(case):
         assert others.signed[i - 40] == pytest.approx(here - log_density(plan, X[extra], y[extra], theta))
 
 
+def test_convex_losses_have_losses_and_bounds_too():
+    loss = expost.SmoothedNorm(3)
+    plan = expost.calibrate_convex(loss, sigma=3.0, l2=2.0)
+
+    def density(rows, theta):
+        gradient = loss.gradient(theta, rows).sum(axis=0) + 2.0 * theta
+        hessian = loss.hessian(theta, rows).sum(axis=0) + 2.0 * np.eye(3)
+        return np.linalg.slogdet(hessian)[1] - gradient @ gradient / (2.0 * 3.0**2)
+
+    release, private = research.draw(plan, X, None, random_state=0)
+    terms = research.losses(release, private, X, None, member=True)
+    theta = release.coefficients
+    ratios = [density(X, theta) - density(np.delete(X, i, 0), theta) for i in range(len(X))]
+    np.testing.assert_allclose(terms.signed, ratios, rtol=1e-9, atol=1e-12)
+    again = research.imagine(plan, X, None, theta)[1]
+    np.testing.assert_allclose(again.hessian, private.hessian, rtol=1e-12)
+    found = research.bounds(release, X, None, confidence=1 - 1e-9, member=True)
+    assert np.all((found.lower <= terms.loss) & (terms.loss <= found.upper))
+
+
 def test_several_linear_predictors_have_losses_at_any_coefficients_too():
     y = np.random.default_rng(3).integers(0, 3, len(X)).astype(float)
     plan = expost.calibrate(loss=expost.SoftmaxLoss(3), sigma=3.0, l2=2.0)

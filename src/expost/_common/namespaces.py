@@ -77,6 +77,8 @@ class Space:
     @classmethod
     def of(cls, values: Any) -> "Space":
         """Where an array lies, the same object for all that lie there; DomainError if it has no doubles."""
+        if not is_foreign(values):
+            return HERE
         xp, device = namespace_of(values), _compat().device(values)
         place = xp.__name__, str(device)
         if place not in _SPACES:
@@ -121,6 +123,8 @@ class Space:
             moved = _compat().to_device(values, self.device)
             return self.xp.astype(moved, self.xp.float64, copy=False)
         host: FloatArray = np.asarray(on_host(values), dtype=np.float64)
+        if self.xp is np:
+            return host
         if not host.flags.writeable:  # torch would share its memory
             host = host.copy()
         return self.xp.asarray(host, dtype=self.xp.float64, device=self.device)
@@ -134,4 +138,6 @@ class Space:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
 
 
+HERE = Space(np, "cpu")
+"""NumPy, in this machine's memory."""
 _SPACES: dict[tuple[str, str], Space] = {}

@@ -12,7 +12,6 @@ from expost.audit.quadrature import Columns, cut, even_cells, integrate
 from expost.audit.release_law import ReleaseLaw
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
-from expost.losses.vector import predictors
 from expost.privacy import gaussian
 from expost.privacy.scales import NoiseScales
 
@@ -117,7 +116,7 @@ def hockey_stick(
     if point.ndim != 1 or not 1 <= len(point) <= most_features(loss):
         wanted = "a vector of length 1 or 2, and of length 1 with two linear predictors"
         raise parameter_error("record", wanted, point.tolist())
-    if reduced and predictors(loss) == 1:
+    if reduced and loss.outputs == 1:
         raise parameter_error("reduced", "False with one linear predictor", reduced)
     if labels.ndim != 1 or rows.shape != (len(labels), len(point)) or repeats.shape != labels.shape:
         raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
@@ -161,7 +160,7 @@ def hockey_stick(
 
 def most_features(loss: AnyLoss) -> int:
     """How many features an audit can have: integrals are over one or two coefficients."""
-    outputs = predictors(loss)
+    outputs = loss.outputs
     if outputs > 2:
         raise parameter_error(
             "loss", "one of at most two linear predictors (three classes)", f"one of {outputs}"

@@ -7,7 +7,6 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
-from expost.losses.vector import predictors
 from expost.privacy.scales import NoiseScales
 
 
@@ -39,7 +38,7 @@ class ReleaseLaw:
     @property
     def outputs(self) -> int:
         """The number of linear predictors."""
-        return predictors(self.loss)
+        return self.loss.outputs
 
     @property
     def dimension(self) -> int:

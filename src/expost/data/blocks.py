@@ -140,8 +140,6 @@ class SparseRows:
     intercept: bool
     """Whether each row ends in a constant 1, which is not stored."""
 
-    __array_ufunc__ = None  # so that NumPy leaves `vector @ rows` to this class
-
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
@@ -151,12 +149,12 @@ class SparseRows:
             return np.asarray(self.features @ right)
         return np.asarray(self.features @ right[:-1] + right[-1])
 
-    def __rmatmul__(self, left: FloatArray) -> FloatArray:
-        """The sum of the rows, each times its entry of a vector, or of each row of a matrix."""
-        total = np.asarray((self.features.T @ left.T).T)
+    def summed(self, weights: FloatArray) -> FloatArray:
+        """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""
+        total = np.asarray((self.features.T @ weights).T)
         if not self.intercept:
             return total
-        return np.concatenate([total, np.sum(left, axis=-1, keepdims=True)], axis=-1)
+        return np.concatenate([total, np.sum(weights, axis=0)[..., None]], axis=-1)
 
 
 def is_sparse(rows: Any) -> bool:

@@ -2,117 +2,72 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from expost._common.parallel import block_length
-from expost._common.typing import FloatArray
 from expost.data.blocks import Block, as_dense
+from expost.data.design import Design, check_finite
+from expost.data.encoded import Encoded
 from expost.data.labels import one_label_per_row
 from expost.data.lazy import LazyTable
 from expost.data.source import ArraySource
 from expost.data.tables import check_at_hand, open_table
 from expost.data.values import as_numbers
-from expost.engines.base import Engine, Part, Pass
-from expost.engines.local import LOCAL
 from expost.exceptions import DomainError
 from expost.losses.convex import ConvexLoss
-
-Result = TypeVar("Result")
-
 
 # Numbers in the Hessians of one block of records.
 _BLOCK_NUMBERS = 500_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RecordPart:
-    """A part of a source whose records are brought into the set that a loss declares; private."""
+@dataclass(frozen=True)
+class RecordDesign(Design):
+    """Records brought into the set that a convex loss declares, with the label as the last column.
 
-    part: Part[Block]
+    Privacy
+    -------
+    Public. How a record is brought into the set depends on no other record.
+    """
+
     loss: ConvexLoss
 
-    def blocks(self, length: int) -> Iterator[FloatArray]:
+    @classmethod
+    def of(cls, loss: ConvexLoss) -> Self:
+        """The design of a loss, which declares everything."""
+        return cls(loss.record_set.dimension, 1.0, False, loss)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a pass takes of a record: as many as there are parameters."""
+        return self.loss.n_parameters
+
+    def block_length(self, width: int) -> int:
+        """So short that the Hessians of a block's records fit into half a million numbers."""
+        most = max(16, _BLOCK_NUMBERS // self.loss.n_parameters**2)
+        return min(block_length(width + self.n_features), most)
+
+    def block_numbers(self, width: int) -> int:
+        """How many numbers the Hessians of a block's records have."""
+        return self.block_length(width) * self.loss.n_parameters**2
+
+    def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Records inside the set, block by block.
 
         Every pass copies, checks and encloses what it reads: the caller can change the table in memory.
         """
-        for X, labels, _ in self.part.blocks(length):
+        for X, labels, weights in blocks:
             rows = np.array(as_dense(X), dtype=np.float64, order="C")
-            if not np.all(np.isfinite(rows)):
-                raise DomainError(
-                    "`X` must be finite; it contains NaN or infinity. Fill missing values with public "
-                    "constants, or leave such records out."
-                )
+            check_finite(rows)
             rows = self.loss.record_set.enclose(rows)
-            yield np.column_stack([rows, labels]) if len(labels) else rows
+            yield Block(np.column_stack([rows, labels]) if len(labels) else rows, labels, weights)
+
+    products = dense
 
 
-@dataclass(frozen=True)
-class RecordScan:
-    """The pass that reads every record, which refuses NaN and infinity, and counts them."""
-
-    def __call__(self, blocks: Iterator[FloatArray]) -> int:
-        """The number of records."""
-        return sum(len(records) for records in blocks)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RecordRows:
-    """The records of a table, each brought into the set that a loss declares, block by block.
-
-    The label is the last column, where the loss has labels. No copy of the table is ever made. The same
-    class reads the curator's table and a reader's single record.
-
-    Privacy
-    -------
-    As private as the records. How a row is brought into the set depends on no other row. Errors name
-    declared values only.
-    """
-
-    source: ArraySource
-    loss: ConvexLoss
-    engine: Engine = LOCAL
-
-    @property
-    def n_rows(self) -> int:
-        """The number of records; private."""
-        return self.source.n_rows
-
-    def thinned(self, every: int) -> Self:
-        """Each ``every``-th block of the records."""
-        return replace(self, source=self.source.thinned(every))
-
-    def sweep(self, work: Pass[FloatArray, Result]) -> Iterator[Result]:
-        """Run a pass over the records; one result for each part, in their order.
-
-        A block is so short that the Hessians of its records fit into half a million numbers.
-        """
-        parts = [RecordPart(part, self.loss) for part in self.source.parts(self._width)]
-        return self.engine.map(work, parts, self._block_length)
-
-    @property
-    def block_numbers(self) -> int:
-        """How many numbers the Hessians of the records of one block have."""
-        return self._block_length * self.loss.n_parameters**2
-
-    @property
-    def _width(self) -> int:
-        return self.loss.n_parameters + self.source.n_features
-
-    @property
-    def _block_length(self) -> int:
-        return min(block_length(self._width), max(16, _BLOCK_NUMBERS // self.loss.n_parameters**2))
-
-    def scan(self) -> None:
-        """Read every record once and raise DomainError for NaN or infinity, before the table is used."""
-        for _ in self.sweep(RecordScan()):
-            pass
-
-
-def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
+def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
     """Open a table of records, and their labels where the loss has labels.
 
     Parameters
@@ -140,7 +95,7 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
     if loss.labels.values == ():
         if y is not None:
             raise DomainError(f"{type(loss).__name__} has no labels; leave `y` out, or make it a column.")
-        return RecordRows(ArraySource(table), loss)
+        return Encoded(ArraySource(table), RecordDesign.of(loss))
     labels = as_numbers(one_label_per_row(y), "y")
     if len(labels) != table.n_rows:
         raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
@@ -149,4 +104,4 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> RecordRows:
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Clip or "
             "recode them by public constants."
         )
-    return RecordRows(ArraySource(table, labels), loss)
+    return Encoded(ArraySource(table, labels), RecordDesign.of(loss))

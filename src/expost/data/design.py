@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from expost._common.parallel import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, ColumnRows, SparseRows, as_dense, is_sparse, lie_by_columns
 from expost.engines.base import Part
@@ -49,6 +50,14 @@ class Design:
     def radius(self) -> float:
         """No encoded row is longer than this."""
         return row_radius(self.norm, fit_intercept=self.intercept)
+
+    def block_length(self, width: int) -> int:
+        """The rows of a block, for a pass that takes ``width`` numbers of each."""
+        return block_length(width)
+
+    def block_numbers(self, width: int) -> int:
+        """How many numbers such a pass takes of a whole block."""
+        return self.block_length(width) * width
 
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, in a buffer with contiguous rows that the next block overwrites.

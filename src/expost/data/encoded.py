@@ -1,22 +1,21 @@
 """Encoded records: a source of rows, how they are scaled, and where passes over them are run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from expost._common.namespaces import Space
-from expost._common.parallel import block_length
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.design import Design
-from expost.data.placed import Kernel, PlacedSource
+from expost.data.placed import PlacedSource
 from expost.data.scan import Scan
-from expost.data.source import ArraySource, Beside, Source, Watched
+from expost.data.source import ArraySource, Source, Watched
 from expost.data.streamed import Sent, sent_as_it_is, sent_length
-from expost.engines.base import Engine, Pass
+from expost.engines.base import Engine, Kernel, Pass
 from expost.engines.local import LOCAL, LocalEngine
 from expost.losses import AnyLoss
 
@@ -32,6 +31,8 @@ class Encoded:
     engine: Engine = LOCAL
     device: Space | None = None
     """Where rows are sent to be worked on, if they are."""
+    on_host: bool = False
+    """Whether kernels are run on the host, wherever the rows lie."""
     checked: bool = False
     """Whether all rows were read and found good."""
     weights_at_most: bool = False
@@ -47,13 +48,8 @@ class Encoded:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the table was given in memory, so that values beside its rows can be held as well.
-
-        Records of files that are held are not: their sums have the bits of those that are not held.
-        """
-        if isinstance(self.source, PlacedSource):
-            return True
-        return isinstance(self.source, ArraySource) and self.source.edges is None
+        """Whether numbers beside the rows can be held as the rows are."""
+        return isinstance(self.source, ArraySource | PlacedSource)
 
     @property
     def space(self) -> Space | None:
@@ -63,7 +59,7 @@ class Encoded:
     @property
     def kernels_in(self) -> Space | None:
         """Where kernels are run, if that is not here: where the rows lie, or where they are sent."""
-        return self.space or self.device
+        return None if self.on_host else self.space or self.device
 
     @property
     def product_width(self) -> int:
@@ -94,7 +90,6 @@ class Encoded:
         *,
         width: int | None = None,
         products: bool = False,
-        beside: Sequence[FloatArray] | None = None,
     ) -> Iterator[Result]:
         """Run a pass over the encoded rows; one result for each part, in their order.
 
@@ -108,44 +103,36 @@ class Encoded:
             that the row has.
         products
             Whether rows are for products with vectors only: sparse where the source is.
-        beside
-            Values of the rows from an earlier pass of the same width, one array for each part, in the place
-            of labels.
 
         Notes
         -----
-        A :class:`~expost.data.placed.Kernel` is run where the rows lie, if that is not here, with
-        :class:`~expost.data.placed.PlacedRows`; or where they are sent.
+        A :class:`~expost.engines.base.Kernel` is run where the rows lie, if that is not here, with
+        :class:`~expost.data.rows.DenseRows`; or where they are sent.
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
-        if isinstance(self.source, PlacedSource) and isinstance(work, Kernel):
-            return self._in_place(self.source, work, beside)
-        length, parts = block_length(width), None
-        if self.device is not None and isinstance(work, Kernel):
+        there = self.kernels_in if isinstance(work, Kernel) else None
+        if isinstance(self.source, PlacedSource) and there is not None:
+            return self._in_place(self.source, work)
+        length, parts = self.design.block_length(width), None
+        if there is not None:
+            assert isinstance(work, Kernel)
             length, products = sent_length(width), False
             if sent_as_it_is(self.source):
-                work, parts = Sent(work, self.device, self.design), self.source.parts(width)
+                work, parts = Sent(work, there, self.design), self.source.parts(width)
             else:
-                work = Sent(work, self.device)
+                work = Sent(work, there)
         if parts is None:
             parts = self.source.encoded_parts(self.design, width, products=products)
-        if beside is not None:
-            parts = [Beside(part, values) for part, values in zip(parts, beside, strict=True)]
         if self.watch is not None:
             self.watch.begin(self.source.n_rows)
             if isinstance(self.engine, LocalEngine):  # elsewhere rows are read where nobody watches
                 parts = [Watched(part, self.watch) for part in parts]
         return self.source.run(self.engine, work, parts, length)
 
-    def _in_place(
-        self, source: PlacedSource, work: Kernel[Result], beside: Sequence[FloatArray] | None
-    ) -> Iterator[Result]:
-        for place, part in enumerate(source.parts(self.design.dimension)):
+    def _in_place(self, source: PlacedSource, work: Any) -> Iterator[Result]:
+        for part in source.parts(self.design.dimension):
             # NumPy can be beneath another library, whose warnings would name rows.
             with np.errstate(all="ignore"):
-                block = part.encoded(self.design)
-                if beside is not None:
-                    block = Block(block.X, beside[place], None)
-                found = work.in_place(iter((block,)), source.space)
+                found = work(iter((part.encoded(self.design),)), source.space)
             yield found

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from expost._common.namespaces import Space, namespace_of, on_host
 from expost._common.progress import Watch
 from expost.data.blocks import Block
 from expost.data.design import Design
-from expost.data.placed_rows import LONG, PlacedRows, as_numbers
+from expost.data.rows import LONG, DenseRows, as_numbers
 from expost.data.scan import Scan
 from expost.data.source import NO_LABELS, Source
-from expost.engines.base import Engine, Pass
+from expost.engines.base import Engine
 from expost.exceptions import DomainError
-
-R_co = TypeVar("R_co", covariant=True)
 
 # What kernels may hold beside the table: this share of it, but so many numbers at least and at most. To start
 # a kernel takes as long as to add up ten thousand numbers or so: blocks are as long as they can be.
@@ -28,15 +26,6 @@ _PER_ROW = 16
 _WORTH_KEEPING = 16
 # Numbers that are copied to the host at a time.
 _COPIED = 1 << 22
-
-
-@runtime_checkable
-class Kernel(Pass[Block, R_co], Protocol[R_co]):
-    """A pass that can be run where the rows lie; any other gets them block by block on the host."""
-
-    def in_place(self, blocks: Iterator[Block], space: Space) -> R_co:
-        """What is found in the blocks, whose rows are :class:`PlacedRows`; sums come back as NumPy's."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +94,7 @@ class PlacedSource(Source):
                 raw, y, weights = self.block(part.start, part.stop)
                 found.append(measured(raw, self.space))
                 if not float(xp.max(found[-1])) <= LONG:
-                    PlacedRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
+                    DenseRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
                 scan.check_labels(y, weights)
         lengths = xp.concat(found)
         longest = float(xp.max(lengths))
@@ -143,13 +132,6 @@ def measured(raw: Any, space: Space) -> Any:
     return xp.linalg.vector_norm(xp.astype(as_numbers(raw, xp), xp.float64, copy=False), axis=1)
 
 
-def short_blocks(blocks: Iterator[Block], width: int) -> Iterator[Block]:
-    """Blocks of encoded rows on a device, cut for a kernel that holds ``width`` numbers for each row."""
-    for rows, y, weights in blocks:
-        for here, some in rows.cut(max(1, rows.room // width)):
-            yield Block(some, y[here], None if weights is None else weights[here])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacedPart:
     """Rows ``start`` to ``stop`` of a table on a device."""
@@ -169,9 +151,9 @@ class PlacedPart:
         block = source.block(self.start, self.stop)
         if design.holds(source.longest):
             raw = as_numbers(block.X, source.space.xp)
-            return block._replace(X=PlacedRows(source.space, raw, None, design.intercept, source.room))
+            return block._replace(X=DenseRows(source.space, raw, None, design.intercept, source.room))
         lengths = None if source.lengths is None else source.lengths[here]
-        rows = PlacedRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
+        rows = DenseRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
         return block._replace(X=rows)
 
 

@@ -156,22 +156,6 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beside:
-    """A part with values of its rows, from an earlier pass, in the place of labels and weights."""
-
-    part: Part[Block]
-    values: FloatArray
-
-    def blocks(self, length: int) -> Iterator[Block]:
-        """The rows with their values."""
-        start = 0
-        for block in self.part.blocks(length):
-            stop = start + len(block.X)
-            yield Block(block.X, self.values[start:stop], None)
-            start = stop
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Watched:
     """A part whose rows are counted as they are read, in this process."""
 

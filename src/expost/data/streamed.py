@@ -11,9 +11,9 @@ from expost._common.namespaces import Space, is_foreign, on_host
 from expost._common.validation import parameter_error
 from expost.data.blocks import ArrayTable, Block
 from expost.data.design import Design
-from expost.data.placed import Kernel
-from expost.data.placed_rows import PlacedRows
+from expost.data.rows import DenseRows
 from expost.data.source import ArraySource, Source
+from expost.engines.base import Kernel
 
 Result = TypeVar("Result")
 
@@ -82,16 +82,16 @@ class Sent(Generic[Result]):
         if first is None:
             return self.kernel(iter(()))
         with np.errstate(all="ignore"):
-            found: Result = _landed(self.kernel.in_place(self._sent(chain([first], blocks)), self.space))
+            found: Result = _landed(self.kernel(self._sent(chain([first], blocks)), self.space))
         return found
 
     def _sent(self, blocks: Iterator[Block]) -> Iterator[Block]:
         put = self.space.put
         for rows, y, weights in blocks:
             if self.design is None:
-                placed = PlacedRows(self.space, put(rows), None, intercept=False, room=_ROOM)
+                placed = DenseRows(self.space, put(rows), None, intercept=False, room=_ROOM)
             else:
-                placed = PlacedRows.of(self.space.copy_of(rows), self.design, self.space, room=_ROOM)
+                placed = DenseRows.of(self.space.copy_of(rows), self.design, self.space, room=_ROOM)
             yield Block(placed, put(y), None if weights is None else put(weights))
 
 

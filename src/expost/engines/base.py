@@ -1,7 +1,10 @@
 """What a pass over the rows, a part of the rows and an engine promise each other."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from expost._common.namespaces import HERE, Space
 
 B = TypeVar("B")
 B_co = TypeVar("B_co", covariant=True)
@@ -31,6 +34,18 @@ class Pass(Protocol[B_contra, R_co]):
     def __call__(self, blocks: Iterator[B_contra]) -> R_co:
         """What is found in the blocks of one part."""
         ...
+
+
+class Kernel(ABC, Generic[R]):
+    """A pass that is run where the rows lie, or where they are sent, in the library of arrays there.
+
+    It is written once, with the names of the array API standard, of which NumPy is one library. Any other
+    pass gets the rows on the host.
+    """
+
+    @abstractmethod
+    def __call__(self, blocks: Iterator[Any], space: Space = HERE) -> R:
+        """What is found in the blocks, whose rows lie in ``space``; sums come back as NumPy's."""
 
 
 class Engine(Protocol):

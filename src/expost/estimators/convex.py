@@ -9,20 +9,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expost._common.choices import Simultaneous
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
-from expost.data.convex_records import RecordRows, open_records
+from expost.data.convex_records import open_records
+from expost.data.encoded import Encoded
 from expost.data.frames import FrameKind
 from expost.estimators.private_state import PrivateEstimator
 from expost.estimators.spending import Spending
-from expost.fitting.convex_ex_post import convex_terms
-from expost.fitting.convex_fit import ConvexRelease, fit_convex
+from expost.fitting.ex_post import ex_post_terms
+from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
-from expost.fitting.noise import noise_source
+from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
 from expost.privacy.convex_plan import calibrate_convex
 from expost.reports.base import CONFIDENCE
 from expost.reports.bounds import Bounds
-from expost.reports.convex import evaluate_convex
+from expost.reports.evaluate import evaluate
 
 
 class ConvexModel(PrivateEstimator):
@@ -125,14 +126,17 @@ class ConvexModel(PrivateEstimator):
                 self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, sigma=self.sigma
             )
             spending.check(plan)
-            noise = noise_source(self.random_state)
             records = open_records(X, y, self.loss)
             validate_data(self, X, reset=True, skip_check_array=True)
-            release, private = fit_convex(
-                plan, records, noise=noise, step=step, before_noise=lambda: spending.enter(plan)
+            release, private = fit(
+                plan,
+                records,
+                random_state=self.random_state,
+                step=step,
+                before_noise=lambda: spending.enter(plan),
             )
             self.plan_ = plan
-            self.coef_ = np.array(release.parameters)
+            self.coef_ = np.array(release.coefficients)
             self.insecure_ = release.insecure
             self._private = private
             spending.finish(None)
@@ -168,7 +172,7 @@ class ConvexModel(PrivateEstimator):
         """
         check_is_fitted(self)
         private = self._private_part()
-        terms = convex_terms(private, self._open(X, y), self.plan_.loss, member=member)
+        terms = ex_post_terms(private, self._open(X, y), self.plan_.loss, member=member)
         return terms if return_terms else terms.loss
 
     def bounds(
@@ -200,13 +204,13 @@ class ConvexModel(PrivateEstimator):
         As private as the records that are asked about. It reads ``plan_`` and ``coef_``, which are public.
         """
         check_is_fitted(self)
-        release = ConvexRelease(self.plan_, self.coef_, self.insecure_)
-        found = evaluate_convex(
+        release = Release(self.plan_, self.coef_, insecure=self.insecure_)
+        found = evaluate(
             release, self._open(X, y), confidence=confidence, member=member, simultaneous=simultaneous
         )
         return replace(found, kind=FrameKind.of(X))
 
-    def _open(self, X: Any, y: Any) -> RecordRows:
+    def _open(self, X: Any, y: Any) -> Encoded:
         records = open_records(X, y, self.plan_.loss)
         validate_data(self, X, reset=False, skip_check_array=True)
         return records

@@ -8,7 +8,6 @@ from expost._common.caller import warn_caller
 from expost._common.validation import parameter_error
 from expost.exceptions import LedgerError, LedgerWarning, UncountedWarning
 from expost.ledger import Account
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 
 
@@ -38,7 +37,7 @@ class Spending:
         self._began = datetime.now(UTC)
         self._number: int | None = None
 
-    def check(self, plan: Plan | ConvexPlan) -> None:
+    def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
         if self._account is not None:
             self._account.check(plan)
@@ -50,7 +49,7 @@ class Spending:
                 UncountedWarning,
             )
 
-    def enter(self, plan: Plan | ConvexPlan) -> None:
+    def enter(self, plan: Plan) -> None:
         """Enter the plan as spent, or remember the fit without an account, just before noise is drawn."""
         if self._account is None:
             _UNCOUNTED.add(self._family)

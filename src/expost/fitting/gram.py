@@ -1,4 +1,4 @@
-"""Sums of squares of rows, added up in place in one half of a matrix."""
+"""Sums of squares of rows, added up in place in one half of a matrix, where the rows lie."""
 
 import ctypes
 from collections.abc import Mapping
@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import cython_blas
 
+from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
+from expost.data.rows import LONGEST_SUM as LONGEST_SUM
 
-LONGEST_SUM = 8192
-"""Rows that are added up before their sum is added to that of the others, at most."""
 _TILE = 256
+# In single precision, a row whose weight is smaller than the largest of its block by the square of this is
+# left out.
+_NEGLIGIBLE = 1e-16
 
 
 class Gram:
@@ -25,7 +28,7 @@ class Gram:
     adds the rows of a group to one matrix, in the given precision and in an order of its own; the groups are
     added in double precision and in their order. An entry is therefore a sum of chains of at most so many
     additions as a group has rows, and there are groups. Only the upper half is computed, and it is mirrored
-    once.
+    once. On a device the rows add up their own squares, in groups of theirs.
 
     Parameters
     ----------
@@ -33,40 +36,84 @@ class Gram:
         The length of a row.
     precision
         The precision of the rows and of the sum of a group.
+    space
+        Where the rows lie.
 
     Privacy
     -------
     Private: it is computed from rows.
     """
 
-    def __init__(self, dimension: int, precision: DTypeLike = np.float64) -> None:
-        self._group: NDArray[Any] = np.zeros((dimension, dimension), dtype=precision, order="F")
+    def __init__(self, dimension: int, precision: DTypeLike = np.float64, space: Space = HERE) -> None:
+        self.precision: Any = getattr(space.xp, np.dtype(precision).name)
+        """The library's type for the products."""
+        self.additions = 0
+        """How many sums of groups were added to each other."""
+        self._space, self._dimension = space, dimension
         self._rows = 0
-        self._total: FloatArray | None = None
+        self._group: NDArray[Any] | None = None
+        self._total: Any = None if space is HERE else space.zeros(dimension, dimension)
+        self._scaled: NDArray[Any] = np.empty((0, dimension), dtype=precision)
 
-    def add(self, rows: NDArray[Any]) -> None:
-        """Add a block of rows of the precision, with rows or columns that are contiguous."""
+    def add(self, rows: Any, weights: FloatArray) -> None:
+        """Add the squares of a block of rows, each times its weight."""
+        if self._space is not HERE:
+            square, groups = rows.gram(weights, self.precision)
+            self._total += square
+            self.additions += groups
+            return
+        root, matrix = np.sqrt(weights), rows.encoded()
+        if self.precision != np.float64:
+            # Far beyond the digits of the sum; their products would underflow, which is slow.
+            root[root < _NEGLIGIBLE * np.max(root, initial=0.0)] = 0.0
+        if len(self._scaled) < len(matrix):
+            self._scaled = np.empty(matrix.shape, dtype=self.precision)
+        part = self._scaled[: len(matrix)]
+        np.copyto(part, matrix, casting="same_kind")
+        part *= root.astype(self.precision)[:, None]
+        self.add_rows(part)
+
+    def add_rows(self, rows: NDArray[Any]) -> None:
+        """Add a block of NumPy's rows of the precision, with rows or columns that are contiguous."""
         if self._rows and self._rows + len(rows) > LONGEST_SUM:
             self._close()
         self._rows += len(rows)
         if len(rows):
-            _add_square(rows, self._group)
+            _add_square(rows, self._open_group)
+
+    def add_strip(self, place: int, strip: Any) -> None:
+        """Add to the rows from ``place`` on, right of the diagonal; what is left of it is a mirror."""
+        if self._total is None:
+            self._total = np.zeros((self._dimension, self._dimension), order="F")
+        stop = place + int(strip.shape[0])
+        self._total[place:stop, place:] += self._space.xp.astype(strip, self._space.xp.float64, copy=False)
 
     def matrix(self) -> FloatArray:
         """The sum, both halves of it, in double precision; no block can be added any more."""
-        if self._total is not None or self._group.dtype != np.float64:
+        if self._space is not HERE:
+            upper: FloatArray = np.triu(on_host(self._total))
+            return upper + np.triu(upper, 1).T
+        if self._total is not None or self._open_group.dtype != np.float64:
             self._close()
-        total: FloatArray = self._group if self._total is None else self._total
+        total: FloatArray = self._open_group if self._total is None else self._total
         _mirror(total)
         return total.T  # the same matrix, with contiguous rows
 
+    @property
+    def _open_group(self) -> NDArray[Any]:
+        if self._group is None:
+            self._group = np.zeros((self._dimension, self._dimension), dtype=self.precision, order="F")
+        return self._group
+
     def _close(self) -> None:
         """Add the group to the others, and begin a new one."""
-        if self._total is None:
-            self._total = self._group.astype(np.float64)
-        else:
-            self._total += self._group
-        self._group[...] = 0.0
+        self.additions += 1
+        if self._group is not None:
+            if self._total is None:
+                self._total = self._group.astype(np.float64)
+            else:
+                self._total += self._group
+            self._group[...] = 0.0
         self._rows = 0
 
 

@@ -1,13 +1,10 @@
 """What a release is refused for before its noise is drawn."""
 
 from expost._common.memory import check_memory
-from expost._common.parallel import block_length
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.encoded import Encoded
-from expost.engines.base import Engine
 from expost.exceptions import DomainError
-from expost.fitting.vector_objective import coefficient_count
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
@@ -17,7 +14,7 @@ _SHARPEST = 2.0**14
 # Square matrices beside the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates. A
 # regulariser has a Hessian of its own, which is added to a copy and factored again.
-MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
+_MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400
 
@@ -49,7 +46,7 @@ def check_inputs(
             raise parameter_error(
                 "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
             )
-    dimension = coefficient_count(design, plan.loss)
+    dimension = plan.loss.coefficient_count(design.dimension)
     numbers = dimension + plan.entries(dimension)
     if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
         raise DomainError(
@@ -66,19 +63,10 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
     Decided by public sizes alone: columns, classes, report and threads, never the number of rows. Beside the
     table a fit holds matrices of the coefficients and blocks of rows, and neither grows with the table.
     """
-    dimension = coefficient_count(records.design, plan.loss)
-    matrices = MATRICES if dimension == records.design.dimension else _OF_CLASSES
+    columns, held = records.design.dimension, records.engine.sums_held
+    dimension = plan.loss.coefficient_count(columns)
+    matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
     matrices += 0 if regularizer is None else _OF_REGULARIZER
-    block = block_length(dimension) * dimension
-    printed = _PRINTED * plan.entries(dimension)
-    check_memory(fit_memory(dimension, records.engine, matrices, block) + printed, "this fit")
-
-
-def fit_memory(dimension: int, engine: Engine, matrices: int, block: int) -> int:
-    """The most bytes that the fit of so many coefficients takes beside its table.
-
-    ``block`` is how many numbers a block of rows has, or the Hessians of its records. Exact losses take less:
-    four matrices while the Hessian is inverted, then two and one for each thread.
-    """
-    held = engine.sums_held
-    return 8 * ((matrices + held) * dimension**2 + held * _COPIES * block)
+    # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
+    numbers = matrices * dimension**2 + held * _COPIES * records.design.block_numbers(dimension)
+    check_memory(8 * numbers + _PRINTED * plan.entries(dimension), "this fit")

@@ -48,17 +48,10 @@ class LossTerms:
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """The terms of several runs of records, one after the other."""
-        first, *rest = parts
-        if not rest:
-            return first
-        runs = ((one.determinant, one.quadratic, one.inner_product) for one in (first, *rest))
-        return cls(*map(namespace_of(first.determinant).concat, zip(*runs, strict=True)))
-
-    def placed(self, space: Space | None) -> Self:
-        """The same terms in the library and on the device of the rows; None for NumPy's."""
-        if space is None:
-            return self
-        return type(self)(*map(space.put, (self.determinant, self.quadratic, self.inner_product)))
+        runs = [(one.determinant, one.quadratic, one.inner_product) for one in parts]
+        if not runs:
+            return cls(*(np.empty(0) for _ in range(3)))
+        return cls(*map(namespace_of(runs[0][0]).concat, zip(*runs, strict=True)))
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"
@@ -92,24 +85,3 @@ def _inverse_root_in(space: Space, hessian: FloatArray) -> Any:
         # In one expression: each of these is as large as the matrix, and given back at once.
         found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
     return found if found is not None and bool(xp.all(xp.isfinite(found))) else None
-
-
-def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
-    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
-
-    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
-    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
-    :math:`I - N` is not positive definite: the record cannot have been in the table.
-    """
-    xp, rest = namespace_of(matrices), sign * matrices
-    total: FloatArray = xp.zeros_like(rest[:, 0, 0])
-    for j in range(rest.shape[1]):
-        # What rounding has left on the wrong side of zero is zero.
-        pivot = xp.clip(sign * rest[:, j, j], 0.0, None) * sign
-        pivot = xp.clip(pivot, -1.0, None)
-        with np.errstate(divide="ignore"):
-            total += xp.log1p(pivot)
-        column = rest[:, j + 1 :, j]
-        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
-        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
-    return total

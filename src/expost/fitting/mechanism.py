@@ -17,8 +17,8 @@ from expost.fitting.certified.certify import certify
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.hessian import rows_hessian
 from expost.fitting.certified.pairs import Pair
-from expost.fitting.certified.placed_residual import exact_in
 from expost.fitting.certified.problem import Problem
+from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.inputs import check_inputs, check_room, needs_hessian
 from expost.fitting.noise import NoiseSource, Tilt
@@ -27,7 +27,6 @@ from expost.fitting.private_fit import PrivateFit, steepness
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
-from expost.fitting.vector_objective import VectorObjective, coefficient_count, objective_of
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import Precision
@@ -89,9 +88,9 @@ def perturb(
     if before_noise is not None:
         before_noise()
     step("Drawing the noise and fitting")
-    dimension = coefficient_count(records.design, plan.loss)
+    dimension = plan.loss.coefficient_count(records.design.dimension)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan, records.n_rows))
-    objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
+    objective = Objective(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan, regularizer))
     step("Certifying the minimiser")
@@ -192,6 +191,8 @@ def _certified(
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
     assert regularizer is None or isinstance(regularizer, SmoothedL1), "no other is certified"
+    if records.kernels_in is not None and not exact_in(records.kernels_in):
+        records = replace(records, on_host=True)
     problem = Problem(
         rows=records,
         loss=plan.loss,
@@ -201,7 +202,6 @@ def _certified(
         regularizer=regularizer,
         tilt_rounding=tilt.rounding,
         max_weight=plan.max_weight,
-        in_place=records.kernels_in is not None and exact_in(records.kernels_in),
     )
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(problem.dimension):
@@ -221,18 +221,18 @@ def _certified(
 
 def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:
     """The solver's own minimiser, for a loss whose derivatives have no proved error."""
-    if not solution.meets(tolerance):
+    # Where numbers left the range of doubles, no point is known to be the minimiser.
+    if not (solution.meets(tolerance) and math.isfinite(solution.evaluation.floor)):
         raise SolverError(
             "the minimiser was not reached, so nothing is released and the noise is not drawn again; "
-            f"`l2` may be too small for double precision (got l2={plan.l2:g}): raise it, or shrink `norm`."
+            f"`l2` may be too small for double precision (got l2={plan.l2:g}), or the "
+            "derivatives of the loss may be wrong: raise it, shrink `norm`, or run `expost.check_loss` or "
+            "`expost.check_convex_loss`."
         )
     here = objective.evaluate(solution.theta, hessian=np.float64)
     measured = None
     if needs_hessian(plan):
-        matrix = here.rows_hessian
-        if plan.reduced:
-            assert isinstance(objective, VectorObjective)
-            matrix = objective.reduced_hessian(solution.theta)
+        matrix = objective.reduced_hessian(solution.theta) if plan.reduced else here.rows_hessian
         assert matrix is not None
         measured = matrix, np.zeros_like(matrix)
     return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured, None)

@@ -1,22 +1,133 @@
 """The perturbed objective and its derivatives, each in one pass over the rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, iadd
 from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
-from expost.engines.base import Pass
-from expost.fitting.derivatives import CurvatureProduct, Curvatures, Derivatives, ProductAt, Sums, total
-from expost.losses import AnyLoss, Loss, predictors
+from expost.data.rows import row_blocks
+from expost.engines.base import Kernel
+from expost.fitting.gram import Gram
+from expost.losses import Loss, RecordLoss
+from expost.losses.base import LinearRecords
 from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
+
+
+@dataclass
+class Sums:
+    """What a pass adds up over its records."""
+
+    gradient: FloatArray
+    hessian: FloatArray | None
+    size: float
+    """What rounding moves the gradient by, in units of the last place."""
+    rows: int
+
+    def __iadd__(self, other: Self) -> Self:
+        self.gradient += other.gradient
+        if self.hessian is not None and other.hessian is not None:
+            self.hessian += other.hessian
+        self.size += other.size
+        self.rows += other.rows
+        return self
+
+    def rescale_to(self, rows: int) -> None:
+        """Let the records that were seen stand for all of them."""
+        weight = rows / self.rows
+        self.gradient *= weight
+        if self.hessian is not None:
+            self.hessian *= weight
+        self.size *= weight
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives(Kernel[Sums]):
+    """The pass that adds up gradients and, in a given precision, Hessians at ``theta``."""
+
+    loss: RecordLoss
+    theta: FloatArray
+    columns: int
+    radius: float
+    precision: DTypeLike | None = None
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Sums:
+        """The sums over the blocks, which stay where the rows are until the end."""
+        theta, length = space.put(self.theta), float(np.linalg.norm(self.theta))
+        gradient, size, rows = space.zeros(len(self.theta)), space.zeros(1), 0
+        gram = None if self.precision is None else Gram(len(self.theta), self.precision, space)
+        held = self.loss.numbers_held(self.columns, hessian=gram is not None)
+        # What leaves the range of a precision is found by the solver, which then takes another.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in row_blocks(blocks, held):
+                records = self.loss.at(theta, block)
+                gradient += records.total()
+                size += records.size(self.radius, length)
+                rows += len(records)
+                if gram is not None:
+                    records.add_hessian(gram)
+        square = None if gram is None else gram.matrix()
+        return Sums(on_host(gradient), square, float(on_host(size)[0]), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Curvatures(Kernel[FloatArray]):
+    """The pass that finds the second derivative of every record at ``theta``, for one linear predictor."""
+
+    loss: Loss
+    theta: FloatArray
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
+        """The curvatures of the part's records, in their order."""
+        theta = space.put(self.theta)
+        found = [self.loss.at(theta, block).curvature for block in row_blocks(blocks)]
+        return on_host(space.xp.concat([space.zeros(0), *found]))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvatureProduct(Kernel[FloatArray]):
+    """The pass that multiplies the Hessian of the records at ``theta`` by a direction."""
+
+    loss: RecordLoss
+    theta: FloatArray
+    columns: int
+    direction: FloatArray
+    known: bool = False
+    """Whether the curvatures of the records are in the place of their labels."""
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
+        """The sum over the blocks."""
+        theta, direction, total = *map(space.put, (self.theta, self.direction)), space.zeros(len(self.theta))
+        for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
+            at = LinearRecords(block.X, block.y, block.y) if self.known else self.loss.at(theta, block)
+            total += at.product(direction)
+        return on_host(total)
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedHessian(Kernel[FloatArray]):
+    """The pass that adds up the squares of the rows, each times its weight in a reduced Hessian."""
+
+    loss: RecordLoss
+    theta: FloatArray
+    columns: int
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
+        """The sum over the blocks."""
+        theta, gram = space.put(self.theta), Gram(self.columns, space=space)
+        for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
+            gram.add(block.X, self.loss.at(theta, block).reduced_weights)
+        return gram.matrix()
 
 
 @dataclass(frozen=True)
@@ -45,11 +156,11 @@ class Objective:
     r"""The objective of objective perturbation, a sum and never a mean.
 
     .. math:: J(\theta; D) + b^\top\theta, \qquad
-              J(\theta; D) = \sum_i \omega_i f(\tilde x_i^\top\theta; y_i) + r(\theta)
-              + \frac{\lambda}{2}\|\theta\|^2
+              J(\theta; D) = \sum_i \omega_i\ell(\theta; z_i) + r(\theta) + \frac{\lambda}{2}\|\theta\|^2
 
     The weights :math:`\omega_i` are 1 where none are given. This is the only place where the scaling of the
-    terms is decided (Redberg and Wang 2021, Section "Objective Perturbation").
+    terms is decided (Redberg and Wang 2021, Section "Objective Perturbation"). Coefficients of several linear
+    predictors are one vector, predictor by predictor.
 
     Privacy
     -------
@@ -59,14 +170,14 @@ class Objective:
     def __init__(
         self,
         records: Encoded,
-        loss: AnyLoss,
+        loss: RecordLoss,
         *,
         l2: float,
         regularizer: Regularizer | None = None,
         tilt: FloatArray | None = None,
     ) -> None:
-        self.dimension = records.design.dimension * predictors(loss)
         self.columns = records.design.dimension
+        self.dimension = loss.coefficient_count(self.columns)
         self._records = records
         self._loss = loss
         self._l2 = l2
@@ -100,9 +211,8 @@ class Objective:
         # Warm starts take the same blocks in every pass, whatever the pass is for.
         products = hessian is None and self._stand_for is None
         width = self._records.product_width if products else self.dimension
-        sums = total(
-            self._records.sweep(self._derivatives(theta, hessian), width=width, products=hessian is None)
-        )
+        work = Derivatives(self._loss, theta, self.columns, self._records.design.radius, hessian)
+        sums = reduce(iadd, self._records.sweep(work, width=width, products=hessian is None))
         if self._stand_for is not None:
             sums.rescale_to(self._stand_for)
         gradient = sums.gradient + self._l2 * theta
@@ -118,7 +228,7 @@ class Objective:
             gradient=gradient,
             tilted_gradient=tilted,
             norm=float(np.linalg.norm(tilted)),
-            floor=self._rounding_floor(theta, sums),
+            floor=self._rounding_floor(theta, sums.size),
             hessian=square,
             rows_hessian=sums.hessian,
             precise=hessian == np.float64,
@@ -127,16 +237,17 @@ class Objective:
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
-        assert isinstance(self._loss, Loss)
         loss, records = self._loss, self._records
-        curvatures = None  # found again in every pass, unless the rows are held too
-        if records.in_memory:
-            curvatures = list(records.sweep(Curvatures(loss, theta), products=True))
+        known = False
+        if isinstance(loss, Loss) and records.in_memory:  # one number a record, found once for all products
+            known = True
+            found = list(records.sweep(Curvatures(loss, theta), products=True))
+            records = records.labelled(np.concatenate(found))
 
         def product(direction: FloatArray) -> FloatArray:
-            work = CurvatureProduct(direction) if curvatures else ProductAt(loss, theta, direction)
+            work = CurvatureProduct(loss, theta, self.columns, direction, known)
             result = self._l2 * direction
-            for part in records.sweep(work, products=True, beside=curvatures):
+            for part in records.sweep(work, products=True):
                 result += part
             if self._regularizer is not None:
                 result += self._regularizer.hessian_product(theta, direction)
@@ -144,12 +255,11 @@ class Objective:
 
         return product
 
-    def _derivatives(self, theta: FloatArray, precision: DTypeLike | None) -> Pass[Block, Sums]:
-        assert isinstance(self._loss, Loss)
-        return Derivatives(self._loss, theta, precision)
+    def reduced_hessian(self, theta: FloatArray) -> FloatArray:
+        """The squares of the rows, each times its weight in a reduced Hessian, added up."""
+        return reduce(add, self._records.sweep(ReducedHessian(self._loss, theta, self.columns)))
 
-    def _rounding_floor(self, theta: FloatArray, sums: Sums) -> float:
+    def _rounding_floor(self, theta: FloatArray, size: float) -> float:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
-        radius, length = self._records.design.radius, float(np.linalg.norm(theta))
-        size = radius * (sums.slopes + sums.curvatures * radius * length) + self._l2 * length
-        return 4.0 * float(_EPS) * (size + float(np.linalg.norm(self._tilt)))
+        penalty = self._l2 * float(np.linalg.norm(theta))
+        return 4.0 * float(_EPS) * (size + penalty + float(np.linalg.norm(self._tilt)))

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
+from expost._common.namespaces import HERE, Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
 from expost.data.features import Label, NumberLabel
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, predictors
+from expost.data.rows import row_blocks
+from expost.engines.base import Kernel
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
 from expost.losses.softmax import centring
 
 
@@ -30,7 +32,7 @@ def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
     if isinstance(loss, SoftmaxLoss):
         table: FloatArray = centring(loss.classes) @ coefficients.reshape(loss.outputs, -1)
         return table
-    return coefficients.reshape(predictors(loss), -1)
+    return coefficients.reshape(loss.outputs, -1)
 
 
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
@@ -48,20 +50,18 @@ def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictors:
+class Predictors(Kernel[FloatArray]):
     """The pass that finds the linear predictor of every record, or one for each column of coefficients."""
 
     coefficients: FloatArray
 
-    def __call__(self, blocks: Iterator[Block]) -> FloatArray:
-        """The predictors of the part's records, in their order."""
-        none = np.empty((0, *self.coefficients.shape[1:]))
-        return np.concatenate([none, *(rows @ self.coefficients for rows, _, _ in blocks)])
-
-    def in_place(self, blocks: Iterator[Block], space: Space) -> Any:
-        """The same where the rows lie, and left there."""
-        coefficients = space.put(self.coefficients)
-        return space.xp.concat([rows @ coefficients for rows, _, _ in blocks])
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
+        """The predictors of the part's records, in their order, left where the rows lie."""
+        coefficients, none = space.put(self.coefficients), space.zeros(0, *self.coefficients.shape[1:])
+        found: FloatArray = space.xp.concat(
+            [none, *(rows @ coefficients for rows, _, _ in row_blocks(blocks))]
+        )
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from expost._common.typing import FloatArray
 from expost.data.encoded import Encoded
 from expost.exceptions import DomainError, PrivateStateError
 from expost.fitting.inputs import check_room
+from expost.fitting.objective import Objective
 from expost.fitting.release import Release
-from expost.fitting.vector_objective import coefficient_count, objective_of
 from expost.privacy.plan import Plan
 
 
@@ -81,11 +81,11 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     -------
     Spends nothing. The result is private.
     """
-    if len(release.coefficients) != coefficient_count(records.design, release.plan.loss):
+    if len(release.coefficients) != release.plan.loss.coefficient_count(records.design.dimension):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
     check_room(plan, records, release.regularizer)
-    objective = objective_of(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
+    objective = Objective(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.

@@ -21,7 +21,7 @@ from expost.inference.estimate import Estimate, estimate, undetermined_error
 from expost.inference.predictions import Intervals, ProbabilityIntervals, joined
 from expost.inference.table import UNDETERMINED, CoefficientTable
 from expost.inference.working_model import Likelihood
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe, predictors
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
 from expost.losses.softmax import centring
 
 # From here on, in standard errors, what undoing the penalty leaves is worth a warning.
@@ -77,13 +77,13 @@ class Inference:
         plan = self.release.plan
         if self.domain is not None:
             return domain_coordinates(self.domain, plan.norm, intercept=plan.fit_intercept)
-        size = len(self.release.coefficients) // predictors(self.loss) - plan.fit_intercept
+        size = len(self.release.coefficients) // self.loss.outputs - plan.fit_intercept
         return plain_coordinates(self.feature_names, size, intercept=plan.fit_intercept)
 
     @cached_property
     def estimate(self) -> Estimate:
         """The contrasts of all linear predictors, one predictor after the other."""
-        return estimate(self.release, self.coordinates.repeated(predictors(self.loss)))
+        return estimate(self.release, self.coordinates.repeated(self.loss.outputs))
 
     def table(self, confidence: float) -> CoefficientTable:
         """Every coefficient in the features' own units, with its interval.
@@ -95,7 +95,7 @@ class Inference:
         """
         quantile = two_sided("confidence", confidence)
         found, coordinates, loss = self.estimate, self.coordinates, self.loss
-        units = coordinates.repeated(predictors(loss)).units
+        units = coordinates.repeated(loss.outputs).units
         if isinstance(loss, SoftmaxLoss):
             units = np.kron(centring(loss.classes), np.eye(len(coordinates.names))) @ units
         values = units @ found.values
@@ -138,7 +138,7 @@ class Inference:
         As private as the records.
         """
         work = Intervals(self.estimate, self.coordinates.basis, self.loss, two_sided("interval", interval))
-        width = len(self.estimate.values) * predictors(self.loss)
+        width = len(self.estimate.values) * self.loss.outputs
         return joined(list(records.sweep(work, width=width, products=True)))
 
     def _span(self, term: str) -> float:

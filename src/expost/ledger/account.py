@@ -22,7 +22,6 @@ from expost.ledger.entries import (
 )
 from expost.ledger.storage import Event, read, transaction
 from expost.privacy.composition import Composition
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
 
@@ -87,7 +86,7 @@ class Account:
         """The same account with a note for the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
-    def check(self, plan: Plan | ConvexPlan) -> None:
+    def check(self, plan: Plan) -> None:
         """Raise an error if a plan would overdraw the account now; nothing is entered. Public.
 
         Raises
@@ -99,7 +98,7 @@ class Account:
 
     def enter(
         self,
-        plan: Plan | ConvexPlan,
+        plan: Plan,
         *,
         note: str = "",
         insecure: bool = False,
@@ -154,7 +153,7 @@ class Account:
                 )
             return tuple(found.entries)
 
-    def _check(self, entries: tuple[Entry, ...], plan: Plan | ConvexPlan) -> None:
+    def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
         before = spent_by(entries)
         after = Composition((*before.curves, _curve(plan)))
         if after.delta_at(self.epsilon) <= self.delta:
@@ -194,8 +193,8 @@ class Account:
         return self._summary().html()
 
 
-def _curve(plan: Plan | ConvexPlan) -> ProfileCurve:
-    if not isinstance(plan, Plan | ConvexPlan):
+def _curve(plan: Plan) -> ProfileCurve:
+    if not isinstance(plan, Plan):
         raise parameter_error("plan", "a plan of `expost.calibrate`", type(plan).__name__)
     return curve_of(plan)
 

@@ -13,7 +13,6 @@ from expost._common.models import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Event
 from expost.privacy.composition import Composition
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
 
@@ -158,9 +157,7 @@ def account_body(name: str, epsilon: float, delta: float, *, time: str) -> dict[
     return {"kind": "account", "name": name, "epsilon": epsilon, "delta": delta, "time": time}
 
 
-def entry_body(
-    plan: Plan | ConvexPlan, *, account: str, time: str, note: str, insecure: bool
-) -> dict[str, Any]:
+def entry_body(plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> dict[str, Any]:
     """The event that enters a plan."""
     curve = curve_of(plan)
     return {

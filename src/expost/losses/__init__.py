@@ -18,6 +18,7 @@ from expost.losses.record_sets import (
     RecordBox as RecordBox,
     RecordSet as RecordSet,
 )
+from expost.losses.records import RecordLoss as RecordLoss, Records as Records
 from expost.losses.registry import LOSSES as LOSSES, as_loss as as_loss, describe as describe
 from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
 from expost.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
@@ -25,9 +26,4 @@ from expost.losses.smoothed_norm import SmoothedNorm as SmoothedNorm
 from expost.losses.softmax import SoftmaxLoss as SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve as SoftmaxCurve
 from expost.losses.squared import SquaredLoss as SquaredLoss
-from expost.losses.vector import (
-    AnyLoss as AnyLoss,
-    VectorLoss as VectorLoss,
-    predictors as predictors,
-    weighted_factors as weighted_factors,
-)
+from expost.losses.vector import AnyLoss as AnyLoss, VectorLoss as VectorLoss

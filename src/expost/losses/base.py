@@ -1,18 +1,19 @@
 """The interface of a loss: its labels, its derivatives and its derivative curve."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
+from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray, FloatArray
+from expost.losses.records import RecordLoss, Records, SumOfSquares, derivatives_of
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
 SLACK = 1e-9
@@ -166,7 +167,85 @@ def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
         yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
 
 
-class Loss(ABC):
+@dataclass(frozen=True, eq=False)
+class LinearRecords(Records):
+    r"""Records of one linear predictor: :math:`g = f'x` and :math:`F = \sqrt{f''}\,x`, one column."""
+
+    rows: Any
+    signed: FloatArray
+    """The first derivative of the weighted loss."""
+    curvature: FloatArray
+    """The second."""
+
+    def __len__(self) -> int:
+        return int(self.signed.shape[0])
+
+    def total(self) -> FloatArray:
+        """The sum of the rows, each times its slope."""
+        total: FloatArray = self.rows.summed(self.signed)
+        return total
+
+    def size(self, reach: float, length: float) -> Any:
+        """Slopes, and curvatures times predictors, as long as they can be."""
+        xp = namespace_of(self.signed)
+        return reach * (xp.sum(xp.abs(self.signed)) + reach * length * xp.sum(self.curvature))
+
+    def add_hessian(self, squares: SumOfSquares) -> None:
+        """Add the squares of the rows, each times its curvature."""
+        squares.add(self.rows, self.curvature)
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """The Hessian times a vector: two products with the rows."""
+        total: FloatArray = self.rows.summed(self.curvature * (self.rows @ direction))
+        return total
+
+    def along(self, direction: FloatArray) -> FloatArray:
+        """The slope times the row's inner product."""
+        along: FloatArray = self.signed * (self.rows @ direction)
+        return along
+
+    def leverages(self, root: FloatArray) -> FloatArray:
+        r"""The leverage of each record, one number: :math:`f''\,x^\top H^{-1}x`."""
+        leverage: FloatArray = self.curvature * self.rows.squares_under(root)
+        return leverage[:, None, None]
+
+    def coordinates(self, basis: FloatArray) -> FloatArray:
+        """The row's coordinates, times the root of the curvature."""
+        root = namespace_of(self.curvature).sqrt(self.curvature)
+        rotated: FloatArray = (root[:, None] * (self.rows @ basis))[:, None, :]
+        return rotated
+
+    @property
+    def norm1(self) -> FloatArray:
+        """The sum of the row's absolute entries."""
+        xp = namespace_of(self.signed)
+        total: FloatArray = xp.sum(xp.abs(self.rows.encoded()), axis=1)
+        return total
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """The length of the row."""
+        length: FloatArray = namespace_of(self.signed).sqrt(self.rows.squares)
+        return length
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """The size of the first derivative."""
+        size: FloatArray = namespace_of(self.signed).abs(self.signed)
+        return size
+
+    @property
+    def hessian_norm(self) -> FloatArray:
+        """The only eigenvalue of the Hessian."""
+        return self.curvature * self.norm**2
+
+    def log_determinant(self, l2: float) -> FloatArray:
+        r""":math:`\log(1 + f''\|x\|^2/\lambda)`."""
+        logarithm: FloatArray = namespace_of(self.norm).log1p(self.hessian_norm / l2)
+        return logarithm
+
+
+class Loss(RecordLoss):
     r"""A convex, twice differentiable loss :math:`\ell(\theta; x, y) = f(x^\top\theta; y)`.
 
     To add one, write a frozen dataclass that sets ``name`` and defines the two properties and the two
@@ -175,7 +254,8 @@ class Loss(ABC):
     ``|eta|`` up to 1e4.
     """
 
-    name: ClassVar[str]
+    outputs: ClassVar[int] = 1
+    along_row = True
     in_any_namespace: ClassVar[bool] = False
     """Whether ``derivatives`` takes arrays of other libraries than NumPy, under the array API standard.
 
@@ -208,14 +288,19 @@ class Loss(ABC):
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and second derivative of :math:`f` in ``eta``, together because they share their work."""
 
+    def at(self, theta: FloatArray, block: Any) -> LinearRecords:
+        """The records of a block at coefficients."""
+        slope, curvature = weighted_derivatives(self, block.X @ theta, block.y, block.weights)
+        return LinearRecords(block.X, slope, curvature)
+
+    def coefficient_count(self, columns: int) -> int:
+        """One coefficient for each column."""
+        return columns
+
 
 def weighted_derivatives(
     loss: Loss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """First and second derivative of each record's weight times its loss; ``None`` is weight one."""
-    if is_foreign(eta) and not loss.in_any_namespace:
-        found = loss.derivatives(on_host(eta), on_host(y))
-        slope, curvature = map(Space.of(eta).put, found)
-    else:
-        slope, curvature = loss.derivatives(eta, y)
+    slope, curvature = derivatives_of(loss, eta, y)
     return (slope, curvature) if weights is None else (weights * slope, weights * curvature)

@@ -1,7 +1,10 @@
 """The interface of any convex loss: a record's gradient and Hessian in all parameters, with their bounds."""
 
-from abc import ABC, abstractmethod
-from typing import ClassVar
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from expost._common.typing import FloatArray
 from expost.exceptions import LossError
 from expost.losses.base import DerivativeCurve, LabelSet
 from expost.losses.record_sets import RecordSet
+from expost.losses.records import RecordLoss, Records, SumOfSquares, log_determinants, small_squares
 
 NO_LABEL = LabelSet(values=())
 """The labels of records that have none."""
@@ -16,7 +20,7 @@ NO_LABEL = LabelSet(values=())
 _ZERO, _NEGATIVE = 1e-14, 1e-8
 
 
-class ConvexLoss(ABC):
+class ConvexLoss(RecordLoss):
     r"""A convex, twice continuously differentiable loss :math:`\ell(\theta; z)` of a record :math:`z`.
 
     For losses that are no function of a few linear predictors; one that is, is better served by
@@ -37,8 +41,6 @@ class ConvexLoss(ABC):
     where the subspace :math:`V_z` depends on the record alone. The guarantee is as good as these bounds:
     prove them. :func:`expost.check_convex_loss` finds many mistakes, and cannot find all.
     """
-
-    name: ClassVar[str]
 
     def __str__(self) -> str:
         return (
@@ -157,3 +159,87 @@ class ConvexLoss(ABC):
             return np.asarray(np.sum(self.hessian(theta, records), axis=0))
         stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
         return np.asarray(stacked.T @ stacked)
+
+    def at(self, theta: FloatArray, block: Any) -> "ConvexRecords":
+        """The records of a block at parameters."""
+        return ConvexRecords(self, theta, block.X.encoded())
+
+    def coefficient_count(self, columns: int) -> int:
+        """One coefficient for each parameter."""
+        return self.n_parameters
+
+    @property
+    def outputs(self) -> int:
+        """As many as there are parameters, as if a record had one column with the constant 1."""
+        return self.n_parameters
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexRecords(Records):
+    """Records of any convex loss at parameters: gradients and factors written out."""
+
+    loss: ConvexLoss
+    theta: FloatArray
+    records: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @cached_property
+    def gradient(self) -> FloatArray:
+        """The gradients: records by parameters."""
+        return self.loss.gradient(self.theta, self.records)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """Factors of the Hessians: records by parameters by columns."""
+        return self.loss.factor(self.theta, self.records)
+
+    def total(self) -> FloatArray:
+        """The sum of the gradients."""
+        return np.asarray(np.sum(self.gradient, axis=0))
+
+    def size(self, reach: float, length: float) -> float:
+        """Gradients, and what rounding the parameters and the record can move them by."""
+        reaches = length + np.sqrt(np.vecdot(self.records, self.records))
+        return float(np.sum(self.slope) + self.loss.max_curvature * np.sum(reaches))
+
+    def add_hessian(self, squares: SumOfSquares) -> None:
+        """Add the sum of the Hessians, in double precision whatever is asked for."""
+        squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """The Hessian times a vector, by the factors."""
+        along = np.einsum("ijk,j->ik", self.factor, direction)
+        return np.asarray(np.einsum("ijk,ik->j", self.factor, along))
+
+    def along(self, direction: FloatArray) -> FloatArray:
+        """The gradients' products with a vector."""
+        return self.gradient @ direction
+
+    def leverages(self, root: FloatArray) -> FloatArray:
+        """The smaller of two squares of the factor under the root."""
+        return small_squares(root @ self.factor)
+
+    def coordinates(self, basis: FloatArray) -> FloatArray:
+        """The factors' coordinates in a basis."""
+        return np.asarray(np.swapaxes(self.factor, 1, 2) @ basis)
+
+    @property
+    def norm(self) -> FloatArray:
+        """One: all of the gradient depends on the noise."""
+        return np.ones(len(self.records))
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """The length of the gradient."""
+        return np.asarray(np.linalg.norm(self.gradient, axis=1))
+
+    @property
+    def hessian_norm(self) -> FloatArray:
+        """The Frobenius norm of the smaller square of the factor."""
+        return np.asarray(np.linalg.matrix_norm(small_squares(self.factor)))
+
+    def log_determinant(self, l2: float) -> FloatArray:
+        """The determinant terms that need no data, by elimination."""
+        return log_determinants(small_squares(self.factor / math.sqrt(l2)), 1.0)

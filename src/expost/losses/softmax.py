@@ -1,5 +1,6 @@
 """The softmax loss of several classes, in centred coordinates, with a cap on its slope if wanted."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -133,7 +134,11 @@ class SoftmaxLoss(VectorLoss):
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
         wrong, _ = self._others(eta, TrueClass(y, self.classes))
-        return self.link.derivatives(wrong, np.zeros_like(wrong))[0]
+        return self.link.derivatives(wrong, namespace_of(eta).zeros_like(wrong))[0]
+
+    def steepness(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        r""":math:`\sqrt2q`, which goes with the spread of the classes' noise."""
+        return math.sqrt(2.0) * self.slope(eta, y)
 
     def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The smallest mass, at most :math:`u^\top Au` for every unit vector :math:`u` that sums to zero.
@@ -142,14 +147,14 @@ class SoftmaxLoss(VectorLoss):
         for the true class, :math:`M(q) - q`, which is :math:`1 - q` up to the corner of a cap. Without a cap
         they are the probabilities.
         """
-        wrong, others = self._others(eta, TrueClass(y, self.classes))
-        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
-        np.put_along_axis(others, y.astype(np.intp)[:, None], np.inf, axis=1)
+        xp, true = namespace_of(eta), TrueClass(y, self.classes)
+        wrong, others = self._others(eta, true)
+        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
         bent = slope > self.link.corner_slope
         # κ/q up to the corner, qκ/(q - κ) beyond it: neither is a difference of nearly equal numbers.
-        ratio = curvature / np.where(slope > 0.0, slope, 1.0)
-        own = np.where(bent, curvature / np.where(bent, 1.0 - ratio, 1.0), np.where(slope > 0.0, ratio, 1.0))
-        smallest: FloatArray = np.minimum(own, slope * np.min(others, axis=1))
+        ratio = curvature / xp.where(slope > 0.0, slope, 1.0)
+        own = xp.where(bent, curvature / xp.where(bent, 1.0 - ratio, 1.0), xp.where(slope > 0.0, ratio, 1.0))
+        smallest: FloatArray = xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))
         return smallest
 
     def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
@@ -162,17 +167,18 @@ class SoftmaxLoss(VectorLoss):
 
         The largest :math:`\pi_j` is taken out of both sums, so that only positive numbers are added.
         """
+        xp = namespace_of(eta)
         wrong, others = self._others(eta, TrueClass(y, self.classes))
-        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
         top, rest = _largest_apart(others)
         t = (scale * slope)[:, None]
         spread = t * rest * (top[:, None] - rest) / (1.0 + t * rest)
-        lifted = np.sum(spread, axis=1)
-        within: FloatArray = np.sum(np.log1p(t * rest), axis=1) + np.log1p(lifted)
-        squares = np.sum(others**2 / (1.0 + t * others), axis=1)
+        lifted = xp.sum(spread, axis=1)
+        within: FloatArray = xp.sum(xp.log1p(t * rest), axis=1) + xp.log1p(lifted)
+        squares = xp.sum(others**2 / (1.0 + t * others), axis=1)
         # e (1 + t top) = 1 + lifted, by the same reordering.
         ratio = squares * (1.0 + t[:, 0] * top) / (1.0 + lifted)
-        total: FloatArray = within + np.log1p(scale * curvature * (1.0 + ratio))
+        total: FloatArray = within + xp.log1p(scale * curvature * (1.0 + ratio))
         return total
 
     def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
@@ -180,20 +186,21 @@ class SoftmaxLoss(VectorLoss):
 
         .. math:: \|A\|_F^2 = q^2\|A(\pi)\|_F^2 + 2q\kappa\,\pi^\top A(\pi)\pi + \kappa^2(1 + \|\pi\|^2)^2
         """
+        xp = namespace_of(eta)
         wrong, others = self._others(eta, TrueClass(y, self.classes))
-        slope, curvature = self.link.derivatives(wrong, np.zeros_like(wrong))
+        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
         top, rest = _largest_apart(others)
-        gap, rest_squares = np.sum(rest, axis=1), np.sum(rest**2, axis=1)
-        diagonal = (top * gap) ** 2 + np.sum((rest * (1.0 - rest)) ** 2, axis=1)
-        between = np.maximum(rest_squares**2 - np.sum(rest**4, axis=1), 0.0)
+        gap, rest_squares = xp.sum(rest, axis=1), xp.sum(rest**2, axis=1)
+        diagonal = (top * gap) ** 2 + xp.sum((rest * (1.0 - rest)) ** 2, axis=1)
+        between = xp.clip(rest_squares**2 - xp.sum(rest**4, axis=1), 0.0, None)
         within = diagonal + 2.0 * top**2 * rest_squares + between
         squares = top**2 + rest_squares
         # The variance of π under π itself; the largest one's distance from the mean without a difference of
         # nearly equal numbers.
-        along = top * (top * gap - rest_squares) ** 2 + np.sum(rest * (rest - squares[:, None]) ** 2, axis=1)
+        along = top * (top * gap - rest_squares) ** 2 + xp.sum(rest * (rest - squares[:, None]) ** 2, axis=1)
         # Squares of tiny slopes would underflow; a curvature is never larger than its slope.
-        share = curvature / np.maximum(slope, np.finfo(np.float64).tiny)
-        norms: FloatArray = slope * np.hypot(np.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
+        share = curvature / xp.clip(slope, np.finfo(np.float64).tiny, None)
+        norms: FloatArray = slope * xp.hypot(xp.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
         return norms
 
     def _others(self, eta: FloatArray, true: "TrueClass") -> tuple[FloatArray, FloatArray]:
@@ -254,7 +261,12 @@ def _placed_constants(space: Space, classes: int) -> tuple[Any, Any]:
 
 def _largest_apart(others: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The largest entry of each row, and the row with a zero in its place."""
-    place = np.argmax(others, axis=1)[:, None]
-    rest = others.copy()
-    np.put_along_axis(rest, place, 0.0, axis=1)
-    return np.take_along_axis(others, place, axis=1)[:, 0], rest
+    xp = namespace_of(others)
+    place = xp.argmax(others, axis=1)[:, None]
+    if xp is np:
+        rest = others.copy()
+        np.put_along_axis(rest, place, 0.0, axis=1)
+    else:
+        numbers = xp.arange(others.shape[1], device=Space.of(others).device)
+        rest = xp.where(numbers[None, :] == place, 0.0, others)
+    return xp.max(others, axis=1), rest

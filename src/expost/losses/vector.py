@@ -1,17 +1,152 @@
 """The interface of a loss of several linear predictors."""
 
-from abc import ABC, abstractmethod
-from typing import ClassVar, TypeAlias
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
 
-import numpy as np
-
-from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
+from expost.losses.records import RecordLoss, Records, SumOfSquares, by_columns, derivatives_of
 from expost.losses.softmax_curve import SoftmaxCurve
 
+# Matrices of the size of a record's Hessian in its predictors that are held for each record.
+_FACTORS = 12
 
-class VectorLoss(ABC):
+
+@dataclass(frozen=True, eq=False)
+class PredictorRecords(Records):
+    r"""Records of :math:`k` linear predictors: :math:`g = v \otimes x` and :math:`F \otimes x`.
+
+    .. math:: \sum_iF_iF_i^\top \otimes x_ix_i^\top, \qquad N = F^\top GF, \quad G_{ab} = x^\top(H^{-1})_{ab}x
+
+    Coefficients are one vector, predictor by predictor.
+    """
+
+    loss: "VectorLoss"
+    rows: Any
+    eta: FloatArray
+    """The predictors of each record."""
+    y: FloatArray
+    weights: FloatArray | None
+
+    @cached_property
+    def _derivatives(self) -> tuple[FloatArray, FloatArray]:
+        gradient, factor = derivatives_of(self.loss, self.eta, self.y)
+        if self.weights is None:
+            return gradient, factor
+        root = namespace_of(self.weights).sqrt(self.weights)
+        return self.weights[:, None] * gradient, root[:, None, None] * factor
+
+    @property
+    def gradient(self) -> FloatArray:
+        """The gradients in the predictors: records by predictors."""
+        return self._derivatives[0]
+
+    @property
+    def factor(self) -> FloatArray:
+        """Factors of the Hessians in the predictors: records by predictors by columns."""
+        return self._derivatives[1]
+
+    def __len__(self) -> int:
+        return int(self.eta.shape[0])
+
+    def total(self) -> FloatArray:
+        """One sum of rows for each predictor."""
+        xp = namespace_of(self.gradient)
+        total: FloatArray = xp.reshape(self.rows.summed(self.gradient), (-1,))
+        return total
+
+    def size(self, reach: float, length: float) -> Any:
+        """Gradients in the predictors, and traces of Hessians in them."""
+        xp = namespace_of(self.gradient)
+        lengths = xp.sum(xp.linalg.vector_norm(self.gradient, axis=1))
+        return reach * (lengths + reach * length * xp.sum(self.factor * self.factor))
+
+    def add_hessian(self, squares: SumOfSquares) -> None:
+        """Add the blocks on and to the right of the diagonal, one row of them after the other."""
+        xp, outputs, columns = namespace_of(self.factor), self.loss.outputs, self.rows.columns
+        bend = self.factor @ xp.matrix_transpose(self.factor)
+        bend = xp.astype(bend, squares.precision, copy=False)
+        narrow = xp.astype(self.rows.encoded(), squares.precision, copy=False)
+        for a in range(outputs):
+            part = bend[:, a, a:][:, :, None] * narrow[:, None, :]
+            squares.add_strip(a * columns, narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns)))
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """The Hessian times a vector: two products with the rows, and two with each factor between them."""
+        xp = namespace_of(self.factor)
+        moved = self._predictors(direction)
+        bent = self.factor @ (xp.matrix_transpose(self.factor) @ moved[:, :, None])
+        total: FloatArray = xp.reshape(self.rows.summed(bent[:, :, 0]), (-1,))
+        return total
+
+    def along(self, direction: FloatArray) -> FloatArray:
+        """The gradients' products with a vector, by the predictors that it would give."""
+        along: FloatArray = namespace_of(self.gradient).vecdot(self.gradient, self._predictors(direction))
+        return along
+
+    def leverages(self, root: FloatArray) -> FloatArray:
+        """The row's forms between its factors."""
+        forms = self.rows.forms_under(root, self.loss.outputs)
+        small: FloatArray = namespace_of(forms).matrix_transpose(self.factor) @ forms @ self.factor
+        return small
+
+    def coordinates(self, basis: FloatArray) -> FloatArray:
+        """The factors' coordinates: each predictor's part of the basis times the row, then the factor."""
+        xp, outputs = namespace_of(self.factor), self.loss.outputs
+        rotated = self.rows.encoded() @ xp.reshape(basis, (outputs, self.rows.columns, -1))
+        coordinates: FloatArray = xp.matrix_transpose(self.factor) @ xp.permute_dims(rotated, (1, 0, 2))
+        return coordinates
+
+    def _predictors(self, vector: FloatArray) -> FloatArray:
+        """The predictors of the rows at coefficients: records by predictors."""
+        predictors: FloatArray = self.rows @ by_columns(vector, self.loss.outputs)
+        return predictors
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """The length of the row."""
+        length: FloatArray = namespace_of(self.eta).sqrt(self.rows.squares)
+        return length
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """The length of the gradient in the predictors."""
+        length: FloatArray = namespace_of(self.eta).linalg.vector_norm(self.gradient, axis=1)
+        return length
+
+    @property
+    def steepness(self) -> FloatArray:
+        """The loss's own steepness, or the slope where it has none."""
+        own = self.loss.steepness(self.eta, self.y)
+        return self.slope if own is None else self.weighted(own)
+
+    @cached_property
+    def hessian_norm(self) -> FloatArray:
+        """The Frobenius norms of the Hessians, by the loss's own formula."""
+        return self.weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
+
+    def log_determinant(self, l2: float) -> FloatArray:
+        """The determinant terms that need no data, by the loss's own formula."""
+        return self.scaled_determinant(self.norm**2 / l2)
+
+    def scaled_determinant(self, scale: FloatArray) -> FloatArray:
+        r""":math:`\log\det(I + s\omega\nabla^2f)` of each record, with a scale :math:`s` of its own."""
+        return self.loss.log_determinant(self.eta, self.y, self.weighted(scale))
+
+    @cached_property
+    def reduced_weights(self) -> FloatArray:
+        """The smallest masses."""
+        return self.weighted(self.loss.smallest_mass(self.eta, self.y))
+
+    def weighted(self, values: FloatArray) -> FloatArray:
+        """Values times the weights of the records."""
+        return values if self.weights is None else self.weights * values
+
+
+class VectorLoss(RecordLoss):
     r"""A convex, twice differentiable loss of :math:`k` linear predictors.
 
     .. math:: \ell(w; x, y) = f(wx; y), \qquad w \in R^{k\times d}, \qquad
@@ -22,11 +157,10 @@ class VectorLoss(ABC):
     coefficients of the first, then those of the second.
 
     To add one, write a frozen dataclass that sets ``name`` and defines what is abstract below, then run
-    :func:`expost.losses.vector_check.check_vector_loss` on it. ``eta`` has one row per record and one column
+    :func:`expost.check_loss` on it. ``eta`` has one row per record and one column
     per predictor; everything must stay finite for entries up to 1e4.
     """
 
-    name: ClassVar[str]
     in_any_namespace: ClassVar[bool] = False
     """As :attr:`expost.Loss.in_any_namespace`."""
 
@@ -57,38 +191,45 @@ class VectorLoss(ABC):
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradients, records by predictors, and the factors, records by predictors by columns."""
 
+    def steepness(self, eta: FloatArray, y: FloatArray) -> FloatArray | None:
+        """What goes with the law of the noise along each record, where that is not the gradient's length."""
+        return None
+
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """A number below every eigenvalue of the Hessian, which a loss has that can be reduced."""
+        raise NotImplementedError
+
     def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + s\nabla^2 f)` of each record, with a scale :math:`s \ge 0` of its own."""
-        factor = self.derivatives(eta, y)[1]
-        grams = np.swapaxes(factor, 1, 2) @ factor
-        eigenvalues = np.maximum(np.linalg.eigvalsh(grams), 0.0)
-        total: FloatArray = np.sum(np.log1p(scale[:, None] * eigenvalues), axis=1)
+        factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
+        eigenvalues = xp.clip(xp.linalg.eigvalsh(xp.matrix_transpose(factor) @ factor), 0.0, None)
+        total: FloatArray = xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
         return total
 
     def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The Frobenius norm of :math:`\nabla^2 f` of each record."""
-        factor = self.derivatives(eta, y)[1]
-        norms: FloatArray = np.linalg.norm(np.swapaxes(factor, 1, 2) @ factor, axis=(1, 2))
+        factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
+        norms: FloatArray = xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
         return norms
 
+    def at(self, theta: FloatArray, block: Any) -> PredictorRecords:
+        """The records of a block at coefficients."""
+        eta = block.X @ by_columns(theta, self.outputs)
+        return PredictorRecords(self, block.X, eta, block.y, block.weights)
 
-def weighted_factors(
-    loss: VectorLoss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Gradients and factors of the loss times the weight of each record; ``None`` for weights of one."""
-    if is_foreign(eta) and not loss.in_any_namespace:
-        gradient, factor = map(Space.of(eta).put, loss.derivatives(on_host(eta), on_host(y)))
-    else:
-        gradient, factor = loss.derivatives(eta, y)
-    if weights is None:
-        return gradient, factor
-    return weights[:, None] * gradient, namespace_of(weights).sqrt(weights)[:, None, None] * factor
+    def coefficient_count(self, columns: int) -> int:
+        """One coefficient for each column and linear predictor."""
+        return self.outputs * columns
+
+    def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
+        """Some matrices in the predictors; with a Hessian the row times all its weights, twice."""
+        return _FACTORS * self.outputs**2 + (2 * (self.outputs + 1) * columns if hessian else 0)
+
+    @property
+    def factor_columns(self) -> int:  # type: ignore[override]  # an attribute of the base
+        """The columns of a factor: at most one more than there are predictors."""
+        return self.outputs + 1
 
 
 AnyLoss: TypeAlias = Loss | VectorLoss
 """A loss of one linear predictor or of several."""
-
-
-def predictors(loss: AnyLoss) -> int:
-    """How many linear predictors a loss has."""
-    return loss.outputs if isinstance(loss, VectorLoss) else 1

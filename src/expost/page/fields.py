@@ -11,7 +11,6 @@ from expost.data.dates import Date
 from expost.data.features import Feature
 from expost.data.texts import FieldTexts
 from expost.exceptions import PublicationError
-from expost.losses import predictors
 from expost.page.base import Published
 
 # A unit is no mere word: an answer in one unit does not serve a question in another.
@@ -114,7 +113,7 @@ def _declared(feature: Feature) -> dict[str, Any]:
 def column_names(publication: Published) -> list[str]:
     """The names of the encoded columns, numbered where they have none."""
     release = publication.release
-    count = len(release.coefficients) // predictors(release.plan.loss) - release.plan.fit_intercept
+    count = len(release.coefficients) // release.plan.loss.outputs - release.plan.fit_intercept
     return list(publication.feature_names or (f"feature {number}" for number in range(1, count + 1)))
 
 

@@ -11,7 +11,7 @@ from expost._common.typing import FloatArray
 from expost.data.design import ROUNDINGS, SMALLEST_SCALE
 from expost.data.features import NO, YES
 from expost.fitting.release import Release
-from expost.losses import AnyLoss, describe, predictors
+from expost.losses import AnyLoss, describe
 from expost.page.base import Published
 from expost.page.fields import Form, column_names
 from expost.page.introduction import about
@@ -150,7 +150,7 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
 
 
 def _by_predictor(numbers: FloatArray, loss: AnyLoss) -> list[list[float]]:
-    rows: list[list[float]] = numbers.reshape(predictors(loss), -1).tolist()
+    rows: list[list[float]] = numbers.reshape(loss.outputs, -1).tolist()
     return rows
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from expost._common.summary import Summary
 from expost._common.validation import check_positive, parameter_error
-from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.joint_loss import JointLoss, accountant
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
@@ -102,7 +101,7 @@ class Composition:
         return f"<Composition of {len(self)}>"
 
 
-def compose(plans: Iterable[Plan | ConvexPlan]) -> Composition:
+def compose(plans: Iterable[Plan]) -> Composition:
     r"""The certified joint profile of several publications on one table.
 
     With :math:`P_i, Q_i` the pair that dominates the neighbours of publication :math:`i`,
@@ -138,9 +137,9 @@ def compose(plans: Iterable[Plan | ConvexPlan]) -> Composition:
     >>> round(ten.epsilon_at(1e-6), 2)  # adding up: 5
     1.56
     """
-    given = [plans] if isinstance(plans, Plan | ConvexPlan) else list(plans)
+    given = [plans] if isinstance(plans, Plan) else list(plans)
     for plan in given:
-        if not isinstance(plan, Plan | ConvexPlan):
+        if not isinstance(plan, Plan):
             raise parameter_error("plans", "plans of `expost.calibrate` or `plan_`", type(plan).__name__)
     if len(given) > 1:
         accountant()

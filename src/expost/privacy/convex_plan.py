@@ -1,23 +1,20 @@
 """The plan of a model with any convex loss: its noise, its regularisation and its certificate."""
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from expost._common.summary import Summary
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.convex import ConvexLoss
 from expost.losses.convex_check import check_convex_loss
 from expost.losses.lipschitz_poisson import LipschitzPoisson
 from expost.losses.location_scale import LocationScale
 from expost.losses.smoothed_norm import SmoothedNorm
-from expost.privacy.profile import PrivacyProfile
+from expost.privacy.plan import Plan
 from expost.privacy.recipes import tight
 from expost.privacy.scales import NoiseScales
 from expost.privacy.target import Target, check_delta
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 # Losses whose bounds are proved in docs/mathematics.md; every other one is checked before it is relied on.
 _PROVED = (SmoothedNorm, LipschitzPoisson, LocationScale)
@@ -26,47 +23,23 @@ _MOST_PARAMETERS = 2_000
 
 
 @dataclass(frozen=True)
-class ConvexPlan:
+class ConvexPlan(Plan):
     """What the release of a convex model will cost, and with which noise; made without data.
 
-    Made by :func:`expost.calibrate_convex`. Frozen, comparable, printable. The guarantee is for real
-    arithmetic: a convex loss states no error for its derivatives.
+    Made by :func:`expost.calibrate_convex`. The guarantee is for real arithmetic: a convex loss states no
+    error for its derivatives. Nothing is released beside the parameters.
 
     Privacy
     -------
     Public: it is made before any record is seen.
-
-    Attributes
-    ----------
-    loss
-        What the plan was made for.
-    epsilon, delta
-        The guarantee, under adding or removing one record.
-    sigma
-        Noise of the linear term that is added to the objective.
-    l2
-        The quadratic regulariser of the objective, a sum.
     """
 
-    loss: ConvexLoss
-    epsilon: float
-    delta: float
-    l2: float
-    sigma: float
+    loss: ConvexLoss  # type: ignore[assignment]  # of no linear predictor, and all else the same
 
-    @property
-    def profile(self) -> PrivacyProfile:
-        """The privacy profile of the release."""
-        return PrivacyProfile(self.loss.curve, 1.0, self.l2, NoiseScales(self.sigma))
-
-    def delta_at(self, epsilon: float) -> float:
-        """A certified upper bound on δ(ε) of the release. Public."""
-        return self.profile.delta(epsilon).upper
-
-    def epsilon_at(self, delta: float) -> float:
-        """The smallest ε that is certified at ``delta``, to about 1e-6. Public."""
-        found = self.profile.epsilon(delta)
-        return min(found, self.epsilon) if delta >= self.delta else found
+    @classmethod
+    def of(cls, loss: ConvexLoss, *, epsilon: float, delta: float, l2: float, sigma: float) -> Self:
+        """The plan of these numbers; what a loss declares is about whole records, so no row has a norm."""
+        return cls(loss, 1.0, False, "independent", "tight", epsilon, delta, l2, NoiseScales(sigma))
 
     def fields(self) -> dict[str, Any]:
         """Its fields as JSON's types, the loss by the name of its type. Public."""
@@ -78,25 +51,19 @@ class ConvexPlan:
             "sigma": self.sigma,
         }
 
-    def _summary(self) -> Summary:
-        labels = self.loss.labels
-        has_labels = labels.values != ()
-        notes = (
+    def parts(self) -> Iterator[tuple[str, float, float]]:
+        """The parameters, which cost everything."""
+        yield "parameters", self.sigma, self.epsilon
+
+    def _notes(self) -> tuple[str, ...]:
+        loss, labels = self.loss, self.loss.labels
+        return (
             f"whole release: ε = {self.epsilon:.6g} at δ = {self.delta:g}",
-            f"{self.loss}, {self.loss.record_set}" + (f", labels in {labels}" if has_labels else ""),
-            f"l2 = {self.l2:.6g}; gradients of norm ≤ {self.loss.max_gradient:.6g}, curvatures ≤ "
-            f"{self.loss.max_curvature:.6g}",
-            "guarantee for real arithmetic: this loss states no error for its derivatives",
+            f"{loss}, {loss.record_set}" + (f", labels in {labels}" if labels.values != () else ""),
+            f"l2 = {self.l2:.6g}; gradients of norm ≤ {loss.max_gradient:.6g}, curvatures ≤ "
+            f"{loss.max_curvature:.6g}",
+            self._printed,
         )
-        rows = [("parameters", f"{self.sigma:.6g}", f"{self.epsilon:.4g}")]
-        columns = ("released", "noise scale", "ε it alone would cost")
-        return Summary("Plan (public, made without data)", rows, columns, notes, figures=True)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
 
 def calibrate_convex(
@@ -156,9 +123,9 @@ def calibrate_convex(
     if sigma is None:
         target = Target(epsilon, delta, loss, 1.0, "independent")
         chosen, scales = tight(target, l2, None)
-        return ConvexPlan(loss, epsilon, delta, chosen, scales.sigma)
+        return ConvexPlan.of(loss, epsilon=epsilon, delta=delta, l2=chosen, sigma=scales.sigma)
     sigma = check_positive("sigma", sigma)
     if l2 is None:
         raise parameter_error("l2", "given where `sigma` is", l2)
-    plan = ConvexPlan(loss, math.inf, delta, l2, sigma)
-    return ConvexPlan(loss, plan.profile.epsilon(delta), delta, l2, sigma)
+    plan = ConvexPlan.of(loss, epsilon=math.inf, delta=delta, l2=l2, sigma=sigma)
+    return replace(plan, epsilon=plan.epsilon_at(delta))

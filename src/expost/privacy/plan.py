@@ -224,14 +224,13 @@ class Plan:
             f"within {p.solver_radius:.3g} of the exact minimiser"
         )
 
-    def _summary(self) -> Summary:
-        rows = [(name, f"{scale:.6g}", f"{alone:.4g}") for name, scale, alone in self.parts()]
+    def _notes(self) -> tuple[str, ...]:
         promise = (
             "no worst case exists for this loss: ε = ∞"
             if math.isinf(self.epsilon)
             else f"whole publication: ε = {self.epsilon:.6g} at δ = {self.delta:g}"
         )
-        notes = (
+        return (
             promise,
             f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}"
             + (f", weights ≤ {self.max_weight:g}" if self.max_weight != 1.0 else ""),
@@ -239,8 +238,11 @@ class Plan:
             f"calibration {self.calibration!r}",
             self._printed,
         )
+
+    def _summary(self) -> Summary:
+        rows = [(name, f"{scale:.6g}", f"{alone:.4g}") for name, scale, alone in self.parts()]
         columns = ("released", "noise scale", "ε it alone would cost")
-        return Summary("Plan (public, made without data)", rows, columns, notes, figures=True)
+        return Summary("Plan (public, made without data)", rows, columns, self._notes(), figures=True)
 
     def __rich__(self) -> "Table":
         return self._summary().terminal()

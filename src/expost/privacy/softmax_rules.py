@@ -5,7 +5,7 @@ import math
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive
-from expost.losses import AnyLoss, SoftmaxLoss, predictors
+from expost.losses import AnyLoss, SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.order_statistics import flat_delta
@@ -33,7 +33,7 @@ def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
     [False, False, True]
     """
     several = isinstance(loss, SoftmaxLoss) and loss.classes > 2
-    return several and bool(REPORT_KINDS[report].releases) and predictors(loss) * columns > _LARGE
+    return several and bool(REPORT_KINDS[report].releases) and loss.outputs * columns > _LARGE
 
 
 def flat_sigma(classes: int, epsilon: float, delta: float) -> float:

@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
-from expost.losses import AnyLoss, SoftmaxLoss, describe, predictors
+from expost.losses import AnyLoss, SoftmaxLoss, describe
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
@@ -44,7 +44,7 @@ def check_shapes(
     reduced: bool,
 ) -> None:
     """Refuse lists whose lengths do not belong together."""
-    dimension, outputs = len(coefficients), predictors(loss)
+    dimension, outputs = len(coefficients), loss.outputs
     columns, rest = divmod(dimension, outputs)
     features = columns - fit_intercept
     if rest:

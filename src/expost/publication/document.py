@@ -9,7 +9,6 @@ from expost._common.strict_json import digest, publication_error
 from expost.data.domain import Domain
 from expost.data.features import Label, NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
-from expost.losses import predictors
 from expost.publication.checks import (
     check_classes,
     check_domain,
@@ -72,7 +71,7 @@ class PublishedDocument(FrozenModel):
     @property
     def n_features(self) -> int:
         """The number of features of a record, without the intercept."""
-        return len(self.coefficients) // predictors(self.loss) - self.fit_intercept
+        return len(self.coefficients) // self.loss.outputs - self.fit_intercept
 
     def _document(self) -> dict[str, Any]:
         """The fields as JSON's types; a field that was added to the format is left out where it is null."""

@@ -11,7 +11,7 @@ from expost.data.features import NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import Regularizer, SoftmaxLoss, predictors
+from expost.losses import Regularizer, SoftmaxLoss
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -47,7 +47,7 @@ def rehearse(
     Public in, public out. Call it before any noise is drawn: a budget must not be spent on a file that
     nobody can read.
     """
-    dimension = (n_features + plan.fit_intercept) * predictors(plan.loss)
+    dimension = (n_features + plan.fit_intercept) * plan.loss.outputs
     numbers = dimension + plan.entries(dimension)
     _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
     publication = Publication.from_release(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from expost._common.choices import LibraryName
-from expost._common.namespaces import Space, is_foreign, on_host
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost.data.frames import FrameKind
@@ -33,11 +33,10 @@ class Figures(NamedTuple):
     @classmethod
     def joined(cls, parts: Iterable["Figures"]) -> "Figures":
         """The figures of several runs of records, one after the other."""
-        first, *rest = parts
-        return cls(*map(np.concatenate, zip(first, *rest, strict=True))) if rest else first
-
-
-NO_FIGURES = Figures(*(np.empty(0) for _ in range(4)))
+        runs = list(parts)
+        if not runs:
+            return cls(*(np.empty(0) for _ in range(4)))
+        return cls(*map(namespace_of(runs[0].lower).concat, zip(*runs, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from scipy.special import ndtri
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.losses import Regularizer, VectorLoss
+from expost.losses import Regularizer
 from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.drift import NO_DRIFT, Drift
 from expost.reports.pencil import DEFINITE, FEW_WEIGHTS, WEIGHTS, Pencil, mixtures
-from expost.reports.records import Records
+from expost.reports.records import ReadRecords
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Determinant:
     scope: Scope
     drift: Drift = NO_DRIFT
 
-    def bound(self, records: Records, *, member: bool) -> Interval:
+    def bound(self, records: ReadRecords, *, member: bool) -> Interval:
         """The interval of each record."""
         xp = namespace_of(records.norm)
         if self.release.hessian is None and self.release.regularizer is None:
@@ -72,7 +72,7 @@ class Determinant:
     @property
     def _matrices(self) -> bool:
         """Whether a record has a small matrix for each mixture."""
-        return isinstance(self.release.plan.loss, VectorLoss) and not self.release.plan.reduced
+        return not (self.release.plan.loss.along_row or self.release.plan.reduced)
 
     @property
     def _regularizer(self) -> Regularizer | None:
@@ -90,8 +90,7 @@ class Determinant:
     def _margin(self) -> float:
         """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
         assert self.release.hessian is not None
-        loss = self.release.plan.loss
-        outputs = loss.outputs if self._matrices and isinstance(loss, VectorLoss) else 1
+        outputs = self.release.plan.loss.outputs if self._matrices else 1
         dimension = len(self.release.hessian)
         return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope, outputs))
 

@@ -7,25 +7,24 @@ from functools import reduce
 import numpy as np
 
 from expost._common.choices import Simultaneous
-from expost._common.namespaces import Space, namespace_of
-from expost._common.typing import FloatArray
+from expost._common.namespaces import HERE, Space
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
-from expost.data.placed import short_blocks
+from expost.data.rows import row_blocks
+from expost.engines.base import Kernel
 from expost.fitting.release import Release
-from expost.losses import Loss, VectorLoss
 from expost.reports.base import CONFIDENCE, Scope, check_confidence, sides_of
-from expost.reports.bounds import NO_FIGURES, Bounds, Figures
+from expost.reports.bounds import Bounds, Figures
+from expost.reports.records import records_of
 from expost.reports.tight import TightReader
 from expost.reports.total import report_cost
-from expost.reports.vector_records import records_of
 
 # Rows, their coordinates in up to three bases, and their squares.
 _NUMBERS_PER_COLUMN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reading:
+class Reading(Kernel[Figures]):
     """The pass that reads a release for every record."""
 
     release: Release
@@ -34,36 +33,22 @@ class Reading:
     failure: float
     sides: tuple[bool, ...]
     """Whether the records were in the table: one answer, or both."""
+    width: int
+    """How many numbers are held for each record."""
 
-    def __call__(self, blocks: Iterator[Block]) -> Figures:
-        """The figures of the part's records, in their order."""
-        # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return Figures.joined([NO_FIGURES, *(self.figures(*block) for block in blocks)])
-
-    def figures(self, rows: FloatArray, y: FloatArray, weights: FloatArray | None) -> Figures:
-        """The figures of a block of records; where membership is unknown they hold on both sides."""
-        records = records_of(self.release, rows, y, self.scope, weights)
-        lower, upper, total = zip(
-            *(self.reader.read(records, member=side) for side in self.sides), strict=True
-        )
-        xp = namespace_of(records.norm)
-        return Figures(
-            reduce(xp.minimum, lower),
-            reduce(xp.maximum, upper),
-            report_cost(self.release, records, self.scope, self.failure),
-            reduce(xp.maximum, total),
-        )
-
-
-class PlacedReading(Reading):
-    """The pass that reads a release where the rows lie, for one linear predictor."""
-
-    def in_place(self, blocks: Iterator[Block], space: Space) -> Figures:
-        """The figures of all records, in their order, left where they are."""
-        short = short_blocks(blocks, _NUMBERS_PER_COLUMN * len(self.release.coefficients))
-        found = [self.figures(placed.encoded(), y, weights) for placed, y, weights in short]
-        return Figures(*map(space.xp.concat, zip(*found, strict=True)))
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Figures:
+        """The figures of the part's records, in their order, left where they are."""
+        xp, found = space.xp, []
+        for block in row_blocks(blocks, self.width):
+            # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = records_of(self.release, block, self.scope)
+                readings = [self.reader.read(records, member=side) for side in self.sides]
+                cost = report_cost(self.release, records, self.scope, self.failure)
+            lower, upper, total = zip(*readings, strict=True)
+            ends = reduce(xp.minimum, lower), reduce(xp.maximum, upper)
+            found.append(Figures(*ends, report_cost=cost, total=reduce(xp.maximum, total)))
+        return Figures.joined(found)
 
 
 def streamed_figures(
@@ -82,15 +67,16 @@ def streamed_figures(
     scope = Scope.of(simultaneous)
     if records.source.n_rows is not None:
         scope.check_records(records.source.n_rows)
-    in_place = records.kernels_in is not None and isinstance(release.plan.loss, Loss)
-    work = (PlacedReading if in_place else Reading)(
+    width = row_width(release, records)
+    work = Reading(
         release=release,
         reader=TightReader(release, failure, scope, weights_at_most=records.weights_at_most),
         scope=scope,
         failure=failure,
         sides=sides_of(member),
+        width=_NUMBERS_PER_COLUMN * width,
     )
-    return _counted(records.sweep(work, width=row_width(release, records)), scope)
+    return _counted(records.sweep(work, width=width), scope)
 
 
 def _counted(parts: Iterator[Figures], scope: Scope) -> Iterator[Figures]:
@@ -141,8 +127,6 @@ def evaluate(
 
 def row_width(release: Release, records: Encoded) -> int:
     """How many numbers a report needs for each record: one of several predictors has matrices of its own."""
-    width = records.design.dimension
-    if isinstance(release.plan.loss, VectorLoss):
-        size = width if release.plan.reduced else len(release.coefficients)
-        width = max(size, release.plan.loss.outputs + 1) * (release.plan.loss.outputs + 1)
-    return width
+    columns = release.plan.loss.factor_columns
+    size = records.design.dimension if release.plan.reduced else len(release.coefficients)
+    return columns * max(size, columns)

@@ -9,12 +9,12 @@ from scipy.special import ndtri
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.losses import AnyLoss, VectorLoss
+from expost.losses import RecordLoss
 from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Scope, Shares
 from expost.reports.drift import SHARE, Drift
 from expost.reports.laws import chi_quantile, every_quantile, noise_law
-from expost.reports.records import Records
+from expost.reports.records import ReadRecords
 
 
 class Factors(NamedTuple):
@@ -24,7 +24,7 @@ class Factors(NamedTuple):
     norm1: float | None
 
 
-def reach(records: Records, factors: Factors) -> FloatArray:
+def reach(records: ReadRecords, factors: Factors) -> FloatArray:
     r"""How far :math:`x \cdot N(0, I)` reaches, with probability ``1 - failure``, for the records in scope.
 
     For a record fixed before the noise was drawn :math:`x \cdot b \sim N(0, \sigma^2\|x\|^2)` although the
@@ -48,7 +48,7 @@ def reach(records: Records, factors: Factors) -> FloatArray:
 
 
 def reach_factors(
-    scope: Scope, failure: float, dimension: int, drift: Drift, loss: AnyLoss, unit: float = 1.0
+    scope: Scope, failure: float, dimension: int, drift: Drift, loss: RecordLoss, unit: float = 1.0
 ) -> Factors:
     """What :func:`reach` multiplies the norms of a record with; public, and the same for every record.
 
@@ -63,7 +63,7 @@ def reach_factors(
         rest = law.quantile(scope.each(share)) if share else 0.0
         return Factors(moved.widened(law.quantile(scope.each(left)), rest), None)
     rest = chi_quantile(dimension, share) if share else 0.0
-    if isinstance(loss, VectorLoss):
+    if not loss.along_row:
         return Factors(moved.widened(every_quantile(dimension, loss.outputs, left), rest), None)
     # (1 + p^(1/d))/2 is one minus this; computed so that it keeps its digits.
     tail = -0.5 * math.expm1(math.log1p(-0.5 * left) / dimension)
@@ -81,7 +81,7 @@ def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift,
 
 
 def inner_product(
-    release: Release, records: Records, shares: Shares, scope: Scope, drift: Drift, *, member: bool
+    release: Release, records: ReadRecords, shares: Shares, scope: Scope, drift: Drift, *, member: bool
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2`, from public values.
 

@@ -1,7 +1,8 @@
 r"""The laws of the noise along a record: their tails and quantiles.
 
-A record's gradient is :math:`\nabla\ell = v \otimes x`, and the noise along the row is :math:`\|x\|` times
-standard normal noise :math:`W`, one number per linear predictor, because the row is fixed in advance. So
+A record's gradient is :math:`\nabla\ell = v \otimes x`, with :math:`x = 1` for a loss without predictors, and
+the noise along the row is :math:`\|x\|` times standard normal noise :math:`W`, one number per predictor,
+because the row is fixed in advance. So
 :math:`|v\cdot W|` is at most a *steepness* of the record, which may depend on the noise in any way, times a
 variable of a law that does not.
 """
@@ -16,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import erfc, gammaincc, gammainccinv, ndtr, ndtri
 
 from expost._common.typing import FloatArray
-from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
+from expost.losses import RecordLoss, SoftmaxLoss
 
 # The noise of the own class, beyond which nothing is left of any tail; half a density is integrated.
 _OWN = np.arange(0.0, 40.0, 0.05)
@@ -115,11 +116,12 @@ def _spread_quantile(law: Spread, failure: float) -> float:
 NORMAL = NormalSize()
 
 
-def noise_law(loss: AnyLoss) -> NoiseLaw:
+def noise_law(loss: RecordLoss) -> NoiseLaw:
     """The law that goes with the steepness of a record fixed in advance."""
+    curve = loss.curve
     if isinstance(loss, SoftmaxLoss):
         return Spread(loss.classes)
-    return Chi(loss.outputs) if isinstance(loss, VectorLoss) else NORMAL
+    return NORMAL if curve.outputs == 1 else Chi(curve.outputs)
 
 
 def every_quantile(dimension: int, outputs: int, failure: float) -> float:

@@ -1,22 +1,29 @@
 """What a report reads of a record at the released coefficients."""
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from expost._common.namespaces import beside, namespace_of
 from expost._common.typing import FloatArray
+from expost.data.blocks import Block
+from expost.fitting.release import Release
+from expost.losses import Records
+from expost.losses.records import log_determinants
+from expost.reports.base import Scope
 from expost.reports.pencil import Pencil, squares
 
 
 @dataclass(frozen=True)
-class Records(ABC):
-    """What the terms of a report ask of a block of records."""
+class ReadRecords:
+    r"""What the terms of a report ask of a block of records: functions of :math:`g` and :math:`F` of each."""
 
-    rows: FloatArray
+    at: Any
+    """The records at the released coefficients."""
     norm: FloatArray
     """The Euclidean norm of each encoded row."""
     norm1: FloatArray | None
@@ -27,112 +34,106 @@ class Records(ABC):
     """The Euclidean norm of each record's gradient."""
     along: FloatArray | None
     """The inner product of each gradient with the noisy one, where that is released."""
-    _coordinates: list[tuple[FloatArray, FloatArray]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
-    """Each basis that was asked for, and the coordinates in it."""
+    _known: list[tuple[Any, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Each basis or pencil that was asked for, and what was found of it."""
+
+    @classmethod
+    def of(cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False) -> Self:
+        """From the records, and the noisy gradient where it is released.
+
+        Where every record is covered the steepness is the length of the gradient in the predictors.
+        """
+        return cls(
+            at=at,
+            norm=at.norm,
+            norm1=at.norm1 if every else None,
+            steepness=at.slope if every else at.steepness,
+            gradient_norm=at.slope * at.norm,
+            along=None if gradient is None else at.along(beside(gradient, at.norm)),
+        )
 
     @property
-    @abstractmethod
     def released_norm(self) -> FloatArray:
         """The Frobenius norm of each record's part in the Hessian that is released."""
+        norm: FloatArray = self.at.hessian_norm
+        return norm
 
-    @abstractmethod
     def log_determinant(self, l2: float) -> FloatArray:
         r"""The largest determinant term that needs no data, :math:`\log\det(I + \nabla^2\ell/\lambda)`."""
+        largest: FloatArray = self.at.log_determinant(l2)
+        return largest
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
         """What the forms of a record take from the basis of a pencil.
 
         Both ends of an interval, both sides of membership and all pencils with one basis share it.
         """
-        for known, found in self._coordinates:
-            if known is basis:
-                return found
-        made = self.rotated(basis)
-        self._coordinates.append((basis, made))
-        return made
+        return self._once(basis, self.rotated)
 
-    @abstractmethod
     def rotated(self, basis: FloatArray) -> FloatArray:
-        """Compute :meth:`coordinates`."""
+        """Compute :meth:`coordinates`: those of the columns of each factor."""
+        rotated: FloatArray = self.at.coordinates(beside(basis, self.norm))
+        return rotated
 
-    @abstractmethod
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r"""The smallest :math:`\log\det(I + C(I - wC)^{-1})`, :math:`C` a record's form of each mixture.
 
         Of lower bounds of the Hessian, hence an upper bound of the determinant term's size. A weight
         :math:`w` says how much of the record is in the mixture, and is zero for records that are in none.
+        By :math:`\log\det(I + (1-w)C) - \log\det(I - wC)`.
         """
+        coordinates = self.coordinates(pencil.basis)
+        xp = namespace_of(coordinates)
+        largest: FloatArray = xp.zeros_like(self.norm) + math.inf
+        shares = np.broadcast_to(weights, pencil.reciprocals.shape[1])
+        for share, scale in zip(shares.tolist(), pencil.reciprocals.T, strict=True):
+            forms = _forms(coordinates, scale)
+            size = log_determinants((1.0 - share) * forms, 1.0)
+            if share > 0.0:
+                size -= log_determinants(share * forms, -1.0)
+            largest = xp.minimum(largest, size)
+        return largest
 
-    @abstractmethod
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r""":math:`-\log\det(I - C)` for members, or zero where there is none; :math:`\log\det(I + C)` else.
 
         Of an upper bound of the Hessian, hence a lower bound of the determinant term's size.
         """
+        forms = _forms(self.coordinates(pencil.basis), pencil.reciprocals[:, 0])
+        if not member:
+            return log_determinants(forms, 1.0)
+        size, xp = -log_determinants(forms, -1.0), namespace_of(forms)
+        smallest: FloatArray = xp.where(xp.isfinite(size), size, 0.0)
+        return smallest
+
+    def _once(self, key: Any, make: Callable[[Any], FloatArray]) -> FloatArray:
+        """What was made of an object, which is made once."""
+        for known, found in self._known:
+            if known is key:
+                return found
+        made = make(key)
+        self._known.append((key, made))
+        return made
 
 
-@dataclass(frozen=True)
-class ScalarRecords(Records):
-    """Records of a loss of one linear predictor."""
-
-    curvature: FloatArray
-    """The second derivative of the weighted loss."""
-    _known: list[tuple[Pencil, FloatArray]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
-    """Each pencil that was asked for, and the leverages under it."""
-
-    @classmethod
-    def of(
-        cls,
-        rows: FloatArray,
-        slope: FloatArray,
-        curvature: FloatArray,
-        *,
-        gradient: FloatArray | None = None,
-        every: bool = False,
-    ) -> Self:
-        """From the derivatives of the weighted loss, and the noisy gradient where it is released."""
-        xp = namespace_of(rows)
-        norm = np.sqrt(np.vecdot(rows, rows)) if xp is np else xp.linalg.vector_norm(rows, axis=1)
-        steepness = xp.abs(slope)
-        return cls(
-            rows=rows,
-            norm=norm,
-            norm1=xp.sum(xp.abs(rows), axis=1) if every else None,
-            steepness=steepness,
-            gradient_norm=steepness * norm,
-            along=None if gradient is None else slope * (rows @ beside(gradient, rows)),
-            curvature=curvature,
-        )
-
-    @property
-    def released_norm(self) -> FloatArray:
-        """The only eigenvalue of the record's Hessian."""
-        return self.curvature * self.norm**2
-
-    def log_determinant(self, l2: float) -> FloatArray:
-        r""":math:`\log(1 + \kappa\|x\|^2/\lambda)`."""
-        logarithm: FloatArray = namespace_of(self.norm).log1p(self.released_norm / l2)
-        return logarithm
+class ScalarRecords(ReadRecords):
+    """Records whose factor has one column: their forms are numbers, all mixtures in one product."""
 
     def rotated(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
-        return squares(self.rows, basis)
+        return squares(self.at.rows.encoded(), basis)
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r""":math:`\log(1 + \kappa\mu/(1 - w\kappa\mu))`."""
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
-        ratio = smallest_ratio(self._leverages(pencil), by_mixtures(weights))
+        ratio = smallest_ratio(self._once(pencil, self._leverages), by_mixtures(weights))
         largest: FloatArray = namespace_of(ratio).log1p(ratio)
         return largest
 
     def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
         r""":math:`-\log(1 - \kappa\mu)` or :math:`\log(1 + \kappa\mu)`."""
-        leverage = self._leverages(pencil)[0, :]
+        leverage = self._once(pencil, self._leverages)[0, :]
         xp = namespace_of(leverage)
         smallest: FloatArray = xp.log1p(leverage)
         if member:
@@ -141,13 +142,49 @@ class ScalarRecords(Records):
 
     def _leverages(self, pencil: Pencil) -> FloatArray:
         """Mixtures by records: reductions over the mixtures then run along the records."""
-        for known, found in self._known:
-            if known is pencil:
-                return found
         made = pencil.forms(self.coordinates(pencil.basis))
-        made *= self.curvature
-        self._known.append((pencil, made))
+        made *= self.at.curvature
         return made
+
+
+@dataclass(frozen=True)
+class ReducedRecords(ReadRecords):
+    r"""Records of the softmax loss with a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
+
+    The whole Hessian is at least this matrix for every predictor. So with :math:`\mu` the form of a row under
+    the inverse of this matrix without the record, the determinant term is at most
+    :math:`\log\det(I + \mu A)`; an upper bound of the whole Hessian is not known.
+    """
+
+    @cached_property
+    def mass(self) -> FloatArray:
+        """The smallest mass of each record, times its weight."""
+        mass: FloatArray = self.at.reduced_weights
+        return mass
+
+    @cached_property
+    def released_norm(self) -> FloatArray:
+        """The only eigenvalue of the record's part."""
+        return self.mass * self.norm**2
+
+    def rotated(self, basis: FloatArray) -> FloatArray:
+        """The squares of the row's coordinates."""
+        return squares(self.at.rows.encoded(), basis)
+
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+        r""":math:`\log\det(I + A\mu/(1 - wP\mu))`."""
+        forms = pencil.forms(self.coordinates(pencil.basis))
+        xp = namespace_of(forms)
+        scale = smallest_ratio(forms, beside(by_mixtures(weights), forms) * self.mass)
+        known = xp.isfinite(scale)
+        largest = self.at.scaled_determinant(xp.where(known, scale, 0.0))
+        bounded: FloatArray = xp.where(known, largest, math.inf)
+        return bounded
+
+    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
+        """Zero: no upper bound of the whole Hessian is known."""
+        nothing: FloatArray = namespace_of(self.norm).zeros_like(self.norm)
+        return nothing
 
 
 def by_mixtures(weights: FloatArray | float) -> FloatArray:
@@ -162,7 +199,7 @@ def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
     """
     xp = namespace_of(forms)
     smallest: FloatArray
-    if not np.any(weights):
+    if not bool(namespace_of(weights).any(weights != 0.0)):
         smallest = xp.min(forms, axis=0)
         return smallest
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -171,3 +208,20 @@ def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
         best = xp.max(left, axis=0)
         smallest = xp.where(best > 0.0, 1.0 / best, math.inf)
     return smallest
+
+
+def _forms(coordinates: FloatArray, scale: FloatArray) -> FloatArray:
+    """The small matrices of one member of a pencil, positive semi-definite by construction."""
+    half = coordinates * beside(np.sqrt(scale), coordinates)
+    forms: FloatArray = half @ namespace_of(half).matrix_transpose(half)
+    return forms
+
+
+def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:
+    """What a release's report reads of a block of encoded rows, their labels and their weights."""
+    plan = release.plan
+    at = plan.loss.at(beside(release.coefficients, block.y), block)
+    kind = ScalarRecords if plan.loss.along_row else ReadRecords
+    if plan.reduced and release.hessian is not None:
+        kind = ReducedRecords
+    return kind.of(at, gradient=release.gradient, every=scope.every)

@@ -13,15 +13,15 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.encoded import Encoded
+from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
-from expost.losses import predictors
 from expost.reports.base import Scope, Shares, check_confidence, sides_of
 from expost.reports.evaluate import row_width, streamed_figures
 from expost.reports.laws import chi_quantile, noise_law
+from expost.reports.records import records_of
 from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import BEYOND, gradient_error, largest_shifts, whole_noise, whole_parts
-from expost.reports.vector_records import records_of
 
 Part = TypeVar("Part")
 
@@ -47,9 +47,9 @@ class ShiftReading:
     def __call__(self, blocks: Iterator[Block]) -> Shifts:
         """The shifts of the part's records, in their order."""
         found = [Shifts(np.empty(0), np.empty(0))]
-        for rows, y, weights in blocks:
+        for block in row_blocks(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.release, rows, y, self.scope, weights)
+                records = records_of(self.release, block, self.scope)
                 drift = self.reader.drift
                 sizes = [self.reader.determinant_size(records, member=side) for side in self.sides]
                 parts = whole_parts(self.release, records, drift)
@@ -115,7 +115,7 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumN
         else:
             apart += noise_law(plan.loss).quantile(scope.each(share)) * steep
         left += share
-        normals += predictors(plan.loss) + statistics
+        normals += plan.loss.outputs + statistics
         # The solver's error is counted with the statistics where there are any.
         rest += BEYOND * (gradient_error(plan) if statistics else plan.rounding.solver)
     quantile = chi_quantile(normals, scope.each(left))

@@ -10,7 +10,7 @@ from expost.reports.base import Interval, Scope, Shares
 from expost.reports.determinant import Determinant
 from expost.reports.drift import Drift
 from expost.reports.gradient import inner_product
-from expost.reports.records import Records
+from expost.reports.records import ReadRecords
 from expost.reports.total import whole_cost
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
@@ -61,7 +61,7 @@ class TightReader:
         self.drift = Drift.of(release)
         self.determinant = Determinant(release, self.shares, scope, self.drift)
 
-    def read(self, records: Records, *, member: bool) -> Reading:
+    def read(self, records: ReadRecords, *, member: bool) -> Reading:
         """The interval and the total of each record."""
         determinant = self.determinant.bound(records, member=member)
         interval = self._interval(records, determinant, member=member)
@@ -71,7 +71,7 @@ class TightReader:
         whole = whole_cost(self._release, records, size, self._scope, self.shares.whole, self.drift)
         return Reading(interval.low, interval.high, whole)
 
-    def determinant_size(self, records: Records, *, member: bool) -> FloatArray:
+    def determinant_size(self, records: ReadRecords, *, member: bool) -> FloatArray:
         """How large the determinant term is at most, as a total counts it."""
         return self._size(self.determinant.bound(records, member=member))
 
@@ -80,7 +80,7 @@ class TightReader:
         size: FloatArray = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
         return size * (1.0 + 2.0 * self.drift.curvature)
 
-    def _interval(self, records: Records, determinant: Interval, *, member: bool) -> Interval:
+    def _interval(self, records: ReadRecords, determinant: Interval, *, member: bool) -> Interval:
         product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
         quadratic = 0.5 * (records.gradient_norm / self._release.plan.sigma) ** 2
         return sum_of_terms(determinant, quadratic, product, each_may_vanish=self._weights_at_most)

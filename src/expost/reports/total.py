@@ -12,13 +12,12 @@ from scipy.special import logsumexp, ndtr
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.losses import predictors
 from expost.privacy.plan import Plan
 from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
 from expost.reports.drift import Drift
 from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
-from expost.reports.records import Records
+from expost.reports.records import ReadRecords
 
 # A probability that no share of a failure notices.
 _NEGLIGIBLE = 1e-15
@@ -26,7 +25,7 @@ BEYOND = 8.1
 """What a normal variable exceeds less often than that."""
 
 
-def statistics_shift(release: Release, records: Records, drift: Drift) -> FloatArray:
+def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> FloatArray:
     """How far each record moves the statistics, without the printed coefficients.
 
     See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
@@ -40,7 +39,7 @@ def statistics_shift(release: Release, records: Records, drift: Drift) -> FloatA
     return shift
 
 
-def report_cost(release: Release, records: Records, scope: Scope, failure: float) -> FloatArray:
+def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> FloatArray:
     r"""The statistics' own ex-post loss: at most this with probability ``1 - failure``, from public values.
 
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
@@ -60,7 +59,12 @@ def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
 
 
 def whole_cost(
-    release: Release, records: Records, determinant: FloatArray, scope: Scope, failure: float, drift: Drift
+    release: Release,
+    records: ReadRecords,
+    determinant: FloatArray,
+    scope: Scope,
+    failure: float,
+    drift: Drift,
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
@@ -96,7 +100,7 @@ class WholeParts(NamedTuple):
     """:math:`A` with the steepness that goes with the law of the noise (:mod:`expost.reports.laws`)."""
 
 
-def whole_parts(release: Release, records: Records, drift: Drift) -> WholeParts:
+def whole_parts(release: Release, records: ReadRecords, drift: Drift) -> WholeParts:
     """What :func:`whole_cost` reads of each record, with slopes and curvatures at the exact minimiser."""
     plan, xp = release.plan, namespace_of(records.norm)
 
@@ -133,7 +137,7 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     dimension = len(release.coefficients)
     error = gradient_error(plan)
     if scope.every:
-        model = every_quantile(dimension, predictors(plan.loss), 0.5 * failure)
+        model = every_quantile(dimension, plan.loss.outputs, 0.5 * failure)
         freedom = _statistics_dimension(release) - (dimension if release.gradient is not None else 0)
         others = chi_quantile(freedom, 0.5 * failure)
         # The errors of a computed gradient and of the solver lie in directions of their own.

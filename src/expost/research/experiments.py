@@ -9,6 +9,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
+from expost.data.convex_records import open_records
 from expost.data.encoded import Encoded
 from expost.data.encoding import encode_records
 from expost.fitting.ex_post import ex_post_terms
@@ -16,9 +17,10 @@ from expost.fitting.fit import fit
 from expost.fitting.loss_terms import LossTerms
 from expost.fitting.private_fit import PrivateFit, recover
 from expost.fitting.release import Release
+from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Scope, check_confidence
-from expost.reports.bounds import NO_FIGURES, Bounds, Figures
+from expost.reports.bounds import Bounds, Figures
 from expost.reports.evaluate import evaluate
 
 
@@ -36,8 +38,9 @@ class Report(Protocol):
         """Figures that each hold with probability ``1 - failure``, for records fixed before the release.
 
         ``rows`` are some of the records as the mechanism saw them: inside the ball, the intercept's column
-        included. Do not keep them: their memory is used again. :class:`~expost.research.Drift` says what
-        to add because printed coefficients are not the exact minimiser.
+        included; for a convex loss in its declared set, with the label as the last column. Do not keep them:
+        their memory is used again. :class:`~expost.research.Drift` says what to add because printed
+        coefficients are not the exact minimiser.
         """
         ...
 
@@ -46,14 +49,15 @@ def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, Pri
     r"""Draw one release of a table: its public part, and the private one.
 
     .. math:: b \sim N(0, \sigma^2I), \qquad \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta, \qquad
-              J(\theta; D) = \sum_i f(x_i^\top\theta; y_i) + \frac\lambda2\|\theta\|^2
+              J(\theta; D) = \sum_i \ell(\theta; z_i) + \frac\lambda2\|\theta\|^2
 
     and the noisy statistics that the plan names.
 
     Parameters
     ----------
     plan
-        What :func:`expost.calibrate` returns, for a budget or for noise scales of one's own.
+        What :func:`expost.calibrate` or :func:`expost.calibrate_convex` returns, for a budget or for noise
+        scales of one's own.
     X, y
         Any table that the estimators take, with labels as the loss has them.
     random_state
@@ -138,10 +142,12 @@ def bounds(
 
 def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator[Block]) -> Figures:
     """The pass that asks a report about every record."""
-    return Figures.joined([NO_FIGURES, *(report(rows, labels) for rows, labels, _ in blocks)])
+    return Figures.joined(report(rows, labels) for rows, labels, _ in blocks)
 
 
 def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:
+    if isinstance(plan, ConvexPlan):
+        return open_records(X, y, plan.loss)
     if not isinstance(plan, Plan):
         raise parameter_error("plan", "a Plan of expost.calibrate", type(plan).__name__)
     return encode_records(X, y, plan, classes=None)

@@ -106,7 +106,7 @@ def test_poor_starts(table):
 @pytest.mark.parametrize("seed", range(14))
 def test_decimals_alone(seed, monkeypatch):
     """What happens where matrix products cannot be trusted."""
-    monkeypatch.setattr("expost.fitting.certified.certify.slices_are_exact", lambda: False)
+    monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: False)
     for table in (random_table(seed), weighted_table(seed)):
         _holds(table, np.zeros(table.X.shape[1]), 60)
 
@@ -242,7 +242,7 @@ def test_gradients_of_classes_beyond_doubles_are_told():
     sums = work(iter([(np.ones((1, 1)), np.zeros(1), None)]))
     sums.total[0][0, 0] = math.inf
     with pytest.raises(OverflowError, match="beyond the range of doubles"):
-        work.centred(sums)
+        work.finished(sums)
 
 
 @pytest.mark.parametrize("error", [1e-13, 1e-16, 1e-30])

@@ -1,5 +1,6 @@
 """The gradient in slices where the rows lie has the digits and the bounds of the one on the host."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -14,10 +15,8 @@ from expost.data.design import Design
 from expost.data.encoded import Encoded
 from expost.data.placed import PlacedSource
 from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.placed_residual import PlacedResidual, exact_in
-from expost.fitting.certified.placed_softmax import PlacedSoftmax
 from expost.fitting.certified.point import Point
-from expost.fitting.certified.residual import ResidualPass
+from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.losses import SoftmaxLoss, SquaredLoss
 
@@ -34,14 +33,15 @@ def records_of(place, matrix, labels, weights=None, *, intercept=True):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch):
     monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 80_000)  # several blocks, none a multiple of 128
-    monkeypatch.setattr("expost.fitting.certified.placed_residual.GROUP", 250)
+    monkeypatch.setattr("expost.data.rows._GROUP_ROWS", 250)
     matrix = RANDOM.normal(size=(2000, 5))
     labels, weights = case.labels(RANDOM, 2000), RANDOM.random(2000)
     records = records_of(place, matrix, labels, weights)
     point = Point.near(Dyadic.of(RANDOM.normal(size=6)), slices)
     arguments = case.loss, point, records.design.radius, True
-    there = reduce(add, records.sweep(PlacedResidual(*arguments)))
-    here = reduce(add, records.sweep(ResidualPass(*arguments)))
+    work = ResidualPass(*arguments)
+    there = work.finished(reduce(add, records.sweep(work)))
+    here = work.finished(reduce(add, replace(records, on_host=True).sweep(work)))
     gap = (Dyadic.of(there.total[0]) + Dyadic.of(there.total[1])) - (
         Dyadic.of(here.total[0]) + Dyadic.of(here.total[1])
     )
@@ -64,14 +64,14 @@ def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch)
 @pytest.mark.parametrize("loss", [SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), SoftmaxLoss(2)], ids=str)
 def test_softmax_passes_agree_within_their_bounds(place, loss, slices, monkeypatch):
     monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 150_000)
-    monkeypatch.setattr("expost.fitting.certified.placed_residual.GROUP", 250)
+    monkeypatch.setattr("expost.data.rows._GROUP_ROWS", 250)
     matrix = RANDOM.normal(size=(1500, 5))
     labels, weights = RANDOM.integers(0, loss.classes, 1500).astype(float), RANDOM.random(1500)
     records = records_of(place, matrix, labels, weights)
     at = Dyadic.of(3.0 * RANDOM.normal(size=6 * (loss.classes - 1)))
     arguments = loss, ClassPoints.near(at, slices, loss.classes), records.design.radius, True
-    there = reduce(add, records.sweep(PlacedSoftmax(*arguments)))
-    here = reduce(add, records.sweep(SoftmaxPass(*arguments)))
+    there = reduce(add, records.sweep(SoftmaxPass(*arguments)))
+    here = reduce(add, replace(records, on_host=True).sweep(SoftmaxPass(*arguments)))
     (high, low), (other_high, other_low) = there.total, here.total
     assert np.abs((high - other_high) + (low - other_low)).sum() <= 1e-15 * there.steepness
     off = there.error + here.error
@@ -94,8 +94,8 @@ def test_the_bound_holds_against_exact_arithmetic(place, intercept):
     rows = np.concatenate([part.X for one in records.source.encoded_parts(records.design, 3, products=False)
                            for part in one.blocks(400)])  # fmt: skip
     theta = RANDOM.normal(size=rows.shape[1])
-    work = PlacedResidual(SquaredLoss(), Point.near(Dyadic.of(theta), 2), records.design.radius)
-    (found,) = records.sweep(work)
+    work = ResidualPass(SquaredLoss(), Point.near(Dyadic.of(theta), 2), records.design.radius)
+    found = work.finished(*records.sweep(work))
     at = [Fraction(count) * Fraction(2) ** work.point.exact.exponent for count in work.point.exact.counts]
     exact = [Fraction(0)] * len(at)
     for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
@@ -139,8 +139,8 @@ def test_whole_sub_blocks_and_a_rest_are_added_up_alike(place, rows):
     records = records_of(place, matrix, labels)
     loss, at = SoftmaxLoss(3), Dyadic.of(RANDOM.normal(size=12))
     arguments = loss, ClassPoints.near(at, 2, 3), records.design.radius
-    (there,), (plain,) = (records.sweep(PlacedSoftmax(*arguments, hessian)) for hessian in (True, False))
-    (here,) = records.sweep(SoftmaxPass(*arguments, True))
+    (there,), (plain,) = (records.sweep(SoftmaxPass(*arguments, hessian)) for hessian in (True, False))
+    (here,) = replace(records, on_host=True).sweep(SoftmaxPass(*arguments, True))
     np.testing.assert_allclose(there.total[0], here.total[0], rtol=1e-14)
     # Without a Hessian the same gradient, to the last digit, and no matrix.
     np.testing.assert_array_equal(plain.total, there.total)
@@ -152,6 +152,6 @@ def test_whole_sub_blocks_and_a_rest_are_added_up_alike(place, rows):
 def test_slopes_beyond_doubles_are_seen_by_the_caller(place):
     records = records_of(place, np.ones((3, 1)), np.full(3, 1e308), intercept=False)
     point = Point.near(Dyadic.of(np.array([-1.0])), 2)
-    (found,) = records.sweep(PlacedResidual(SquaredLoss(), point, records.design.radius))
+    (found,) = records.sweep(ResidualPass(SquaredLoss(), point, records.design.radius))
     assert np.isnan(found.total[0]).all()
     assert np.isnan(found.error)

@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 from hard_tables import LOSSES, derivatives, into_ball, labels_for
 
+from expost._common.namespaces import HERE
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.point import Point
-from expost.fitting.certified.residual import ResidualPass, slices_are_exact
+from expost.fitting.certified.residual import ResidualPass, exact_in
 
 
 def _blocks(X, y, size):
@@ -23,7 +24,7 @@ def test_gradient_is_within_its_error(loss, slices):
     y = labels_for(random, loss, X @ w)
     point = Point.near(Dyadic.of(w), slices)
     work = ResidualPass(loss, point, radius, hessian=True)
-    found = work(_blocks(X, y, 311))
+    found = work.finished(work(_blocks(X, y, 311)))
     with mp.workprec(300):
         exact = [mp.fsum(mp.mpf(float(part[j])) for part in point.slices) for j in range(d)]
         total = [mp.mpf(0)] * d
@@ -73,4 +74,4 @@ def test_no_rows():
 
 
 def test_products_are_exact_here():
-    assert slices_are_exact()
+    assert exact_in(HERE)

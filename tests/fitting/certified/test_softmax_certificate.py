@@ -12,8 +12,8 @@ from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.problem import Problem, RowBlocks
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.certified.softmax_slopes import softmax_slopes, weight_roundings
+from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
-from expost.fitting.vector_objective import VectorObjective
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -132,7 +132,7 @@ def problem_of(loss, X, y, l2, b, *, weights=None, block=7):
 
 
 def start_of(loss, X, y, l2, b, weights=None):
-    objective = VectorObjective(design_of(X).labelled(y, weights), loss, l2=l2, tilt=b[0] + b[1])
+    objective = Objective(design_of(X).labelled(y, weights), loss, l2=l2, tilt=b[0] + b[1])
     return minimize(objective, tolerance=1e-9).theta
 
 
@@ -164,7 +164,7 @@ def distance(loss, X, y, l2, b, integers, grid, weights=None):
     with mp.workprec(300):
         start = [mp.mpf(count) * mp.mpf(grid) for count in integers]
         w = list(start)
-        objective = VectorObjective(design_of(X).labelled(y, weights), loss, l2=l2)
+        objective = Objective(design_of(X).labelled(y, weights), loss, l2=l2)
         hessian = objective.evaluate(np.array([float(v) for v in w]), hessian=np.float64).hessian
         for _ in range(12):
             g = exact_gradient(loss, X, y, l2, b, w, weights)
@@ -195,7 +195,7 @@ def table_of(kind, loss, random):
 @pytest.mark.parametrize("level", ["slices", "decimals"])
 def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monkeypatch):
     if level == "decimals":
-        monkeypatch.setattr("expost.fitting.certified.certify.slices_are_exact", lambda: False)
+        monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: False)
     random = np.random.default_rng([loss.classes, len(kind)])
     X, y, l2, b = table_of(kind, loss, random)
     weights = 10.0 ** random.uniform(-300, 2, len(y)) if kind == "weighted" else None

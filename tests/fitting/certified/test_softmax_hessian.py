@@ -159,7 +159,7 @@ def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
 @pytest.mark.parametrize(("exact", "reduced"), [(True, False), (False, True)])
 def test_what_slices_cannot_give_decimals_do(exact, reduced, monkeypatch):
     """Where products cannot be trusted, and where more is asked than slices or one double can give."""
-    monkeypatch.setattr("expost.fitting.certified.hessian.slices_are_exact", lambda: exact)
+    monkeypatch.setattr("expost.fitting.certified.hessian.exact_in", lambda _: exact)
     problem, poor, truth = at_the_minimiser(SoftmaxLoss(3), reduced=reduced)
     with mp.workdps(60):
         allowed = 2.0**-70 * float(mp.mnorm(truth, "f"))

@@ -11,16 +11,15 @@ from operator import add
 
 import numpy as np
 
+from expost._common.namespaces import HERE
 from expost.fitting.certified.bound import Curvature, Visit, after, bound
 from expost.fitting.certified.decimals import certify_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum, on_grid
 from expost.fitting.certified.pairs import FloatArray, length
-from expost.fitting.certified.placed_residual import PlacedResidual
-from expost.fitting.certified.placed_softmax import PlacedSoftmax
 from expost.fitting.certified.point import Point
 from expost.fitting.certified.problem import Problem
-from expost.fitting.certified.residual import Partial, ResidualPass, slices_are_exact
+from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.fitting.gram import LONGEST_SUM
@@ -60,7 +59,7 @@ def certify(problem: Problem, start: FloatArray, *, target: float, grid: float) 
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
-    for slices in (2, 3) if slices_are_exact() else ():
+    for slices in (2, 3) if exact_in(HERE) else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
             search.run(point)
@@ -127,23 +126,8 @@ class _Search:
     def _visit(self, where: Dyadic, *, fresh: bool) -> Visit | None:
         """One pass at a point, or None where doubles do not reach."""
         problem = self._problem
-        point: Point | ClassPoints
-        sums: Partial
-        roundings = 0
-        if isinstance(problem.loss, SoftmaxLoss):
-            point = ClassPoints.near(where, self._slices, problem.loss.classes)
-            several = (PlacedSoftmax if problem.in_place else SoftmaxPass)(
-                problem.loss, point, problem.radius, hessian=fresh
-            )
-            sums = several.centred(reduce(add, problem.rows.sweep(several)))
-            error, roundings, at = several.predictor_error(), several.roundings(), point.doubles()
-        else:
-            assert isinstance(problem.loss, Loss)
-            point = Point.near(where, self._slices)
-            kind = PlacedResidual if problem.in_place else ResidualPass
-            work = kind(problem.loss, point, problem.radius, hessian=fresh)
-            sums = reduce(add, problem.rows.sweep(work))
-            error, at = work.predictor_error(), point.tails()[0]
+        work = residual_at(problem, where, self._slices, hessian=fresh)
+        sums = work.finished(reduce(add, problem.rows.sweep(work)))
         if not (
             np.all(np.isfinite(sums.total)) and math.isfinite(sums.error + sums.curvature + sums.absolute)
         ):
@@ -151,7 +135,18 @@ class _Search:
         if sums.hessian is not None:
             if not np.all(np.isfinite(sums.hessian)):
                 return None
-            chain = min(sums.rows, LONGEST_SUM + sums.additions) + roundings
-            self.curvature = Curvature.of(sums.hessian, at, problem, chain)
+            chain = min(sums.rows, LONGEST_SUM + sums.additions) + work.roundings()
+            self.curvature = Curvature.of(sums.hessian, work.at(), problem, chain)
         assert self.curvature is not None
-        return bound(problem, self.curvature, point, sums, error)
+        return bound(problem, self.curvature, work.point, sums, work.predictor_error())
+
+
+def residual_at(
+    problem: Problem, where: Dyadic, slices: int, *, hessian: bool = False
+) -> ResidualPass | SoftmaxPass:
+    """The pass that finds the gradient in slices at the point that so many of them can hold."""
+    loss, radius = problem.loss, problem.radius
+    if isinstance(loss, SoftmaxLoss):
+        return SoftmaxPass(loss, ClassPoints.near(where, slices, loss.classes), radius, hessian)
+    assert isinstance(loss, Loss)
+    return ResidualPass(loss, Point.near(where, slices), radius, hessian)

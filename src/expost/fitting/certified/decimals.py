@@ -32,7 +32,6 @@ from expost.losses import (
     SmoothedHinge,
     SoftmaxLoss,
     VectorLoss,
-    predictors,
 )
 
 _ONE = Decimal(1)
@@ -187,7 +186,7 @@ class DecimalPass:
     def __call__(self, blocks: Blocks) -> _Sums:
         """The sums over the blocks."""
         loss, point, digits = self.loss, self.point, self.digits
-        order = len(point) // predictors(loss) if self.reduced else len(point)
+        order = len(point) // loss.outputs if self.reduced else len(point)
         with localcontext(context(digits)):
             zero = np.full(len(point), Decimal(0), dtype=object)
             square = np.full((order, order), Decimal(0), dtype=object) if self.hessian else None

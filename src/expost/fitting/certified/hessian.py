@@ -15,13 +15,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from expost._common.namespaces import HERE
+from expost.data.blocks import Block
 from expost.fitting.certified.bound import UP, Curvature
-from expost.fitting.certified.centred import centred_pair
-from expost.fitting.certified.certify import certify
+from expost.fitting.certified.certify import certify, residual_at
 from expost.fitting.certified.decimals import hessian_in_decimals
 from expost.fitting.certified.dyadic import Dyadic
 from expost.fitting.certified.minimum import Minimum
@@ -34,21 +35,18 @@ from expost.fitting.certified.pairs import (
     power_above,
     round_to,
 )
-from expost.fitting.certified.point import Point
-from expost.fitting.certified.problem import Blocks, Problem
+from expost.fitting.certified.problem import Problem
 from expost.fitting.certified.residual import (
     BITS,
     SUB_BLOCK,
     ResidualPass,
-    error_of_process,
+    error_in,
+    exact_in,
     exact_sum,
-    slices_are_exact,
 )
 from expost.fitting.certified.slopes import third_order
-from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
-from expost.fitting.certified.softmax_slopes import weight_roundings
+from expost.fitting.certified.softmax_residual import SoftmaxPass
 from expost.fitting.gram import LONGEST_SUM
-from expost.losses import Loss, SoftmaxLoss
 
 
 def rows_hessian(
@@ -70,7 +68,7 @@ def rows_hessian(
     known = minimum.curvature
     if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
         return known.rows, np.zeros_like(known.rows)
-    for slices in (2, 3) if slices_are_exact() else ():
+    for slices in (2, 3) if exact_in(HERE) else ():
         matrix, error = _summed(problem, point, slices, reduced=reduced)
         if math.isinf(error):
             break
@@ -110,18 +108,16 @@ def _summed(
     that. What the slices leave over is at most :math:`2^{-23}` of the largest curvature in every entry, and
     is added in chunks, once for each pair of classes.
     """
-    source: _Source
-    if isinstance(problem.loss, SoftmaxLoss):
-        source = _Classes(problem, problem.loss, point, slices, reduced=reduced)
-    else:
-        source = _OnePredictor(problem, point, slices)
-    total, rows, error = reduce(_added, problem.rows.sweep(HessianPass(source, problem.radius)))
-    matrix = source.assembled(total)
+    work = residual_at(problem, point, slices)
+    total, rows, error = reduce(_added, problem.rows.sweep(HessianPass(work, reduced)))
+    matrix: FloatArray = total[0][0] + total[1][0] if reduced else work.assembled(total)
     trace = float(np.trace(matrix))
-    relative = source.roundings * UNIT + third_order(problem.loss) * source.predictor_error
+    relative = (16.0 + work.weight_roundings) * UNIT + third_order(problem.loss) * work.predictor_error()
     rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
-    relative += _moved(problem, source.away)
-    return matrix, UP * (trace * relative + source.leftovers * rest) + error
+    relative += _moved(problem, length((work.point.exact - point).doubles()))
+    # The distance of two classes, squared, is the trace of a unit of their weight.
+    leftovers = 1.0 if reduced else work.trace * work.sums
+    return matrix, UP * (trace * relative + leftovers * rest) + error
 
 
 def _added(one: "_Found", other: "_Found") -> "_Found":
@@ -130,71 +126,6 @@ def _added(one: "_Found", other: "_Found") -> "_Found":
 
 _Found: TypeAlias = tuple[Pair, int, float]
 """The sums over some rows, the number of these, and what their place adds to the error."""
-
-
-class _Source(Protocol):
-    """What is added up: the weights of the rows' squares, and how the sums make a Hessian."""
-
-    sums: int
-    """How many weights each row has."""
-    columns: int
-    leftovers: float
-    """How often what the slices of one sum leave over counts in the Hessian."""
-    roundings: float
-    """How often a weight and its product with a row are rounded, and the assembled matrix, at most."""
-    predictor_error: float
-    away: float
-    """How far from the point the weights are taken."""
-
-    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
-        """Weights, rows by sums, then the rows and their slices, chunk by chunk."""
-        ...
-
-    def assembled(self, total: Pair) -> FloatArray:
-        """The Hessian from the sums, sums by columns by columns."""
-        ...
-
-
-class _OnePredictor:
-    def __init__(self, problem: Problem, point: Dyadic, slices: int) -> None:
-        assert isinstance(problem.loss, Loss)
-        self._pass = ResidualPass(problem.loss, Point.near(point, slices), problem.radius)
-        self.sums, self.columns = 1, problem.dimension
-        self.leftovers, self.roundings = 1.0, 16.0
-        self.predictor_error = self._pass.predictor_error()
-        self.away = length((self._pass.point.exact - point).doubles())
-
-    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
-        for found, rows, parts in self._pass.slopes(blocks):
-            yield found.curvature[:, None], rows, parts
-
-    def assembled(self, total: Pair) -> FloatArray:
-        matrix: FloatArray = total[0][0] + total[1][0]
-        return matrix
-
-
-class _Classes:
-    def __init__(
-        self, problem: Problem, loss: SoftmaxLoss, point: Dyadic, slices: int, *, reduced: bool
-    ) -> None:
-        at = ClassPoints.near(point, slices, loss.classes)
-        self._pass = SoftmaxPass(loss, at, problem.radius)
-        self._classes, self._reduced = loss.classes, reduced
-        self.sums = 1 if reduced else loss.classes * (loss.classes - 1) // 2
-        self.leftovers = 1.0 if reduced else 2.0 * self.sums  # the distance of two classes, squared, is 2
-        self.columns = problem.dimension // loss.outputs
-        self.roundings = 16.0 + weight_roundings(loss)
-        self.predictor_error, self.away = self._pass.predictor_error(), 0.0
-
-    def weights(self, blocks: Blocks) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
-        for found, rows, parts in self._pass.slopes(blocks):
-            yield found.smallest[:, None] if self._reduced else found.weights, rows, parts
-
-    def assembled(self, total: Pair) -> FloatArray:
-        if not self._reduced:
-            return centred_pair(total, self._classes)
-        matrix: FloatArray = total[0][0] + total[1][0]
-        return matrix
 
 
 def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
@@ -217,25 +148,27 @@ class HessianPass:
     doubles.
     """
 
-    source: _Source
-    radius: float
+    work: ResidualPass | SoftmaxPass
+    reduced: bool = False
 
-    def __call__(self, blocks: Blocks) -> _Found:
+    def __call__(self, blocks: Iterator[Block]) -> _Found:
         """The sums over the blocks."""
-        count = 0
-        zero = np.zeros((self.source.sums, self.source.columns, self.source.columns))
+        count, columns = 0, self.work.slicing.dimension
+        zero = np.zeros((1 if self.reduced else self.work.sums, columns, columns))
         total: Pair = (zero, zero.copy())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for weights, rows, parts in self.source.weights(blocks):
+            for found, rows, parts in self.work.chunks(blocks):
+                weights = found.smallest[:, None] if self.reduced else found.weights
+                slices = [part for part, _ in parts]
                 for place, weight in enumerate(weights.T):
                     before = total[0][place], total[1][place]
-                    after = add_accurately(before, self._product(rows, weight, parts))
+                    after = add_accurately(before, self._product(rows.features(), weight, slices))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        return total, count, error_of_process()
+        return total, count, error_in(HERE)
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
-        unit = math.ldexp(power_above(self.radius), -BITS)
+        unit = self.work.slicing.grid
         coarse = parts[0]
         fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
         weighted = rows * curvature[:, None]

@@ -4,7 +4,7 @@ A *pair* ``(high, low)`` stands for the real number ``high + low``. Every functi
 arrays. The error bounds are for IEEE doubles rounded to nearest, with :math:`u = 2^{-53}`; they hold while no
 result overflows and are stated up to :data:`TINY`, the error of a product that underflows. Nothing here
 depends on fused multiply-adds, and none may be formed: NumPy's element-wise functions never do, and of other
-libraries :func:`~expost.fitting.certified.placed_residual.exact_in` asks.
+libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
 """
 
 from typing import TypeAlias

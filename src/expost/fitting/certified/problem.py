@@ -63,8 +63,6 @@ class Problem:
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
     max_weight: float = 1.0
     """No weight is larger than this."""
-    in_place: bool = False
-    """Whether passes may be run where the rows lie: arithmetic there is exact where it has to be."""
 
     @property
     def curve(self) -> DerivativeCurve | SoftmaxCurve:

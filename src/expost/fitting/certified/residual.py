@@ -6,14 +6,18 @@ What the slices leave over is smaller by :math:`2^{-23}` for each of them, and i
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from expost._common.namespaces import namespace_of
+from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost.data.blocks import Block
+from expost.data.rows import DenseRows, row_blocks
+from expost.engines.base import Kernel
 from expost.fitting.certified.pairs import (
     TINY,
     UNIT,
@@ -22,18 +26,23 @@ from expost.fitting.certified.pairs import (
     add_accurately,
     power_above,
     round_to,
+    two_prod,
     two_sum,
 )
 from expost.fitting.certified.point import NEXT_BITS, Point
-from expost.fitting.certified.problem import Blocks
-from expost.fitting.certified.slopes import Slopes, slope_pair
+from expost.fitting.certified.slopes import slope_pair
 from expost.fitting.gram import LONGEST_SUM, Gram
 from expost.losses import Loss
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
-# Numbers in a chunk of rows, to outweigh the interpreter, and in a tile of it, to stay in the cache.
-_CHUNK_NUMBERS, _TILE_NUMBERS, _LEAST_ROWS = 262_144, 65_536, 1024
+# Numbers in a chunk of NumPy's rows, few enough for the cache and enough to outweigh the interpreter.
+_CHUNK_NUMBERS, _LEAST_ROWS = 131_072, 1024
+# Numbers that are held for each row on a device: so many vectors, and beside the slices so many copies of it.
+_VECTORS, _COPIES = 48, 2
+
+Sliced: TypeAlias = tuple[Any, float | None]
+"""A slice of the rows, and the same slice of the intercept's one where that is not stored."""
 
 
 @dataclass
@@ -70,9 +79,239 @@ class Partial:
         )
 
 
+class Found(NamedTuple):
+    """Slopes and curvatures of one chunk of rows, at one point or at several."""
+
+    slopes: Pair
+    """Points by rows."""
+    weights: FloatArray
+    """Rows by the sums of squares that make the Hessian."""
+    smallest: FloatArray
+    """The weight of each row in a reduced Hessian."""
+    per_curvature: float
+    absolute: FloatArray | float
+    """As :class:`~expost.fitting.certified.slopes.Slopes` has them."""
+
+
+class Slicing:
+    r"""How rows are cut into slices and multiplied by those of one point or of several.
+
+    With :math:`X_0` the rows on a grid of :math:`2^{-23}` of the radius and :math:`w_0` the coefficients on
+    one of :math:`2^{-29}` of their norm, every partial sum of :math:`X_0w_0` is a multiple of the product of
+    the grids and by Cauchy and Schwarz at most :math:`2^{52.1}` of it: exact, in any order of summation. So
+    is a sum of 128 products of :math:`X_0` with slopes on a grid of :math:`2^{-23}` of the largest.
+    """
+
+    def __init__(self, points: list[Point], radius: float) -> None:
+        self.points, self.radius = points, radius
+        self.count, self.dimension = len(points[0].slices), len(points[0].slices[0])
+        self.grid = math.ldexp(power_above(radius), -BITS)
+        root = math.sqrt(self.dimension)
+        coarse = [math.ldexp(self.grid, -NEXT_BITS * i - 1) for i in range(self.count - 1)]
+        self._lengths = [radius * 1.0001, *(root * step for step in coarse)]
+
+    def columns(self) -> list[FloatArray]:
+        """For each slice of the rows the slices of the coefficients that it meets, one row for each.
+
+        Whole ones while the products are exact, then a tail: the first of every point, then the second.
+        """
+        count, found = self.count, []
+        for i in range(count):
+            met = [[*point.slices[: count - 1 - i], point.tails()[count - 1 - i]] for point in self.points]
+            found.append(np.stack(met, axis=1).reshape(-1, self.dimension))
+        return found
+
+    def predictor_error(self) -> float:
+        r"""A bound on the error of every linear predictor, at any of the points.
+
+        Slice :math:`i` of a row, of length at most :math:`\rho_i`, meets a tail of the coefficients of
+        length at most :math:`\omega_i` in plain doubles: :math:`(d+4)u\,\rho_i\omega_i`, with the
+        rounding of the tail and of the sum of these products. The exact products are added as pairs.
+        """
+        return max(map(self._error_at, self.points))
+
+    def _error_at(self, point: Point) -> float:
+        root, size = math.sqrt(self.dimension), point.norm
+        steps = [math.ldexp(point.unit, -NEXT_BITS * i - 1) for i in range(self.count - 1)]
+        omega = [*reversed([root * step for step in steps]), size]
+        plain = sum(rho * length for rho, length in zip(self._lengths, omega, strict=True))
+        underflow = 4.0 * self.count**2 * self.dimension * TINY
+        return 1.01 * ((self.dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
+
+    def sliced(self, rows: DenseRows, buffers: list[FloatArray]) -> list[Sliced]:
+        """The slices of encoded rows; the ones of an intercept that is not stored are cut by themselves.
+
+        NumPy's are written to ``buffers``, one for each slice, which are in the cache; others are made anew.
+        """
+        ones: list[float | None] = [None] * self.count
+        if rows.intercept:
+            ones = [float(part[0]) for part in self._cut(np.ones(1), [])]
+        return list(zip(self._cut(rows.features(), buffers), ones, strict=True))
+
+    def _cut(self, rows: Any, buffers: list[FloatArray]) -> list[Any]:
+        parts, left = [], rows
+        for i in range(self.count - 1):
+            # What is left is in the last buffer: no slice overwrites it before it is taken off.
+            out, rest = (buffers[i][: len(rows)], buffers[-1][: len(rows)]) if buffers else (None, None)
+            parts.append(round_to(left, math.ldexp(self.grid, -NEXT_BITS * i), out=out))
+            left = left - parts[-1] if rest is None else np.subtract(left, parts[-1], out=rest)
+        return [*parts, left]
+
+    def predictors(self, parts: list[Sliced], columns: list[Any]) -> list[Pair]:
+        """The linear predictors, at every point, of rows that are cut."""
+        # Predictors along the second axis, in one piece: half as fast again as the other way round.
+        products = [
+            matrix @ part.T if one is None else matrix[:, :-1] @ part.T + one * matrix[:, -1:]
+            for (part, one), matrix in zip(parts, columns, strict=True)
+        ]
+        xp, points = namespace_of(products[0]), len(self.points)
+        cut = [xp.reshape(one, (-1, points, one.shape[1])) for one in products]
+        total, rest = cut[0][0, :, :], cut[0][-1, :, :]
+        for i, product in enumerate(cut):
+            for j in range(self.count - 1 - i):
+                if i or j:
+                    total, lost = two_sum(total, product[j, :, :])
+                    rest = rest + lost
+            if i:
+                rest = rest + product[-1, :, :]
+        high, low = two_sum(total, rest)
+        return [(high[k, :], low[k, :]) for k in range(points)]
+
+    def weigh(
+        self, total: Pair, slopes: Pair, parts: list[Sliced], top: float, steepness: float
+    ) -> tuple[Pair, float]:
+        """Add the sums of slope times row, one for each point; and bound what is lost in all of them.
+
+        ``top`` is the largest slope, and ``steepness`` the sum of the sizes of all slopes. Sub-blocks of 128
+        rows are added up in groups, whose chain of additions is counted.
+        """
+        if not math.isfinite(steepness):  # beyond the range of doubles, as the caller will see
+            return (total[0] + math.nan, total[1]), math.nan
+        xp, (vectors, rows) = namespace_of(slopes[0]), slopes[0].shape
+        top = max(power_above(top), 2.0**-600)
+        steps = [math.ldexp(top, -BITS - NEXT_BITS * i) for i in range(self.count - 1)]
+        whole, tails, left = [], [slopes[0]], slopes[0]
+        for step in steps:
+            whole.append(round_to(left, step))
+            left = left - whole[-1]
+            tails.append(left + slopes[1])
+        plain, chain = xp.zeros_like(total[0]), 0
+        for i, part in enumerate(parts):
+            sliced = self.count - 1 - i
+            products = _by_sub_blocks(xp.concat([*whole[:sliced], tails[sliced]]), part, xp)
+            for j in range(sliced):
+                unit = math.ldexp(self.grid * steps[0], -NEXT_BITS * (i + j))
+                here = products[:, j * vectors : (j + 1) * vectors, :]
+                total = add_accurately(total, exact_sum(here, unit))
+            rest, chain = _in_groups(products[:, sliced * vectors :, :], xp)
+            plain += rest
+        total = add_accurately(total, (plain, xp.zeros_like(plain)))
+        # The largest tail of a slope is half the grid before it; the first tail is the slope itself.
+        lost = [steepness, *(0.5 * step * rows * vectors for step in steps)]
+        plainly = sum(rho * size for rho, size in zip(self._lengths, reversed(lost), strict=True))
+        underflow = 16.0 * self.count**2 * rows * vectors * self.dimension * TINY
+        return total, 1.01 * (SUB_BLOCK + chain + 16) * UNIT * plainly + underflow
+
+
+class SlicedPass(Kernel[Partial]):
+    r"""A function from blocks to :math:`\sum_i\omega_iv_i \otimes x_i` with a bound on its error.
+
+    Notes
+    -----
+    Call it on any blocks, in as many threads as there are spans of rows, and add up the results in the
+    order of the rows. Rows must be doubles or lie on a device; they are not changed. What is proved of the
+    slices holds in any order of summation, and chains of additions that are not exact have the lengths that
+    :class:`Partial` counts.
+    """
+
+    hessian: bool
+    """Whether to add up the squares of the rows as well, each times its weights, in plain doubles."""
+    trace: float = 1.0
+    """The trace of a record's Hessian for each unit of its weights, in the points' coordinates."""
+    sums: int
+    """How many sums of squares make the Hessian."""
+    weight_roundings: float = 0.0
+    """How often a weight is rounded more than the one of a scalar loss, at most."""
+
+    @property
+    @abstractmethod
+    def slicing(self) -> Slicing:
+        """How rows are cut and multiplied."""
+
+    @abstractmethod
+    def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
+        """Slopes and curvatures at the linear predictors of a chunk of rows."""
+
+    @abstractmethod
+    def finished(self, sums: Partial) -> Partial:
+        """The sums of all rows as the gradient and the Hessian in the coefficients."""
+
+    @abstractmethod
+    def assembled(self, total: Pair) -> FloatArray:
+        """The Hessian in the coefficients from sums of squares that are pairs."""
+
+    @abstractmethod
+    def predictor_error(self) -> float:
+        """What :func:`~expost.fitting.certified.bound.bound` takes for the error of a linear predictor."""
+
+    @property
+    def numbers_held(self) -> int:
+        """How many numbers are held for each row on a device."""
+        return _VECTORS + (self.slicing.count + _COPIES) * self.slicing.dimension
+
+    def chunks(
+        self, blocks: Iterator[Block], space: Space = HERE
+    ) -> Iterator[tuple[Found, DenseRows, list[Sliced]]]:
+        """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
+        cut, longest, buffers = self.slicing, None, []
+        if space is HERE:
+            longest = min(max(_CHUNK_NUMBERS // cut.dimension, _LEAST_ROWS), LONGEST_SUM)
+            longest = -(-longest // SUB_BLOCK) * SUB_BLOCK
+            buffers = [np.empty((longest, cut.dimension)) for _ in range(cut.count)]
+        columns = [space.put(matrix) for matrix in cut.columns()]
+        for rows, y, weights in row_blocks(blocks, self.numbers_held, longest):
+            parts = cut.sliced(rows, buffers)
+            yield self.found(cut.predictors(parts, columns), y, weights), rows, parts
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Partial:
+        """Add up over the blocks; sums stay where the rows are until the end."""
+        cut, shape = self.slicing, (len(self.slicing.points), self.slicing.dimension)
+        total: Pair = (space.zeros(*shape), space.zeros(*shape))
+        sums = Partial((np.zeros(shape), np.zeros(shape)), error=error_in(space))
+        grams = [Gram(cut.dimension, space=space) for _ in range(self.sums if self.hessian else 0)]
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for found, rows, parts in self.chunks(blocks, space):
+                total = self._collect(sums, total, found, parts)
+                del parts
+                for place, gram in enumerate(grams):
+                    gram.add(rows, found.weights[:, place])
+        sums.total = on_host(total[0]), on_host(total[1])
+        if grams:
+            sums.hessian = np.stack([gram.matrix() for gram in grams])
+            sums.additions += grams[0].additions
+        return sums
+
+    def _collect(self, sums: Partial, total: Pair, found: Found, parts: list[Sliced]) -> Pair:
+        """Add a chunk to the sums, and to the total, which is returned."""
+        cut, slopes, xp = self.slicing, found.slopes, namespace_of(found.slopes[0])
+        steep = xp.abs(slopes[0])
+        lost = xp.sum(xp.zeros_like(slopes[0][0, :]) + found.absolute)
+        numbers = xp.stack([xp.max(steep), xp.sum(steep), self.trace * xp.sum(found.weights), lost])
+        top, steepness, curvature, absolute = on_host(numbers).tolist()
+        total, error = cut.weigh(total, slopes, parts, top, steepness)
+        sums.error += error
+        sums.steepness += steepness
+        sums.curvature += curvature
+        sums.per_curvature = max(sums.per_curvature, found.per_curvature)
+        sums.absolute += 1.01 * absolute
+        sums.rows += int(slopes[0].shape[1])
+        sums.additions += cut.count**2
+        return total
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ResidualPass:
-    r"""A function from blocks to :math:`\sum_i \omega_if'(x_i^\top w; y_i)\,x_i` with a bound on its error.
+class ResidualPass(SlicedPass):
+    r"""The pass that finds :math:`\sum_i \omega_if'(x_i^\top w; y_i)\,x_i` with a bound on its error.
 
     Parameters
     ----------
@@ -84,178 +323,75 @@ class ResidualPass:
         No row is longer than this.
     hessian
         Whether to add up :math:`\sum_i f''x_ix_i^\top` as well, in plain doubles.
-
-    Notes
-    -----
-    Call it on any blocks, in as many threads as there are spans of rows, and add up the results in the
-    order of the rows. Rows must be C-contiguous doubles; they are not changed.
-
-    With :math:`X_0` the rows on a grid of :math:`2^{-23}` of the radius and :math:`w_0` the coefficients on
-    one of :math:`2^{-29}` of their norm, every partial sum of :math:`X_0w_0` is a multiple of the product of
-    the grids and by Cauchy and Schwarz at most :math:`2^{52.1}` of it: exact. So is a sum of 128 products of
-    :math:`X_0` with slopes on a grid of :math:`2^{-23}` of the largest. :meth:`predictor_error` and
-    ``Partial.error`` bound what the rest loses.
     """
 
     loss: Loss
     point: Point
     radius: float
     hessian: bool = False
-
-    @property
-    def _count(self) -> int:
-        return len(self.point.slices)
-
-    @property
-    def _dimension(self) -> int:
-        return len(self.point.slices[0])
+    sums = 1
 
     @cached_property
-    def _grid(self) -> float:
-        return math.ldexp(power_above(self.radius), -BITS)
+    def slicing(self) -> Slicing:
+        """The slices of the one point."""
+        return Slicing([self.point], self.radius)
 
-    @cached_property
-    def _columns(self) -> list[FloatArray]:
-        """The slices that slice i of the rows meets: whole ones while the products are exact, then a tail."""
-        slices, tails, count = self.point.slices, self.point.tails(), self._count
-        return [np.stack([*slices[: count - 1 - i], tails[count - 1 - i]], axis=1) for i in range(count)]
+    def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
+        """One slope and one curvature for each row."""
+        ((eta, rest),) = predictors
+        one = slope_pair(self.loss, eta, rest, y, weights)
+        slopes = one.high[None, :], one.low[None, :]
+        return Found(slopes, one.curvature[:, None], one.curvature, one.per_curvature, one.absolute)
 
-    @cached_property
-    def _lengths(self) -> list[float]:
-        root = math.sqrt(self._dimension)
-        coarse = [math.ldexp(self._grid, -NEXT_BITS * i - 1) for i in range(self._count - 1)]
-        return [self.radius * 1.0001, *(root * step for step in coarse)]
+    def finished(self, sums: Partial) -> Partial:
+        """The one vector and the one matrix that were added up."""
+        hessian = None if sums.hessian is None else sums.hessian[0]
+        return replace(sums, total=(sums.total[0][0], sums.total[1][0]), hessian=hessian)
 
     def predictor_error(self) -> float:
-        r"""A bound on the error of every linear predictor.
+        """A bound on the error of the slices' predictor."""
+        return self.slicing.predictor_error()
 
-        Slice :math:`i` of a row, of length at most :math:`\rho_i`, meets a tail of the coefficients of
-        length at most :math:`\omega_i` in plain doubles: :math:`(d+4)u\,\rho_i\omega_i`, with the
-        rounding of the tail and of the sum of these products. The exact products are added as pairs.
-        """
-        root, size = math.sqrt(self._dimension), self.point.norm
-        steps = [math.ldexp(self.point.unit, -NEXT_BITS * i - 1) for i in range(self._count - 1)]
-        omega = [*reversed([root * step for step in steps]), size]
-        plain = sum(rho * length for rho, length in zip(self._lengths, omega, strict=True))
-        underflow = 4.0 * self._count**2 * self._dimension * TINY
-        return 1.01 * ((self._dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
+    def assembled(self, total: Pair) -> FloatArray:
+        """The one matrix, rounded once."""
+        matrix: FloatArray = total[0][0] + total[1][0]
+        return matrix
 
-    def __call__(self, blocks: Blocks) -> Partial:
-        """Add up over the blocks."""
-        zero = np.zeros(self._dimension)
-        gram = Gram(self._dimension) if self.hessian else None
-        sums = Partial((zero, zero.copy()), error=error_of_process())
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for found, rows, parts in self.slopes(blocks):
-                self._add(sums, found, parts)
-                if gram is not None:
-                    gram.add(np.multiply(rows, np.sqrt(found.curvature)[:, None], out=parts[0]))
-        if gram is not None:
-            sums.hessian = gram.matrix()
-        return sums
+    def roundings(self) -> int:
+        """How many more roundings are in a term of the Hessian than any has: none."""
+        return 0
 
-    def slopes(self, blocks: Blocks) -> Iterator[tuple[Slopes, FloatArray, list[FloatArray]]]:
-        """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
-        for (rows, labels, weights), parts in self.chunks(blocks):
-            yield slope_pair(self.loss, *self.predictors(rows, parts), labels, weights), rows, parts
-
-    def chunks(self, blocks: Blocks) -> Iterator[tuple[Block, list[FloatArray]]]:
-        """The blocks in chunks that fit the cache, each with a buffer for every slice."""
-        length = min(max(_CHUNK_NUMBERS // self._dimension, _LEAST_ROWS), LONGEST_SUM)
-        length = -(-length // SUB_BLOCK) * SUB_BLOCK
-        buffers = [np.empty((length, self._dimension)) for _ in range(self._count)]
-        for rows, labels, weights in blocks:
-            for start in range(0, len(rows), length):
-                here = slice(start, min(start + length, len(rows)))
-                weight = None if weights is None else weights[here]
-                yield Block(rows[here], labels[here], weight), [b[: here.stop - start] for b in buffers]
-
-    def _add(self, sums: Partial, slopes: Slopes, parts: list[FloatArray]) -> None:
-        sums.total, error = self.weigh(sums.total, (slopes.high, slopes.low), parts)
-        sums.error += error
-        sums.steepness += float(np.abs(slopes.high).sum())
-        sums.curvature += float(slopes.curvature.sum())
-        sums.per_curvature = max(sums.per_curvature, slopes.per_curvature)
-        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(slopes.absolute, slopes.high.shape)))
-        sums.rows += len(slopes.high)
-        sums.additions += self._count**2
-
-    def weigh(self, total: Pair, slopes: Pair, parts: list[FloatArray]) -> tuple[Pair, float]:
-        """Add the sum of slope times row, for rows that are cut into ``parts``; and bound what is lost."""
-        grid, high = self._grid, slopes[0]
-        sizes = np.abs(high)
-        top = max(power_above(float(sizes.max())), 2.0**-600)
-        steps = [math.ldexp(top, -BITS - NEXT_BITS * i) for i in range(self._count - 1)]
-        whole, tails, exact_left = [], [high], high
-        for step in steps:
-            whole.append(round_to(exact_left, step))
-            exact_left = exact_left - whole[-1]
-            tails.append(exact_left + slopes[1])
-        plain = np.zeros(self._dimension)
-        for i, part in enumerate(parts):
-            sliced = self._count - 1 - i
-            products = _by_sub_blocks([*whole[:sliced], tails[sliced]], part)
-            for j in range(sliced):
-                unit = math.ldexp(grid * steps[0], -NEXT_BITS * (i + j))
-                total = add_accurately(total, exact_sum(products[:, j], unit))
-            plain += products[:, -1].sum(axis=0)
-        total = add_accurately(total, (plain, np.zeros_like(plain)))
-        # The largest tail of a slope is half the grid before it; the first tail is the slope itself.
-        lost = [float(sizes.sum()), *(0.5 * step * len(high) for step in steps)]
-        plainly = sum(rho * size for rho, size in zip(self._lengths, reversed(lost), strict=True))
-        chain = SUB_BLOCK + -(-len(high) // SUB_BLOCK) + 16
-        underflow = 16.0 * self._count**2 * len(high) * self._dimension * TINY
-        return total, 1.01 * chain * UNIT * plainly + underflow
-
-    def predictors(self, rows: FloatArray, parts: list[FloatArray]) -> Pair:
-        """Cut the rows into ``parts``, and multiply them by the coefficients while they are in the cache."""
-        high, low = np.empty(len(rows)), np.empty(len(rows))
-        tile = max(_TILE_NUMBERS // self._dimension, 1)
-        for start in range(0, len(rows), tile):
-            here = slice(start, start + tile)
-            pieces = [part[here] for part in parts]
-            self.cut(rows[here], pieces)
-            high[here], low[here] = self.multiply(pieces)
-        return high, low
-
-    def multiply(self, pieces: list[FloatArray]) -> Pair:
-        """The linear predictors of rows that are cut into ``pieces``."""
-        products = [part @ columns for part, columns in zip(pieces, self._columns, strict=True)]
-        total, rest = products[0][:, 0], products[0][:, -1]
-        for i, product in enumerate(products):
-            for j in range(self._count - 1 - i):
-                if i or j:
-                    total, lost = two_sum(total, product[:, j])
-                    rest = rest + lost
-            if i:
-                rest = rest + product[:, -1]
-        return two_sum(total, rest)
-
-    def cut(self, rows: FloatArray, parts: list[FloatArray]) -> None:
-        """Write the slices of the rows into ``parts``."""
-        round_to(rows, self._grid, out=parts[0])
-        np.subtract(rows, parts[0], out=parts[1])
-        for i in range(1, self._count - 1):
-            np.copyto(parts[i + 1], parts[i])
-            round_to(parts[i], math.ldexp(self._grid, -NEXT_BITS * i), out=parts[i])
-            parts[i + 1] -= parts[i]
+    def at(self) -> FloatArray:
+        """The point, rounded once."""
+        return self.point.tails()[0]
 
 
-def _by_sub_blocks(vectors: list[FloatArray], rows: FloatArray) -> FloatArray:
+def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
     """Each vector times the rows, for every sub-block of 128 rows: sub-blocks by vectors by columns."""
-    weights = np.stack(vectors)
-    length, columns = rows.shape
-    whole = length // SUB_BLOCK * SUB_BLOCK
-    full = whole // SUB_BLOCK
-    result = np.empty((full + (whole < length), len(vectors), columns))
-    np.matmul(
-        weights[:, :whole].reshape(len(vectors), full, SUB_BLOCK).transpose(1, 0, 2),
-        rows[:whole].reshape(full, SUB_BLOCK, columns),
-        out=result[:full],
-    )
-    if whole < length:
-        np.matmul(weights[:, whole:], rows[whole:], out=result[full])
-    return result
+    rows, one = part
+    count, columns = rows.shape
+    full = count // SUB_BLOCK
+    whole = full * SUB_BLOCK
+    cut = xp.permute_dims(xp.reshape(vectors[:, :whole], (vectors.shape[0], full, SUB_BLOCK)), (1, 0, 2))
+    products = cut @ xp.reshape(rows[:whole, :], (full, SUB_BLOCK, columns))
+    if whole < count:
+        products = xp.concat([products, (vectors[:, whole:] @ rows[whole:, :])[None, :, :]])
+    if one is None:
+        return products
+    sums = xp.sum(cut, axis=2)
+    if whole < count:
+        sums = xp.concat([sums, xp.sum(vectors[:, whole:], axis=1)[None, :]])
+    return xp.concat([products, (one * sums)[:, :, None]], axis=2)
+
+
+def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
+    """Sums over the first axis, in groups as long as there are groups; and the chain of additions."""
+    count, shape = values.shape[0], values.shape[1:]
+    size = max(1, math.isqrt(count))
+    whole = count // size * size
+    groups = xp.sum(xp.reshape(values[:whole, ...], (-1, size, *shape)), axis=1)
+    total = xp.sum(groups, axis=0) + xp.sum(values[whole:, ...], axis=0)
+    return total, size + count // size + size + 1
 
 
 def exact_sum(values: FloatArray, unit: float) -> Pair:
@@ -268,24 +404,39 @@ def exact_sum(values: FloatArray, unit: float) -> Pair:
     return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
 
 
-@cache
-def slices_are_exact() -> bool:
-    """Whether matrix products here do what the slices rely on: sums of integers below ``2**53`` are exact.
-
-    They are in every order of summation, but not where doubles are emulated by shorter numbers.
-    """
-    random = np.random.default_rng(0)
-    rows = random.integers(-(2**23), 2**23 + 1, size=(SUB_BLOCK, 40))
-    vectors = random.integers(-(2**23), 2**23 + 1, size=(2, SUB_BLOCK))
-    vectors[0], rows[:, 0] = 2**23, 2**23  # the largest sum that occurs
-    product = vectors.astype(np.float64) @ rows.astype(np.float64)
-    return bool(np.all(product.astype(np.int64) == vectors @ rows))
-
-
-def error_of_process() -> float:
+def error_in(space: Space) -> float:
     """What sums of slices may be off by because of where they are taken: nothing, or anything.
 
     A pass asks where it is run: a worker of a cluster need not have the library of the process that sent it.
     A sum with an infinite error is of no use, and the caller takes decimals.
     """
-    return 0.0 if slices_are_exact() else math.inf
+    return 0.0 if exact_in(space) else math.inf
+
+
+@cache
+def exact_in(space: Space) -> bool:
+    """Whether arithmetic there does what slices and pairs rely on; asked once of each library and device.
+
+    Sums of integers below ``2**53`` are exact in matrix products, the four operations are rounded to nearest
+    one at a time, no product is fused with a sum, and a root is off by at most one unit in its last place.
+    """
+    random = np.random.default_rng(0)
+    rows = random.integers(-(2**23), 2**23 + 1, size=(6, SUB_BLOCK, 40))
+    vectors = random.integers(-(2**23), 2**23 + 1, size=(6, 2, SUB_BLOCK))
+    vectors[:, 0], rows[:, :, 0] = 2**23, 2**23  # the largest sum that occurs
+    product = on_host(space.put(vectors) @ space.put(rows))
+    across = random.integers(-(2**24), 2**24 + 1, size=(3, 40))
+    across[0], long = 2**24, rows.reshape(-1, 40)
+    predicted = on_host(space.put(across) @ space.put(long).T)
+    a, b = (np.exp(3.0 * random.normal(size=4096)) * random.normal(size=4096) for _ in range(2))
+    there = space.put(a), space.put(b)
+    pairs = [(two_sum(a, b), two_sum(*there)), (two_prod(a, b), two_prod(*there))]
+    same = [np.array_equal(on_host(x), y) for one, two in pairs for x, y in zip(two, one, strict=True)]
+    same.append(np.array_equal(on_host(there[0] / there[1]), a / b))
+    root = np.sqrt(np.abs(a))
+    same.append(
+        bool(np.all(np.abs(on_host(space.xp.sqrt(space.xp.abs(there[0]))) - root) <= np.spacing(root)))
+    )
+    same += [bool(np.all(product.astype(np.int64) == vectors @ rows))]
+    same += [bool(np.all(predicted.astype(np.int64) == across @ long.T))]
+    return all(same)

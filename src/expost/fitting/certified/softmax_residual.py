@@ -6,22 +6,30 @@ row. Only the sums are turned into centred coordinates, in integers.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from expost.fitting.certified.centred import as_pair, centred_hessian, from_classes, to_classes
+from expost._common.namespaces import namespace_of
+from expost.fitting.certified.centred import (
+    as_pair,
+    centred_hessian,
+    centred_pair,
+    from_classes,
+    to_classes,
+)
 from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.pairs import FloatArray, length
+from expost.fitting.certified.pairs import FloatArray, Pair, length
 from expost.fitting.certified.point import Point
-from expost.fitting.certified.problem import Blocks
-from expost.fitting.certified.residual import Partial, ResidualPass, error_of_process
-from expost.fitting.certified.softmax_slopes import SoftmaxSlopes, softmax_slopes, weight_roundings
+from expost.fitting.certified.residual import Found, Partial, SlicedPass, Slicing
+from expost.fitting.certified.softmax_slopes import softmax_slopes, weight_roundings
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
+
+# Numbers that are held for each row on a device, for every class and for every pair of classes.
+_PER_CLASS, _PER_PAIR = 40, 6
 
 
 @dataclass(frozen=True)
@@ -41,14 +49,10 @@ class ClassPoints:
         away = [length((part - point.exact).doubles()) for part, point in zip(parts, points, strict=True)]
         return cls(values, points, max(away) + 2.0**-150 * length(values.doubles()))
 
-    def doubles(self) -> FloatArray:
-        """The point in centred coordinates, rounded once."""
-        return self.exact.doubles()
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoftmaxPass:
-    r"""A function from row blocks to :math:`\sum_i \omega_iv_{ij}x_i` for every class :math:`j`, as pairs.
+class SoftmaxPass(SlicedPass):
+    r"""The pass that finds :math:`\sum_i \omega_iv_{ij}x_i` for every class :math:`j`, as pairs.
 
     Parameters
     ----------
@@ -63,23 +67,35 @@ class SoftmaxPass:
 
     Notes
     -----
-    As :class:`~expost.fitting.certified.residual.ResidualPass`, whose slices it uses, class by class. Errors
-    of the classes are added, which is more than their Euclidean sum.
+    Errors of the classes are added, which is more than their Euclidean sum.
     """
 
     loss: SoftmaxLoss
     point: ClassPoints
     radius: float
     hessian: bool = False
-
-    @cached_property
-    def _passes(self) -> list[ResidualPass]:
-        """The scalar loss inside is never asked: each of these cuts rows and multiplies."""
-        return [ResidualPass(self.loss.link, one, self.radius) for one in self.point.points]
+    trace = 2.0  # the trace of a pair of classes is twice its weight
 
     @property
-    def _columns(self) -> int:
-        return len(self.point.points[0].slices[0])
+    def sums(self) -> int:  # type: ignore[override]  # an attribute of the base that is computed here
+        """One sum of squares for each pair of classes."""
+        return self.loss.classes * (self.loss.classes - 1) // 2
+
+    @cached_property
+    def slicing(self) -> Slicing:
+        """The slices of the points of all classes."""
+        return Slicing(self.point.points, self.radius)
+
+    @property
+    def numbers_held(self) -> int:
+        """How many numbers are held for each row, every class and pair of classes included."""
+        return super().numbers_held + _PER_CLASS * self.loss.classes + _PER_PAIR * self.sums
+
+    def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
+        """One slope for each class, and one weight for each pair of classes."""
+        one, xp = softmax_slopes(self.loss, predictors, y, weights), namespace_of(y)
+        high, low = (xp.stack([pair[i] for pair in one.gradient]) for i in (0, 1))
+        return Found((high, low), one.weights, one.smallest, one.per_curvature, one.absolute)
 
     def predictor_error(self) -> float:
         """Twice a bound on the error of every score.
@@ -88,36 +104,26 @@ class SoftmaxPass:
         the Hessian's norm: what :mod:`expost.fitting.certified.bound` takes ``e`` times the root of the
         curvature for.
         """
-        scores = max(one.predictor_error() for one in self._passes)
-        return 2.02 * (scores + self.radius * self.point.offset)
+        return 2.02 * (self.slicing.predictor_error() + self.radius * self.point.offset)
+
+    @property
+    def weight_roundings(self) -> float:  # type: ignore[override]  # as above
+        """How often the weight of a pair of classes is rounded."""
+        return weight_roundings(self.loss)
 
     def roundings(self) -> int:
         """How many more roundings are in a term of the Hessian than a scalar loss has."""
-        return math.ceil(weight_roundings(self.loss) + 2.0 * self.loss.classes**2)
+        return math.ceil(self.weight_roundings + 2.0 * self.loss.classes**2)
 
-    def __call__(self, blocks: Blocks) -> Partial:
-        """Add up over the blocks, in the classes' coordinates."""
-        classes, columns = self.loss.classes, self._columns
-        zero = np.zeros((classes, columns))
-        pairs = classes * (classes - 1) // 2
-        sums = Partial(
-            (zero, zero.copy()),
-            error=error_of_process(),
-            hessian=np.zeros((pairs, columns, columns)) if self.hessian else None,
-        )
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for found, rows, parts in self.slopes(blocks):
-                self._add(sums, found, rows, parts)
-        return sums
+    def assembled(self, total: Pair) -> FloatArray:
+        """The Hessian in centred coordinates, rounded once."""
+        return centred_pair(total, self.loss.classes)
 
-    def slopes(self, blocks: Blocks) -> Iterator[tuple[SoftmaxSlopes, FloatArray, list[FloatArray]]]:
-        """Gradients and Hessians, chunk by chunk, with the rows and their slices."""
-        for (rows, labels, weights), parts in self._passes[0].chunks(blocks):
-            self._passes[0].cut(rows, parts)
-            scores = [one.multiply(parts) for one in self._passes]
-            yield softmax_slopes(self.loss, scores, labels, weights), rows, parts
+    def at(self) -> FloatArray:
+        """The point in centred coordinates, rounded once."""
+        return self.point.exact.doubles()
 
-    def centred(self, sums: Partial) -> Partial:
+    def finished(self, sums: Partial) -> Partial:
         """The sums of all rows in centred coordinates."""
         classes = self.loss.classes
         high, low = (part.ravel() for part in sums.total)
@@ -130,20 +136,3 @@ class SoftmaxPass:
         return replace(
             sums, total=as_pair(total), error=sums.error + 2.0**-100 * length(high), hessian=hessian
         )
-
-    def _add(self, sums: Partial, found: SoftmaxSlopes, rows: FloatArray, parts: list[FloatArray]) -> None:
-        for j, (one, slopes) in enumerate(zip(self._passes, found.gradient, strict=True)):
-            before = sums.total[0][j], sums.total[1][j]
-            (sums.total[0][j], sums.total[1][j]), error = one.weigh(before, slopes, parts)
-            sums.error += error
-            sums.steepness += float(np.abs(slopes[0]).sum())
-        sums.curvature += 2.0 * float(found.weights.sum())
-        sums.per_curvature = max(sums.per_curvature, found.per_curvature)
-        sums.absolute += 1.01 * float(np.sum(np.broadcast_to(found.absolute, len(rows))))
-        sums.rows += len(rows)
-        sums.additions += len(parts) ** 2
-        if sums.hessian is not None:
-            roots = np.sqrt(found.weights)
-            for pair in range(roots.shape[1]):
-                scaled = np.multiply(rows, roots[:, pair, None], out=parts[0])
-                sums.hessian[pair] += scaled.T @ scaled

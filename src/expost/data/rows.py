@@ -1,0 +1,298 @@
+"""Encoded rows where they lie, in NumPy or on a device: what kernels multiply and add up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from expost._common.namespaces import HERE, Space
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block, SparseRows
+from expost.data.design import SMALLEST_SCALE, Design, not_finite_error
+
+# Rows longer than this are scaled before they are multiplied, not after: their products can overflow.
+LONG = 1e15
+LONGEST_SUM = 8192
+"""Rows whose squares are added up before their sum is added to that of the others, at most."""
+# So many rows keep a device busy, or so many times more than there are columns, so that the sums of groups
+# take little memory.
+_GROUP_ROWS, _ROWS_PER_COLUMN = 2048, 8
+# From so many columns on a triangular matrix is multiplied in so many strips, most of its zeros left out.
+_WIDE, _STRIPS = 512, 4
+# Numbers that a kernel may hold beside a block of NumPy's rows, and those of a product that fits the cache.
+_ROOM, _TILE_NUMBERS = 1 << 22, 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows:
+    r"""A block of encoded rows where they lie, :math:`\tilde x = (s x, 1)`, for products; private.
+
+    On a device neither the scaled rows nor the column of ones is stored: a product with the rows as they lie
+    is scaled. NumPy's are copied, scaled and completed before any kernel sees them
+    (:meth:`~expost.data.design.Design.dense`).
+    """
+
+    space: Space
+    stored: Any
+    """The rows without the intercept, in the type in which the table has them."""
+    scales: Any
+    """What each row is multiplied with; None where that is one for all of them."""
+    intercept: bool
+    room: int
+    """How many numbers a kernel may hold beside the table."""
+    lengths: Any = None
+    """The norms of the rows as they are stored, where they were measured."""
+
+    @classmethod
+    def of(cls, raw: Any, design: Design, space: Space, *, room: int, lengths: Any = None) -> Self:
+        """Rows of a table as the mechanism sees them, or DomainError where some are not finite.
+
+        No encoded row is longer than the design's norm: scales are rounded down, as :class:`Design` has them.
+        ``lengths`` are the rows' norms where they are known, none of them beyond ``LONG``.
+        """
+        xp = space.xp
+        raw = as_numbers(raw, xp)
+        if lengths is None:
+            wide = xp.astype(raw, xp.float64, copy=False)
+            lengths = xp.linalg.vector_norm(wide, axis=1)
+            longest = float(xp.max(lengths))
+            if design.holds(longest):
+                return cls(space, raw, None, design.intercept, room, lengths)
+            if not longest <= LONG:
+                if not bool(xp.all(xp.isfinite(wide))):
+                    raise not_finite_error()
+                return cls(space, _scaled_first(wide, design, xp), None, design.intercept, room)
+        return cls(space, raw, _scales(lengths, design, xp), design.intercept, room, lengths)
+
+    @classmethod
+    def here(cls, matrix: FloatArray) -> Self:
+        """NumPy's rows, which come encoded."""
+        return cls(HERE, matrix, None, intercept=False, room=_ROOM)
+
+    def __len__(self) -> int:
+        return int(self.stored.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """How many numbers an encoded row has."""
+        return int(self.stored.shape[1]) + self.intercept
+
+    @cached_property
+    def wide(self) -> Any:
+        """The rows as doubles, not yet scaled."""
+        return self.space.xp.astype(self.stored, self.space.xp.float64, copy=False)
+
+    def __matmul__(self, right: Any) -> Any:
+        """The inner product of each row with a vector, or with each column of a matrix."""
+        if not self.intercept:
+            return self.times(right)
+        return self.times(right[:-1, ...]) + right[-1, ...]
+
+    def times(self, right: Any) -> Any:
+        """The same without the intercept, for vectors and matrices that have none either."""
+        product = self.wide @ right
+        if self.scales is None:
+            return product
+        return (self.scales if product.ndim == 1 else self.scales[:, None]) * product
+
+    def summed(self, weights: Any) -> Any:
+        """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""
+        xp = self.space.xp
+        scaled = self._scaled(weights)
+        total = (scaled if weights.ndim == 1 else scaled.T) @ self.wide
+        return xp.concat([total, xp.sum(weights, axis=0)[..., None]], axis=-1) if self.intercept else total
+
+    def gram(self, weights: Any, precision: Any) -> tuple[Any, int]:
+        """The sum of the squares of the rows, each times its weight, with products of the given precision.
+
+        Rows are added up in groups of at most ``LONGEST_SUM``, and the groups in double precision. The second
+        result is how many groups these are, their own sums included.
+        """
+        xp, columns = self.space.xp, self.stored.shape[1]
+        total, groups = self.space.zeros(self.columns, self.columns), 0
+        length = min(max(_GROUP_ROWS, _ROWS_PER_COLUMN * columns), LONGEST_SUM)
+        root = xp.sqrt(weights)
+        for here, rows in self.cut(max(1, self.room // (2 * columns))):
+            narrow = xp.astype(rows._scaled(root[here]), precision, copy=False)
+            square = xp.astype(rows.stored, precision, copy=False) * narrow[:, None]
+            ones = xp.astype(root[here], precision, copy=False)[:, None] if self.intercept else None
+            total += _sum_of_squares(square, ones, length, xp)
+            groups += len(rows) // length + 2
+        return total, groups
+
+    def squares_under(self, triangle: Any) -> Any:
+        """The squared length of each row's image under a lower triangular matrix."""
+        xp, size = self.space.xp, int(self.stored.shape[1])
+        if xp is np:
+            return _host_squares_under(self.wide, triangle)
+        edges = [size * i // _STRIPS for i in range(_STRIPS + 1)] if size >= _WIDE else [0, size]
+        parts = []
+        for _, rows in self.cut(max(1, self.room // (2 * size))):
+            total = 0.0
+            for low, high in pairwise(edges):
+                image = xp.linalg.vector_norm(rows.wide[:, :high] @ triangle[low:high, :high].T, axis=1)
+                total = total + image * image
+            parts.append(total if rows.scales is None else total * rows.scales**2)
+        total = xp.concat(parts)
+        if self.intercept:  # whose one meets the last row of the matrix alone
+            last = self @ triangle[-1, :]
+            total = total + last * last
+        return total
+
+    def forms_under(self, triangle: Any, outputs: int) -> Any:
+        r"""The matrix of :math:`x^\top(U^\top U)_{ab}x` of each row :math:`x`, :math:`U` lower triangular.
+
+        :math:`U` has ``outputs`` blocks of columns. Block :math:`a` needs its rows from :math:`a` on alone:
+        :math:`Z_a = U_{a:,a}x`, and :math:`Z_a\cdot Z_b` over their common rows. That is
+        :math:`nd^2k(k+1)/2` products and positive semi-definite by construction.
+        """
+        xp, columns = self.space.xp, self.columns
+        if xp is np:
+            return _host_forms_under(self.wide, triangle, outputs)
+        parts = []
+        # On a device strip by strip: each adds its part to the predictors that it has.
+        for _, rows in self.cut(max(1, self.room // (5 * outputs * columns))):
+            forms = self.space.zeros(len(rows), outputs, outputs)
+            for c in range(outputs):
+                strip = triangle[c * columns : (c + 1) * columns, : (c + 1) * columns]
+                blocks = xp.permute_dims(xp.reshape(strip, (columns, c + 1, columns)), (2, 1, 0))
+                image = rows @ xp.reshape(blocks, (columns, (c + 1) * columns))
+                image = xp.reshape(image, (-1, c + 1, columns))
+                forms[:, : c + 1, : c + 1] += image @ xp.matrix_transpose(image)
+            parts.append(forms)
+        return xp.concat(parts)
+
+    @cached_property
+    def squares(self) -> Any:
+        """The squared norm of each encoded row."""
+        if self.space.xp is np:
+            return np.vecdot(self.wide, self.wide)
+        lengths = self.lengths
+        if lengths is None:
+            lengths = self.space.xp.linalg.vector_norm(self.wide, axis=1)
+        return self._scaled(lengths) ** 2 + float(self.intercept)
+
+    def cut(self, length: int) -> Iterator[tuple[slice, Self]]:
+        """The same rows in shorter blocks, each with its place among them, for kernels that need memory."""
+        count = len(self)
+        if count <= length:
+            yield slice(0, count), self
+            return
+        for low in range(0, count, length):
+            here = slice(low, min(low + length, count))
+            scales, lengths = (
+                None if values is None else values[here] for values in (self.scales, self.lengths)
+            )
+            some = replace(self, stored=self.stored[here, :], scales=scales, lengths=lengths)
+            if "wide" in self.__dict__:  # not to be converted again
+                some.__dict__["wide"] = self.wide[here, :]
+            yield here, some
+
+    def features(self) -> Any:
+        """The scaled rows as doubles, without the intercept."""
+        if self.scales is None:
+            return self.wide
+        xp = self.space.xp
+        # Single precision is converted on the way.
+        rows = self.stored if xp.isdtype(self.stored.dtype, "real floating") else self.wide
+        return rows * self.scales[:, None]
+
+    def encoded(self) -> Any:
+        """The rows themselves, scaled and with the column of ones."""
+        xp, rows = self.space.xp, self.features()
+        return xp.concat([rows, xp.ones_like(rows[:, :1])], axis=1) if self.intercept else rows
+
+    def _scaled(self, values: Any) -> Any:
+        if self.scales is None:
+            return values
+        return values * (self.scales if values.ndim == 1 else self.scales[:, None])
+
+
+def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = None) -> Iterator[Block]:
+    """Blocks with rows to multiply and add up, cut for a kernel that holds ``width`` numbers for each row.
+
+    None has more rows than ``longest``, where that is given.
+    """
+    for X, y, weights in blocks:
+        if isinstance(X, SparseRows):
+            yield Block(X, y, weights)
+            continue
+        rows = DenseRows.here(X) if isinstance(X, np.ndarray) else X
+        for here, some in rows.cut(min(max(1, rows.room // width), longest or max(1, len(rows)))):
+            labels = y[here] if y.shape[0] else y  # there are none where only rows were asked for
+            yield Block(some, labels, None if weights is None else weights[here])
+
+
+def _host_squares_under(rows: FloatArray, triangle: FloatArray) -> FloatArray:
+    """Records along the second axis, over which sums of squares are fast; some of the zeros left out."""
+    first = len(triangle) // 32 * 8  # in steps in which BLAS is fast
+    total = np.empty(len(rows))
+    tile = max(_TILE_NUMBERS // len(triangle), 512)
+    for start in range(0, len(rows), tile):
+        some = rows[start : start + tile]
+        upper = triangle[:first, :first] @ some[:, :first].T
+        lower = triangle[first:] @ some.T
+        total[start : start + tile] = np.einsum("ij,ij->j", upper, upper)
+        total[start : start + tile] += np.einsum("ij,ij->j", lower, lower)
+    return total
+
+
+def _host_forms_under(rows: FloatArray, triangle: FloatArray, outputs: int) -> FloatArray:
+    """In pairs of predictors: NumPy is slow in many small products."""
+    columns = rows.shape[1]
+    images = [rows @ triangle[a * columns :, a * columns : (a + 1) * columns].T for a in range(outputs)]
+    forms = np.empty((len(rows), outputs, outputs))
+    for a in range(outputs):
+        for b in range(a, outputs):
+            forms[:, a, b] = forms[:, b, a] = np.vecdot(images[a][:, (b - a) * columns :], images[b])
+    return forms
+
+
+def as_numbers(raw: Any, xp: Any) -> Any:
+    """Cells that can be multiplied: truth values become whole numbers."""
+    return xp.astype(raw, xp.uint8) if xp.isdtype(raw.dtype, "bool") else raw
+
+
+def _sum_of_squares(rows: Any, ones: Any, length: int, xp: Any) -> Any:
+    """The sum of the squares of rows, in groups of ``length`` whose sums are added up in double precision.
+
+    ``ones`` is what the intercept's column, which is not stored, would be, or None.
+    """
+    count, columns = rows.shape
+    whole = count // length * length
+
+    def square(some: Any, beside: Any) -> Any:
+        turned = xp.matrix_transpose(some)
+        product = turned @ some
+        if beside is None:
+            return product
+        border, corner = turned @ beside, xp.matrix_transpose(beside) @ beside
+        top = xp.concat([product, border], axis=-1)
+        return xp.concat([top, xp.concat([xp.matrix_transpose(border), corner], axis=-1)], axis=-2)
+
+    total = xp.astype(
+        square(rows[whole:, :], None if ones is None else ones[whole:, :]), xp.float64, copy=False
+    )
+    if whole:
+        cut = xp.reshape(rows[:whole, :], (-1, length, columns))
+        beside = None if ones is None else xp.reshape(ones[:whole, :], (-1, length, 1))
+        total = total + xp.sum(square(cut, beside), axis=0, dtype=xp.float64)
+    return total
+
+
+def _scales(lengths: Any, design: Design, xp: Any) -> Any:
+    """As :class:`Design` has them."""
+    ratios = design.norm / (lengths * design.margin)
+    ratios = xp.where(ratios < SMALLEST_SCALE, xp.zeros_like(ratios), ratios)
+    return xp.where(ratios < 1.0, ratios, xp.ones_like(ratios))
+
+
+def _scaled_first(wide: Any, design: Design, xp: Any) -> Any:
+    """Scaled rows of which the squares may have overflowed: the largest entry is factored out."""
+    largest = xp.max(xp.abs(wide), axis=1)
+    largest = xp.where(largest > 1.0, largest, xp.ones_like(largest))
+    lengths = largest * xp.linalg.vector_norm(wide / largest[:, None], axis=1)
+    return wide * _scales(lengths, design, xp)[:, None]

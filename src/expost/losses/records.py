@@ -1,0 +1,199 @@
+r"""Records at a point: each by its gradient and a factor of its Hessian.
+
+What accounting, exact losses and reports need of a record is its gradient :math:`g` and a factor :math:`F` of
+its Hessian :math:`\nabla^2\ell = FF^\top`. Whoever makes these two, for a block of records at a time, has a
+model: its objective, its exact losses and its reports follow.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
+from expost._common.typing import FloatArray
+
+
+class SumOfSquares(Protocol):
+    """Where Hessians are added up."""
+
+    precision: Any
+    """The library's type of numbers in which products are taken."""
+
+    def add(self, rows: Any, weights: FloatArray) -> None:
+        r"""Add :math:`\sum_iw_ix_ix_i^\top`."""
+        ...
+
+    def add_strip(self, place: int, strip: FloatArray) -> None:
+        """Add to the rows from ``place`` on, right of the diagonal; what is left of it is a mirror."""
+        ...
+
+
+class Records(ABC):
+    r"""Some records at a point, each by its gradient :math:`g` and a factor :math:`F` of its Hessian.
+
+    Weights of records are in both. A record of another kind, such as a person with several rows, is one more
+    maker of :math:`g` and :math:`F`.
+
+    Privacy
+    -------
+    As private as the records.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def total(self) -> FloatArray:
+        r""":math:`\sum_ig_i`."""
+
+    @abstractmethod
+    def size(self, reach: float, length: float) -> Any:
+        r"""What rounding moves :meth:`total` by, in units of the last place, up to a small factor.
+
+        For rows of length at most ``reach`` and coefficients of length ``length``: each gradient by its own
+        size, and by that of its curvature times its predictor.
+        """
+
+    @abstractmethod
+    def add_hessian(self, squares: SumOfSquares) -> None:
+        r"""Add :math:`\sum_iF_iF_i^\top`."""
+
+    @abstractmethod
+    def product(self, direction: FloatArray) -> FloatArray:
+        r""":math:`\sum_iF_i(F_i^\top d)`."""
+
+    @property
+    def squares(self) -> FloatArray:
+        r""":math:`\|g_i\|^2` of each record."""
+        return (self.slope * self.norm) ** 2
+
+    @abstractmethod
+    def along(self, direction: FloatArray) -> FloatArray:
+        """The inner product of each gradient with a vector."""
+
+    @abstractmethod
+    def leverages(self, root: FloatArray) -> FloatArray:
+        r""":math:`F_i^\top H^{-1}F_i` of each record, a small matrix, for :math:`H^{-1} = U^\top U`.
+
+        ``root`` is :math:`U`, lower triangular. Any matrix of the same determinants
+        :math:`\det(I \pm N)` serves.
+        """
+
+    @abstractmethod
+    def coordinates(self, basis: FloatArray) -> FloatArray:
+        r""":math:`F_i^\top B` of each record: columns of the factor by columns of the basis."""
+
+    @property
+    def norm1(self) -> FloatArray | None:
+        """The sum of the absolute entries of an encoded row, where gradients are multiples of it."""
+        return None
+
+    @property
+    def reduced_weights(self) -> FloatArray:
+        r"""Weights :math:`P_i` with :math:`F_iF_i^\top \succeq I \otimes P_ix_ix_i^\top`: a reduced Hessian.
+
+        Only the softmax loss has them.
+        """
+        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def norm(self) -> FloatArray:
+        r"""The part of :math:`\|g_i\|` that the noise has no part in: the length of an encoded row."""
+
+    @property
+    @abstractmethod
+    def slope(self) -> FloatArray:
+        r"""The other part, :math:`\|g_i\|` for each unit of :attr:`norm`."""
+
+    @property
+    def steepness(self) -> FloatArray:
+        """What the noise along a row of norm one is multiplied with (:mod:`expost.reports.laws`)."""
+        return self.slope
+
+    @property
+    @abstractmethod
+    def hessian_norm(self) -> FloatArray:
+        r"""The Frobenius norm of :math:`F_iF_i^\top`."""
+
+    @abstractmethod
+    def log_determinant(self, l2: float) -> FloatArray:
+        r""":math:`\log\det(I + F_iF_i^\top/\lambda)`."""
+
+
+class RecordLoss(ABC):
+    """A loss as far as models need it: how many coefficients it has, and its records at them."""
+
+    name: ClassVar[str]
+    along_row: ClassVar[bool] = False
+    """Whether a record's gradient is a multiple of its row: its factor has one column."""
+    factor_columns: int = 1
+    """How many columns a record's factor has at most, where records are so many that it matters."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many numbers the gradient has for each column of the rows: the linear predictors."""
+
+    @property
+    @abstractmethod
+    def curve(self) -> Any:
+        """What gradients and Hessians are attainable: all that accounting needs."""
+
+    @abstractmethod
+    def at(self, theta: FloatArray, block: Any) -> Records:
+        """The records of a block at coefficients that lie where the rows do."""
+
+    @abstractmethod
+    def coefficient_count(self, columns: int) -> int:
+        """How many coefficients a model has, for rows of so many columns, the intercept's included."""
+
+    def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
+        """How many numbers :class:`Records` hold for each, beside the row, or while a Hessian is added."""
+        return 1
+
+
+def by_columns(coefficients: FloatArray, outputs: int) -> FloatArray:
+    """A vector of coefficients as a matrix, one column for each linear predictor."""
+    columns: FloatArray = namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
+    return columns
+
+
+def small_squares(factors: FloatArray) -> FloatArray:
+    r"""The smaller of :math:`W^\top W` and :math:`WW^\top` of each record: their determinants agree."""
+    turned = np.swapaxes(factors, 1, 2)
+    products: FloatArray = turned @ factors if factors.shape[2] <= factors.shape[1] else factors @ turned
+    return products
+
+
+def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
+    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
+
+    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
+    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
+    :math:`I - N` is not positive definite: the record cannot have been in the table.
+    """
+    xp, rest = namespace_of(matrices), sign * matrices
+    total: FloatArray = xp.zeros_like(rest[:, 0, 0])
+    for j in range(rest.shape[1]):
+        # What rounding has left on the wrong side of zero is zero.
+        pivot = xp.clip(sign * rest[:, j, j], 0.0, None) * sign
+        pivot = xp.clip(pivot, -1.0, None)
+        with np.errstate(divide="ignore"):
+            total += xp.log1p(pivot)
+        if j + 1 == rest.shape[1]:
+            break
+        column = rest[:, j + 1 :, j]
+        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
+        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
+    return total
+
+
+def derivatives_of(loss: Any, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A loss's derivatives where the predictors lie; on the host for a loss that knows NumPy only."""
+    if is_foreign(eta) and not loss.in_any_namespace:
+        first, second = map(Space.of(eta).put, loss.derivatives(on_host(eta), on_host(y)))
+    else:
+        first, second = loss.derivatives(eta, y)
+    return first, second
