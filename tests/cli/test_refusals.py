@@ -63,7 +63,7 @@ def test_a_bad_table_is_refused_without_quoting_it(kind, command, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "first line must name the columns"),
+        (b"", "must name the columns; it is empty"),
         (b"age,ward,smoker,ill\n\xff\xfe,north,yes,no\n", "not valid CSV in UTF-8"),
         (b'age,ward,smoker,ill\n"' + SECRET.encode() + b",north,yes,no\n", "not valid CSV"),
         (b'age,ward,smoker,ill\n"' + SECRET.encode() + b'" x,north,yes,no\n', "must be a number"),

@@ -17,13 +17,12 @@ from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Feature, Label
 from expost.data.file_schema import EMPTY, UNREADABLE, kind_of, read_kinds
 from expost.data.files import TableFiles
-from expost.data.frame_tables import columns_of
+from expost.data.frame_tables import check_at_hand, columns_of
 from expost.data.frames import FrameKind
 from expost.data.lazy import LazyTable
 from expost.data.lenient import LenientReader
 from expost.data.piece_shares import PieceShares
 from expost.data.problems import Problem, problems_in, wrong_weights
-from expost.data.tables import check_at_hand
 from expost.data.values import as_texts, plain_cells
 from expost.engines.local import LOCAL
 from expost.exceptions import DomainError

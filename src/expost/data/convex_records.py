@@ -11,10 +11,11 @@ from expost._common.parallel import block_length
 from expost.data.blocks import Block, as_dense
 from expost.data.design import Design, check_finite
 from expost.data.encoded import Encoded
+from expost.data.frame_tables import check_at_hand
 from expost.data.labels import one_label_per_row
 from expost.data.lazy import LazyTable
 from expost.data.source import ArraySource
-from expost.data.tables import check_at_hand, open_table
+from expost.data.tables import open_table
 from expost.data.values import as_numbers
 from expost.exceptions import DomainError
 from expost.losses.convex import ConvexLoss

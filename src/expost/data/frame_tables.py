@@ -1,6 +1,7 @@
 """Data frames as blocks of rows: columns that are read where they lie."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -11,6 +12,35 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, ColumnRows, SparseTable, Table
 from expost.data.values import untold
 from expost.exceptions import DomainError
+
+# What gives the rows of a LazyFrame, of a reader or of a set of files; a table in memory has none of them.
+_LATER = ("collect", "read_all", "to_table", "read")
+
+
+def check_at_hand(X: Any) -> None:
+    """Refuse what has rows but gives them later, once or one by one, in a sentence that names the way.
+
+    Privacy
+    -------
+    Public: the error names the type of ``X``.
+    """
+    got, way = type(X).__name__, None
+    if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
+        got, way = "list of records", "Make a frame of it first: pandas.DataFrame(X)"
+    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
+        got, way = "structured array", "Make a frame of it first: pandas.DataFrame(X)"
+    elif got == "RecordBatch":
+        way = "Make a table of it first: pyarrow.Table.from_batches([X])"
+    elif isinstance(X, io.IOBase):
+        way = "Give its path"
+    elif not (nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_dask_dataframe(X)):
+        found = next((name for name in _LATER if hasattr(X, name)), None)
+        if found is not None:
+            way = f"Call {found}() first, or give the path of its file"
+        elif isinstance(X, Iterator):
+            way = "Read all of it into a frame first, or give the path of its file"
+    if way is not None:
+        raise DomainError(f"`X` must be a table in memory or in files; got a {got}. {way}.")
 
 
 def open_frame(frame: Any) -> "nw.DataFrame[Any]":

@@ -12,10 +12,9 @@ from expost.data.dask_frames import DaskTable, beside, is_dask_frame, is_dask_se
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.files import TableFiles
-from expost.data.frame_tables import open_frame
+from expost.data.frame_tables import check_at_hand, open_frame
 from expost.data.lazy import LazyTable
 from expost.data.streamed import StreamedTable, table_of
-from expost.data.tables import check_at_hand
 from expost.engines.cluster import engine_of
 from expost.exceptions import DomainError
 
