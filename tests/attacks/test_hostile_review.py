@@ -7,6 +7,8 @@ Messages:  7 escape sequences          8 cells in contexts    9 errors that are 
 Claims:    12 labels far out           13 the best bracket    14 the paper's signs and floors
            15 what confidence covers
 Supply:    16 the oldest versions that are declared
+
+The third round goes on in test_third_round_*.py, by what was attacked.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 Ledgers:       8a texts from a file in a terminal   8b deep and ambiguous JSON   8c curves that cost nothing
                8d clocks on private data            8e ledgers of before          8f any field, changed
-               8g a curve without noise does not hide the others
+               8g a curve without noise does not hide the others: tests/privacy/test_composition.py
 Publications:  9a no precision                      9b one format                9c real arithmetic is said
                9d precisions of other plans
 """
