@@ -620,6 +620,9 @@ def test_15f_frames_that_cannot_be_checked_get_a_sentence():
 def test_15g_a_list_without_problems_has_columns_of_texts(library):
     domain = Domain(features=(AGE,), label=LABEL)
     good, bad = ({"age": [40.0], "y": [label]} for label in ("no", "maybe"))
-    empty, full = (nw.from_native(domain.check(table, library=library)) for table in (good, bad))
+    empty, full = (domain.check(table, library=library) for table in (good, bad))
     assert len(empty) == 0
-    assert empty.schema == full.schema
+    if library == "pandas":  # whose older versions know texts by their cells alone
+        assert list(empty.dtypes) == list(full.dtypes)
+    else:
+        assert empty.schema == full.schema

@@ -448,7 +448,7 @@ def test_15a_a_plot_shows_itself_and_pyplot_holds_nothing():
     from matplotlib import pyplot
 
     options = {"norm": 1.0, "classes": [0, 1], "cap": 1.0, "report": "leverage", "split": 0.98}
-    model = expost.LogisticRegression(epsilon=8.0, **options).fit(X[:, None], PLACES)
+    model = expost.LogisticRegression(epsilon=8.0, **options).fit(np.column_stack([X, np.roll(X, 7)]), PLACES)
     figure = model.publication_.summary().plot()
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert pyplot.get_fignums() == []
