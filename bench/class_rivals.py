@@ -12,7 +12,7 @@ import numpy as np
 from bench.rivals import multiplier
 from expost import LogisticRegression
 from expost.data.encoding import with_labels
-from expost.fitting.fit import fit
+from expost.fitting.mechanism import fit
 
 # As many rows and models at a time as fit into a cache.
 BLOCK, MODELS = 1024, 32

@@ -12,7 +12,7 @@ from bench import rivals, scores
 from bench.rivals import Descent, Newton, Problem
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
-from expost.fitting.fit import fit
+from expost.fitting.mechanism import fit
 
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0)

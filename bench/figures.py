@@ -5,8 +5,7 @@ from pathlib import Path
 from sklearn.datasets import load_breast_cancer
 
 import expost
-from expost.cli.demonstration import scale_by_bounds
-from expost.cli.figures import draw_intervals
+from expost.cli.demonstration import draw_intervals, scale_by_bounds
 
 HERE = Path(__file__).parent.parent / "docs" / "figures"
 CONFIDENCE = 0.95

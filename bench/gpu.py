@@ -20,7 +20,7 @@ import torch
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
 from expost.data.design import Design
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
 from expost.data.source import ArraySource
 from expost.fitting.certified.residual import exact_in

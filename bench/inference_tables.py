@@ -12,13 +12,13 @@ from scipy.special import expit, softmax
 import expost
 from expost._common.typing import FloatArray
 from expost.data.design import Design
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.exceptions import PublicationError
-from expost.fitting.fit import fit
+from expost.fitting.mechanism import fit
 from expost.inference import Inference
-from expost.inference.working_model import model_probabilities
+from expost.inference.estimate import model_probabilities
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.losses.softmax import centring
 from expost.privacy.plan import Plan

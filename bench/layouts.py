@@ -9,7 +9,7 @@ from rich.table import Table
 
 import expost
 from expost.data.design import Design
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.fitting.objective import Objective

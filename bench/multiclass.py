@@ -29,7 +29,7 @@ from bench.over_tables import run
 from bench.rivals import Descent
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
-from expost.fitting.fit import fit
+from expost.fitting.mechanism import fit
 from expost.fitting.prediction import class_coefficients
 from papers.datasets import DataUnavailable
 

@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.table import Table
 
 import expost
-from expost._common import parallel
+from expost._common import machine
 from expost.data.encoding import encode_records
 from expost.data.open_lazy import scan
 from expost.engines.cluster import DaskEngine
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.fit import fit
+from expost.fitting.mechanism import fit
 from expost.fitting.objective import Objective
 from expost.reports import evaluate
 
@@ -160,7 +160,7 @@ def main():
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--tasks", type=int, default=2000)
     chosen = parser.parse_args()
-    parallel.threads = lambda: 1
+    machine.threads = lambda: 1
     console = Console(width=150)
     table = Table(title="CPU nanoseconds per row, in memory, one thread", title_justify="left")
     sizes = [

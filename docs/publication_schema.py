@@ -18,9 +18,9 @@ from expost.losses import Regularizer
 from expost.losses.registry import PUBLISHED, REGULARIZERS
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS
-from expost.privacy.statistics import REPORT_KINDS
+from expost.privacy.scales import REPORT_KINDS
+from expost.publication.document import INSECURE
 from expost.publication.schema import FORMAT
-from expost.publication.serialize import INSECURE
 
 SCHEMA = Path(__file__).with_name("publication.schema.json")
 # Texts that a validator restricts, which says nothing about itself in a schema.

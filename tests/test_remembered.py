@@ -6,7 +6,7 @@ from remembered import MEMORY, PRIVACY
 from expost import calibrate
 from expost.losses import as_loss
 from expost.privacy import calibration
-from expost.privacy.target import Target
+from expost.privacy.recipes import Target
 
 
 def test_a_question_is_asked_once_and_answered_as_the_search_does():

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
         goe as goe,
         research as research,
     )
-    from expost.data.dates import Date as Date
     from expost.data.dialect import Dialect as Dialect
     from expost.data.domain import Domain as Domain
     from expost.data.features import (
         Category as Category,
         ClassLabel as ClassLabel,
+        Date as Date,
         Number as Number,
         NumberLabel as NumberLabel,
         YesNo as YesNo,
@@ -75,7 +75,7 @@ _HOMES = {
     "Contact": "data.texts",
     "ConvexLoss": "losses",
     "ConvexModel": "estimators",
-    "Date": "data.dates",
+    "Date": "data.features",
     "DerivativeCurve": "losses",
     "Dialect": "data.dialect",
     "Domain": "data.domain",

@@ -40,7 +40,7 @@ from expost.exceptions import (
     ParameterError,
     PublicationError,
 )
-from expost.fitting import fit as fitting
+from expost.fitting import mechanism as fitting
 from expost.privacy.profile import PrivacyProfile
 from expost.publication.rehearsal import rehearse
 

@@ -24,11 +24,11 @@ from ward import refused, run, write_csv
 import expost
 from expost.cli.fit import fit as fit_command
 from expost.cli.plan import plan as plan_command
-from expost.cli.spreadsheets import inert
+from expost.cli.private_files import inert
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
 from expost.page import render
-from expost.page.language import LANGUAGES
+from expost.page.introduction import LANGUAGES
 
 SOURCE = Path(expost.__file__).parent
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -508,4 +508,4 @@ def test_05f_every_writer_of_csv_goes_through_the_same_function():
     ]
     assert {path.name for path in writers} == {"private_files.py", "demonstration.py"}
     for path in writers:
-        assert "from expost.cli.spreadsheets import" in path.read_text(encoding="utf-8")
+        assert "from expost.cli.private_files import" in path.read_text(encoding="utf-8")

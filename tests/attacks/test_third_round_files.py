@@ -37,9 +37,9 @@ from expost import (
     YesNo,
 )
 from expost.data.check import find_problems
-from expost.data.csv_blocks import read_csv
 from expost.data.domain import PLACEHOLDER
 from expost.data.encoding import encode_records
+from expost.data.file_blocks import read_csv
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
 
 WARD = """
@@ -178,7 +178,7 @@ def test_06f_every_command_that_reads_a_table_tells_the_line(tmp_path):
 
 
 def test_06g_a_line_that_has_no_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("expost.data.csv_blocks.LONGEST_RECORD", 1 << 20)
+    monkeypatch.setattr("expost.data.file_blocks.LONGEST_RECORD", 1 << 20)
     path = tmp_path / "t.csv"
     path.write_text("age,ward,ill\n1,north,no\n" + "1" * (3 << 20))
     assert refused(run("check", domain_file(tmp_path), path), "it has a line of more than 1 MiB")
@@ -187,7 +187,7 @@ def test_06g_a_line_that_has_no_end_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("delimiter", [",", ";", "^", "-", " "])
 def test_06h_blocks_end_where_arrow_ends_records(delimiter, tmp_path, monkeypatch):
     """Whatever quotes a file has, and wherever blocks end: the same cells as Arrow reads from all of it."""
-    monkeypatch.setattr("expost.data.csv_blocks.CSV_BYTES", 5)
+    monkeypatch.setattr("expost.data.file_blocks.CSV_BYTES", 5)
     dialect = Dialect(delimiter=delimiter)
     path = tmp_path / "t.csv"
 

@@ -28,10 +28,10 @@ from ward import run, ward
 import expost
 from expost._common.summary import Summary
 from expost.cli.base import legible
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.exceptions import LedgerError, PublicationError
 from expost.ledger import storage
-from expost.ledger.account import Account
+from expost.ledger.ledger import Account
 from expost.page.numbers import payload
 from expost.privacy.profile_curve import ProfileCurve
 
@@ -264,7 +264,7 @@ def test_08d_the_time_of_an_entry_is_before_the_table_is_read(tmp_path, monkeypa
         Clock.year_now = 2040
         return read(*arguments)
 
-    for module in ("estimators.spending", "cli.fit", "ledger.account"):
+    for module in ("estimators.planned", "cli.fit", "ledger.ledger"):
         monkeypatch.setattr(f"expost.{module}.datetime", Clock)
     monkeypatch.setattr(Encoded, "scanned", slow)
     X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 50), np.array([1, 0] * 50)

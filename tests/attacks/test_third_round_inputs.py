@@ -25,10 +25,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from ward import refused, run
 
 import expost
-from expost._common import choices
+from expost._common import validation
 from expost._common.strict_json import digest
-from expost.data.classes import class_places
-from expost.data.frames import LIBRARIES
+from expost.data.frame_tables import LIBRARIES
+from expost.data.values import class_places
 from expost.exceptions import (
     DomainError,
     LargeDeltaWarning,
@@ -39,10 +39,10 @@ from expost.exceptions import (
 from expost.fitting import mechanism
 from expost.losses.registry import LOSSES
 from expost.page import render
-from expost.page.fields import Form
-from expost.page.language import LANGUAGES
+from expost.page.introduction import LANGUAGES
+from expost.page.numbers import Form
 from expost.privacy.calibration import CALIBRATIONS
-from expost.privacy.statistics import REPORT_KINDS
+from expost.privacy.scales import REPORT_KINDS
 
 ROOT = Path(__file__).parents[2]
 rng = np.random.default_rng(27)
@@ -496,11 +496,11 @@ def test_15c_names_of_features_exist_with_a_domain(tmp_path):
 
 def test_15d_the_words_are_those_that_are_known():
     for words, known in (
-        (choices.ReportName, REPORT_KINDS),
-        (choices.CalibrationName, CALIBRATIONS),
-        (choices.LossName, LOSSES),
-        (choices.LibraryName, LIBRARIES),
-        (choices.LanguageName, LANGUAGES),
+        (validation.ReportName, REPORT_KINDS),
+        (validation.CalibrationName, CALIBRATIONS),
+        (validation.LossName, LOSSES),
+        (validation.LibraryName, LIBRARIES),
+        (validation.LanguageName, LANGUAGES),
     ):
         assert set(get_args(words)) == set(known)
 

@@ -24,17 +24,17 @@ from problems import design_of, rows_in_ball
 from ward import refused, run, ward
 
 import expost
-from expost._common import memory
-from expost._common.parallel import limit_blas_threads
+from expost._common import machine
+from expost._common.machine import limit_blas_threads
 from expost.exceptions import ResourceError
-from expost.fitting import inputs
+from expost.fitting import private_fit
 from expost.fitting.certified import certify, residual
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise, SeededNoise
 from expost.fitting.statistics import measure
 from expost.privacy.precision import statistic_grid
 
-minimizer = importlib.import_module("expost.fitting.solvers.minimize")  # its function has the same name
+minimizer = importlib.import_module("expost.fitting.solvers")  # its function has the same name
 
 # A limit on the number of rows
 
@@ -176,13 +176,13 @@ def no_draws(monkeypatch):
 
 
 def machine_of(monkeypatch, size):
-    monkeypatch.setattr(memory, "machine_memory", lambda: size)
+    monkeypatch.setattr(machine, "machine_memory", lambda: size)
 
 
 def test_11a_sixty_thousand_columns_are_refused_before_noise_and_not_counted(monkeypatch, no_draws, tmp_path):
     """It was a MemoryError for one matrix of 26.8 GiB after the noise, and an unfinished entry."""
     machine_of(monkeypatch, 64 * 2**30)
-    monkeypatch.setattr("expost._common.parallel.threads", lambda: 1)
+    monkeypatch.setattr("expost._common.machine.threads", lambda: 1)
     account = expost.Ledger(tmp_path / "ledger.json").account("people", epsilon=3.0, delta=1e-5)
     X = scipy.sparse.random(300, 60_000, density=1e-4, format="csr", random_state=0)
     model = expost.LogisticRegression(classes=[0, 1], norm=1.0)
@@ -257,7 +257,7 @@ def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, m
         asked.append((needed, tracemalloc.get_traced_memory()[0]))
         tracemalloc.reset_peak()
 
-    monkeypatch.setattr(inputs, "check_memory", note)
+    monkeypatch.setattr(private_fit, "check_memory", note)
     random = np.random.default_rng(0)
     table = random.normal(size=(8400, columns)) / np.sqrt(columns)
     labels = () if kind == "convex" else (random.integers(0, 3 if kind == "several classes" else 2, 8400),)
@@ -282,7 +282,7 @@ def test_11g_a_factorisation_that_crashed_threads_runs_through():
     """SciPy's threaded OpenBLAS ended in a segmentation fault here, in most runs."""
     lines = (
         "import numpy as np",
-        "from expost.fitting.loss_terms import limit_blas_threads",
+        "from expost.fitting.ex_post import limit_blas_threads",
         "from scipy.linalg import cho_factor",
         "matrix = np.full((16_400, 16_400), 1e-6, order='F')",
         "matrix.flat[::16_401] += 1.0",
@@ -294,12 +294,12 @@ def test_11g_a_factorisation_that_crashed_threads_runs_through():
 
 
 def test_11h_the_limit_of_a_container_counts(monkeypatch, tmp_path):
-    whole = memory.machine_memory()
+    whole = machine.machine_memory()
     assert 2**28 < whole < 2**50
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "memory.limit_in_bytes").write_text("123456789\n")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path)
-    assert memory.machine_memory() == 123456789
+    monkeypatch.setattr(machine, "_GROUPS", tmp_path)
+    assert machine.machine_memory() == 123456789
     (tmp_path / "memory.max").write_text("1000000\n")
-    assert memory.machine_memory() == 1000000
+    assert machine.machine_memory() == 1000000

@@ -8,7 +8,7 @@ import pytest
 from ward import fail_to_write, refused, run
 
 import expost
-from expost.cli import figures
+from expost.cli import demonstration
 from expost.cli.demonstration import bundled_domain, domain_file
 from expost.page import render
 
@@ -45,7 +45,7 @@ def test_the_other_commands_read_the_files_of_the_demo(tmp_path):
 
 
 def test_without_matplotlib_the_demo_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "available", lambda: False)
+    monkeypatch.setattr(demonstration, "can_draw", lambda: False)
     result = run("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "pip install 'expost[figures]'" in result.stderr

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from ward import patients, run, ward
 
-from expost.cli import progress
+from expost.cli import base
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def terminal(monkeypatch):
     """What a terminal of 80 columns would be sent on standard error."""
     sent = io.StringIO()
     console = Console(file=sent, force_terminal=True, width=80, color_system=None, legacy_windows=False)
-    monkeypatch.setattr(progress, "error_console", console)
+    monkeypatch.setattr(base, "error_console", console)
     return sent
 
 
@@ -29,7 +29,7 @@ def test_every_pass_of_a_fit_ends_with_no_row_left(suffix, tmp_path, monkeypatch
         table = tmp_path / "table.parquet"
     passes = []
 
-    class Kept(progress.Watch):
+    class Kept(base.Watch):
         def begin(self, total):
             passes.append((total, []))
             super().begin(total)
@@ -38,7 +38,7 @@ def test_every_pass_of_a_fit_ends_with_no_row_left(suffix, tmp_path, monkeypatch
             super().seen(rows, share)
             passes[-1][1].append((self.rows, self.left, self.share))
 
-    monkeypatch.setattr(progress, "Watch", Kept)
+    monkeypatch.setattr(base, "Watch", Kept)
     options = ("-o", tmp_path / "p.json", "--losses", tmp_path / "private.csv")
     assert run("fit", domain, table, *options).exit_code == 0
     assert len(passes) >= 5
@@ -52,7 +52,7 @@ def test_every_pass_of_a_fit_ends_with_no_row_left(suffix, tmp_path, monkeypatch
 
 
 def test_the_line_says_what_is_left_and_goes_away(terminal):
-    with progress.shown("Reading") as shown:
+    with base.shown("Reading") as shown:
         shown.watch.begin(None)
         shown.watch.seen(1500, 0.25)
         shown._bar.refresh()

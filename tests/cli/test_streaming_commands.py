@@ -10,7 +10,7 @@ import pytest
 from ward import refused, run, ward
 
 import expost
-from expost.cli.tally import Tally
+from expost.cli.display import Tally
 
 
 @pytest.fixture

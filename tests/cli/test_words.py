@@ -5,7 +5,7 @@ import pytest
 
 import expost
 from expost.cli.words import REPORTS, right_at_most
-from expost.privacy.statistics import REPORT_KINDS
+from expost.privacy.scales import REPORT_KINDS
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (3.0, 1e-2)])

@@ -4,15 +4,15 @@ import itertools
 
 import pytest
 
-from expost._common import parallel
-from expost._common.parallel import block_length, limit_blas_threads, spans
+from expost._common import machine
+from expost._common.machine import block_length, limit_blas_threads, spans
 
 
 @pytest.mark.parametrize(
     ("rows", "width", "expected"), [(1_000_003, 2, 3), (1_000_000, 1, 2), (100, 5, 1), (0, 5, 1)]
 )
 def test_spans_cover_every_row_once_and_in_order(rows, width, expected, monkeypatch):
-    monkeypatch.setattr(parallel, "threads", lambda: 3)
+    monkeypatch.setattr(machine, "threads", lambda: 3)
     cut = spans(rows, width)
     assert len(cut) == expected
     assert (cut[0][0], cut[-1][1]) == (0, rows)
@@ -26,6 +26,6 @@ def test_a_block_has_as_many_numbers_whatever_their_width():
 
 def test_small_matrices_are_factored_in_one_thread_and_large_ones_are_not():
     with limit_blas_threads(10):
-        assert parallel._users == 1
+        assert machine._users == 1
     with limit_blas_threads(5000):
-        assert parallel._users == 0
+        assert machine._users == 0

@@ -12,7 +12,7 @@ import expost
 from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, YesNo
 from expost.data.check import LINE, find_problems
 from expost.data.encoding import encode_records
-from expost.data.lenient import LenientReader
+from expost.data.files import LenientReader
 from expost.data.problems import Problem
 from expost.data.weights import Weighting
 from expost.exceptions import ExpostError
@@ -112,7 +112,7 @@ def test_check_and_fit_refuse_the_same_tables(domain, tmp_path):
 
 def test_lines_that_cannot_be_read_keep_the_numbers_of_the_others(tmp_path, monkeypatch):
     """Records are counted through lines with too many cells, wherever blocks of the file end."""
-    monkeypatch.setattr("expost.data.csv_blocks.CSV_BYTES", 256)
+    monkeypatch.setattr("expost.data.file_blocks.CSV_BYTES", 256)
     rows = [[str(20 + k % 50), *GOOD[1:]] for k in range(400)]
     for k in range(0, 400, 37):
         rows[k] = [*GOOD, "too much"]
@@ -219,7 +219,7 @@ def test_memory_that_runs_out_is_no_broken_file(tmp_path):
 
 
 def test_a_whole_block_of_lines_that_cannot_be_read_is_counted_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("expost.data.csv_blocks.CSV_BYTES", 256)
+    monkeypatch.setattr("expost.data.file_blocks.CSV_BYTES", 256)
     rows = [[*GOOD, "too much"] for _ in range(60)]
     told = found(write(tmp_path / "t.csv", [GOOD, *rows, ["old", *GOOD[1:]]]))
     assert [record for record, column, *_ in told if column == LINE] == list(range(2, 62))

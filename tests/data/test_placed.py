@@ -12,9 +12,8 @@ from expost.data.blocks import ArrayTable
 from expost.data.design import Design
 from expost.data.labels import encode_labels
 from expost.data.placed import PlacedSource
-from expost.data.scan import Scan
-from expost.data.source import ArraySource
-from expost.engines.local import LOCAL
+from expost.data.source import ArraySource, Scan
+from expost.engines.base import LOCAL
 from expost.exceptions import DomainError
 from expost.losses import LogisticLoss
 

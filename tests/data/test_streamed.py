@@ -9,7 +9,7 @@ from spaces import SPACES
 
 import expost
 from expost._common.namespaces import Space
-from expost.data.streamed import Sent
+from expost.data.placed import Sent
 from expost.exceptions import DomainError, ExpostError, MissingExtraError
 from expost.fitting.prediction import Predictors
 
@@ -21,7 +21,7 @@ CLASSES = RANDOM.integers(0, 3, 3000)
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
-    monkeypatch.setattr("expost.data.streamed._SENT", 3000)
+    monkeypatch.setattr("expost.data.placed._SENT", 3000)
 
 
 def beside(place):

@@ -12,10 +12,10 @@ from problems import hides_its_cause
 import expost
 from expost import Category, ClassLabel, Number, NumberLabel, YesNo
 from expost.data import files as files_module, lazy_source
-from expost.data.arrow_memory import returning_memory
 from expost.data.blocks import as_dense
 from expost.data.columns import split_columns
 from expost.data.encoding import encode_lazy
+from expost.data.file_blocks import returning_memory
 from expost.data.files import FilePiece
 from expost.data.lazy_source import LazySource
 from expost.data.open_lazy import scan
@@ -205,7 +205,7 @@ def test_a_table_that_changes_between_passes_is_refused(tmp_path, change, monkey
 
 @pytest.mark.parametrize("call", ["a fit that holds it", "the last pass", "losses", "bounds", "predictions"])
 def test_a_file_that_is_rewritten_while_it_is_read_is_refused(tmp_path, call, monkeypatch):
-    monkeypatch.setattr("expost.data.csv_blocks.CSV_BYTES", 1 << 10)
+    monkeypatch.setattr("expost.data.file_blocks.CSV_BYTES", 1 << 10)
     path = tmp_path / "t.csv"
     people(500).to_csv(path, index=False)
     model = expost.LogisticRegression(domain=PEOPLE, random_state=0).fit(path)
@@ -246,7 +246,7 @@ def test_a_pass_that_fails_leaves_no_thread_and_arrows_pool_as_it_was(tmp_path):
 
 
 def test_matrix_free_fits_have_the_same_bits_held_and_read_again(tmp_path, monkeypatch):
-    from expost.fitting.solvers.minimize import minimize
+    from expost.fitting.solvers import minimize
 
     monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", 0)
     people(400).to_parquet(tmp_path / "t.parquet")

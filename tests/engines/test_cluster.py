@@ -13,12 +13,12 @@ from ward import run, ward
 
 import expost
 from expost import Category, ClassLabel, Number
-from expost.cli.cluster import connected
+from expost.cli.options import connected
 from expost.data import lazy_source
 from expost.data.dask_frames import DaskTable
 from expost.engines import cluster as cluster_module
+from expost.engines.base import LOCAL
 from expost.engines.cluster import DaskEngine, engine_of
-from expost.engines.local import LOCAL
 from expost.exceptions import DomainError, EngineError, ExpostError, ParameterError
 
 # Dask itself uses what newer versions of pandas warn about.
@@ -148,7 +148,7 @@ def test_columns_of_numbers_need_no_domain(client):
 
 
 def test_a_matrix_free_fit_is_the_same_on_a_cluster(client, monkeypatch):
-    from expost.fitting.solvers.minimize import minimize
+    from expost.fitting.solvers import minimize
 
     monkeypatch.setitem(minimize.__globals__, "LARGEST_DENSE_DIMENSION", 0)
     frame = people(300)
@@ -357,7 +357,7 @@ def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
 
 def test_a_connection_that_leaves_this_machine_unencrypted_is_warned_of(client, monkeypatch, capsys):
     for here, said in ((True, False), (False, True)):
-        monkeypatch.setattr("expost.cli.cluster._is_here", lambda address, here=here: here)
+        monkeypatch.setattr("expost.cli.options._is_here", lambda address, here=here: here)
         with connected(client.scheduler.address) as found:
             assert found is not None
         told = " ".join(capsys.readouterr().err.split())

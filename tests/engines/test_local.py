@@ -9,14 +9,14 @@ import pytest
 from problems import CASES, rows_in_ball
 
 import expost
-from expost._common import parallel
-from expost.engines.local import LOCAL
+from expost._common import machine
+from expost.engines.base import LOCAL
 from expost.exceptions import DomainError
 
 
 @pytest.fixture
 def three_threads(monkeypatch):
-    monkeypatch.setattr(parallel, "threads", lambda: 3)
+    monkeypatch.setattr(machine, "threads", lambda: 3)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ PARTS = [Numbers(10 * k, 10 * k + 7) for k in range(20)]
 
 @pytest.mark.parametrize("threads", [1, 3, 64])
 def test_results_come_in_the_order_of_the_parts(threads, monkeypatch):
-    monkeypatch.setattr(parallel, "threads", lambda: threads)
+    monkeypatch.setattr(machine, "threads", lambda: threads)
 
     def late(blocks):
         (first, *_) = blocks
@@ -66,7 +66,7 @@ def test_few_results_wait_for_their_turn(three_threads):
     time.sleep(0.05)
     assert len(started) <= 4
     results.close()
-    assert parallel._users == 0
+    assert machine._users == 0
 
 
 def test_an_error_in_a_thread_reaches_the_caller(three_threads):
@@ -75,7 +75,7 @@ def test_an_error_in_a_thread_reaches_the_caller(three_threads):
 
     with pytest.raises(DomainError, match="from a thread"):
         list(LOCAL.map(fail, PARTS, 1))
-    assert parallel._users == 0
+    assert machine._users == 0
 
 
 @pytest.mark.parametrize("report", ["independent", "adaptive"])
@@ -88,8 +88,8 @@ def test_a_fit_its_losses_and_its_bounds_do_not_depend_on_the_number_of_threads(
         bounds = model.publication_.bounds(X, y)
         return model.coef_[0], model.ex_post_losses(X, y), bounds.upper, bounds.total
 
-    monkeypatch.setattr(parallel, "threads", lambda: 1)
+    monkeypatch.setattr(machine, "threads", lambda: 1)
     alone = everything()
-    monkeypatch.setattr(parallel, "threads", lambda: 3)
+    monkeypatch.setattr(machine, "threads", lambda: 3)
     for one, many in zip(alone, everything(), strict=True):
         np.testing.assert_allclose(many, one, rtol=1e-9, atol=1e-13)

@@ -10,10 +10,10 @@ from problems import design_of, rows_in_ball
 
 import expost
 from expost.data.convex_records import open_records
+from expost.fitting.certified.bound import Problem
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.problem import Problem
+from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -117,4 +117,4 @@ def test_a_convex_model_is_the_same_elsewhere():
         found.append([release.coefficients, terms, *evaluate(release, one).figures])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(other, one)
-    assert engine.ran == {"Scan", "Derivatives", "Terms", "Reading"}
+    assert engine.ran == {"Scan", "Derivatives", "Terms", "Evaluation"}

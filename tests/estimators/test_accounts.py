@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import expost
-from expost.estimators import spending
+from expost.estimators import planned
 from expost.exceptions import (
     BudgetError,
     DomainError,
@@ -172,7 +172,7 @@ def test_a_pipeline_passes_the_account_on(account):
 @pytest.fixture
 def fresh(monkeypatch):
     """A process that has fitted nothing yet."""
-    monkeypatch.setattr(spending, "_UNCOUNTED", spending.UncountedFits())
+    monkeypatch.setattr(planned, "_UNCOUNTED", planned.UncountedFits())
 
 
 @pytest.mark.parametrize("name", ["logistic", "convex"])

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import expost
 from expost import exceptions
-from expost._common.memory import check_memory
+from expost._common.machine import check_memory
 from expost.engines.cluster import DaskEngine
 from expost.exceptions import (
     BudgetError,

@@ -8,12 +8,11 @@ import expost
 from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, SmoothedL1
 from expost.data.design import Design
 from expost.exceptions import CalibrationError, DomainError, ParameterError
-from expost.fitting.certified.problem import Problem
+from expost.fitting.certified.bound import Problem
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.inputs import check_inputs
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
-from expost.fitting.private_fit import recover
+from expost.fitting.private_fit import check_inputs, recover
 
 
 def table(n=60, d=3, seed=0):

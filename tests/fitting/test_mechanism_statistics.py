@@ -16,7 +16,7 @@ from expost.fitting.release import Release, unpack
 from expost.fitting.statistics import as_doubles, draw
 from expost.privacy.precision import statistic_grid
 from expost.reports.base import Scope
-from expost.reports.drift import NO_DRIFT
+from expost.reports.laws import NO_DRIFT
 from expost.reports.records import records_of
 from expost.reports.total import statistics_shift
 

@@ -9,13 +9,13 @@ from spaces import SPACES, host
 from expost import SoftmaxLoss
 from expost._common.namespaces import Space
 from expost.data.design import Design
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
 from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.engines.base import Kernel
 from expost.exceptions import SolverError
-from expost.fitting.loss_terms import inverse_root
+from expost.fitting.ex_post import inverse_root
 from expost.fitting.objective import Objective
 from expost.fitting.prediction import Predictors
 
@@ -100,7 +100,7 @@ def test_a_large_hessian_is_factored_where_the_rows_are(place, monkeypatch):
     here = inverse_root(hessian, space)
     assert isinstance(here, np.ndarray)
     np.testing.assert_allclose(here @ hessian @ here.T, np.eye(COLUMNS), atol=1e-13)
-    monkeypatch.setattr("expost.fitting.loss_terms._LARGE", COLUMNS)
+    monkeypatch.setattr("expost.fitting.ex_post._LARGE", COLUMNS)
     there = host(inverse_root(hessian, space))
     np.testing.assert_array_equal(there, np.tril(there))
     np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-15)

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from expost import LogisticLoss, SmoothedL1
 from expost.fitting.objective import Objective
-from expost.fitting.solvers import minimize
-from expost.fitting.solvers.newton_cg import newton_cg
+from expost.fitting.solvers import minimize, newton_cg
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 

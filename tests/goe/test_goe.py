@@ -9,7 +9,7 @@ from scipy.special import erfc, ndtr
 
 from expost.exceptions import ParameterError
 from expost.goe import LargestEigenvalue
-from expost.goe.hermite import hermite_integral, hermite_pair
+from expost.goe.pfaffian import hermite_integral, hermite_pair
 
 # (d, x, cdf, sf) by De Bruijn's Pfaffian in the monomial basis: sqrt(det A(t) / det A(∞)), t = x/√2, with
 # the entries from their exact recursions in i and j (partial integration down to erfc), in mpmath with 120

@@ -11,9 +11,8 @@ from scipy.special import expit
 import expost
 from expost.fitting.release import Release
 from expost.inference.coordinates import domain_coordinates, plain_coordinates
-from expost.inference.estimate import determined, estimate
+from expost.inference.estimate import determined, estimate, model_probabilities, score_ratio
 from expost.inference.inference import Inference
-from expost.inference.working_model import model_probabilities, score_ratio
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.losses.softmax import centring
 from expost.privacy.plan import Plan

@@ -12,7 +12,7 @@ from rich.console import Console
 import expost
 from expost.exceptions import BudgetError, LedgerError, ParameterError
 from expost.ledger import storage
-from expost.ledger.account import Account
+from expost.ledger.ledger import Account
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}
 

@@ -10,7 +10,7 @@ import readability
 from expost.exceptions import ParameterError
 from expost.page import render
 from expost.page.assembly import MODULES
-from expost.page.language import LANGUAGES, Language
+from expost.page.introduction import LANGUAGES, Language
 
 PAGE = files("expost.page")
 ENGLISH = Language.of("en").sentences

@@ -21,7 +21,7 @@ from expost import Domain
 from expost.exceptions import PublicationError
 from expost.page import render
 from expost.page.assembly import MODULES, STYLES, script
-from expost.page.language import LANGUAGES
+from expost.page.introduction import LANGUAGES
 from expost.page.numbers import CONFIDENCES, payload
 
 STATIC = files("expost.page") / "static"

@@ -19,9 +19,9 @@ from expost.data.weights import Weighting
 from expost.exceptions import DomainError
 from expost.losses.registry import PUBLISHED
 from expost.page import render
-from expost.page.language import LANGUAGES, Language
+from expost.page.introduction import LANGUAGES, Language
 from expost.page.numbers import CONSTANTS, payload
-from expost.privacy.statistics import REPORT_KINDS
+from expost.privacy.scales import REPORT_KINDS
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 TOLERANCE = 1e-9

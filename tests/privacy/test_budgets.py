@@ -7,8 +7,8 @@ from mpmath import mp, mpf, ncdf
 
 import expost
 from expost import gaussian
+from expost.budgets import from_gdp, from_zcdp
 from expost.exceptions import ParameterError
-from expost.privacy.budgets import from_gdp, from_zcdp
 
 
 def profile(epsilon, mu):

@@ -11,8 +11,7 @@ import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.privacy.expectation import Bracket
-from expost.privacy.recipes import HESSIAN_NOISE
-from expost.privacy.target import Target
+from expost.privacy.recipes import HESSIAN_NOISE, Target
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]
 REPORTS = ["independent", "leverage", "dependent", "adaptive"]

@@ -16,8 +16,7 @@ from scipy.special import expit, ndtr
 import expost
 from expost import gaussian
 from expost.exceptions import MissingExtraError, ParameterError
-from expost.privacy.composition import Composition
-from expost.privacy.joint_loss import JointLoss, grid_masses
+from expost.privacy.composition import Composition, JointLoss, grid_masses
 from expost.privacy.profile_curve import ProfileCurve, chord, curve_of
 from expost.privacy.shapes import classification_loss
 

@@ -14,9 +14,8 @@ from expost.exceptions import CalibrationError, ParameterError
 from expost.losses.base import DerivativeCurve
 from expost.privacy.expectation import Noise, expectation
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import PrivacyProfile
+from expost.privacy.profile import PrivacyProfile, Slopes
 from expost.privacy.scales import NoiseScales
-from expost.privacy.slopes import Slopes
 
 LOGISTIC = LogisticLoss().curve
 SOFT = LogisticLoss(soft=True).curve

@@ -9,10 +9,9 @@ from expost.exceptions import CalibrationError
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.precision import Rounding
-from expost.privacy.recipes import kifer, tight
+from expost.privacy.recipes import Target, kifer, tight
 from expost.privacy.shapes import capped_softmax
 from expost.privacy.softmax_rules import flat_sigma, softmax_floor
-from expost.privacy.target import Target
 
 DELTA = 1e-6
 

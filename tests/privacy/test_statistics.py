@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from expost.privacy.statistics import REPORT_KINDS, STATISTICS
+from expost.privacy.scales import REPORT_KINDS, STATISTICS
 
 # The events that a statistic's noise brings with it; the objective's own noise is always there.
 EVENTS = {

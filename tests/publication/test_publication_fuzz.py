@@ -12,7 +12,7 @@ from publications import KINDS, document, published, signed, squared
 from expost import Publication
 from expost._common import strict_json
 from expost.exceptions import PublicationError
-from expost.privacy import slopes
+from expost.privacy import profile
 
 ORIGINALS = [published(kind) for kind in KINDS] + [squared()]
 TEXTS = [publication.to_json().encode() for publication in ORIGINALS]
@@ -164,13 +164,13 @@ def peak_kilobytes():
 def work(monkeypatch):
     """How many numbers each evaluation of the privacy profile took; nothing else in reading takes long."""
     sizes = []
-    bound = slopes.Slopes.left
+    bound = profile.Slopes.left
 
     def counted(self, noise, low, high):
         sizes.append(np.broadcast(noise, low, high).size)
         return bound(self, noise, low, high)
 
-    monkeypatch.setattr(slopes.Slopes, "left", counted)
+    monkeypatch.setattr(profile.Slopes, "left", counted)
     return sizes
 
 

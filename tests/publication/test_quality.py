@@ -6,8 +6,7 @@ from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 import expost
 from expost import Category, ClassLabel, Domain, Number, NumberLabel
-from expost.publication.quality import held_out_quality
-from expost.publication.readings import encoded_records
+from expost.publication.readings import encoded_records, held_out_quality
 
 FEATURES = (Number(name="x", low=-2.0, high=2.0), Category(name="w", categories=("a", "b")))
 rng = np.random.default_rng(3)

@@ -16,11 +16,10 @@ import expost
 from expost.fitting.release import Release
 from expost.privacy.precision import Precision
 from expost.reports.base import Scope, Shares
-from expost.reports.determinant import Determinant
-from expost.reports.drift import Drift
-from expost.reports.gradient import gradient_factors, reach_factors
+from expost.reports.evaluate import TightReader
+from expost.reports.intervals import Determinant, gradient_factors, reach_factors
+from expost.reports.laws import Drift
 from expost.reports.several import sum_noise
-from expost.reports.tight import TightReader
 from expost.reports.total import report_cost, statistics_shift, whole_noise, whole_parts
 
 D, NORM, L2, ROWS = 4, 1.5, 0.7, 1000

@@ -14,10 +14,9 @@ from scipy import integrate, stats
 import expost
 from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
-from expost.reports.determinant import Determinant
-from expost.reports.drift import NO_DRIFT
-from expost.reports.laws import two_sided
-from expost.reports.pencil import WEIGHTS, mixtures
+from expost.reports.intervals import Determinant
+from expost.reports.laws import NO_DRIFT, two_sided
+from expost.reports.records import WEIGHTS, mixtures
 from expost.reports.total import ellipse_quantile, ellipse_stretch, largest_shifts, whole_parts
 
 D, RECORDS, DRAWS = 5, 6, 500

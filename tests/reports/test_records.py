@@ -5,8 +5,7 @@ import pytest
 from problems import linear_records
 
 from expost.reports import records as records_module
-from expost.reports.pencil import WEIGHTS, Pencil, mixtures
-from expost.reports.records import by_mixtures, smallest_ratio
+from expost.reports.records import WEIGHTS, Pencil, by_mixtures, mixtures, smallest_ratio
 
 
 def made(rng, count=40, dimension=5):

@@ -9,8 +9,7 @@ from problems import CASES, linear_records, rows_in_ball, with_intercept
 
 import expost
 from expost.exceptions import ParameterError
-from expost.privacy.scales import NoiseScales
-from expost.privacy.statistics import REPORT_KINDS
+from expost.privacy.scales import REPORT_KINDS, NoiseScales
 from expost.reports import evaluate
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
@@ -80,7 +79,7 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
     made = problem("leverage", sigma=4.0, sigma_hessian=1e-7)
     release, private = made.fit(0)
     from expost.reports.base import Scope, Shares
-    from expost.reports.determinant import Determinant
+    from expost.reports.intervals import Determinant
 
     for side in (True, False):
         rows = with_intercept(made.X[side], True)

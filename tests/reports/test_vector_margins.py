@@ -18,10 +18,9 @@ from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
 from expost.privacy.scales import NoiseScales
 from expost.reports.base import Scope, Shares, form_quantile, goe_quantile
-from expost.reports.determinant import Determinant
+from expost.reports.intervals import Determinant
 from expost.reports.laws import NORMAL, Chi, Spread
-from expost.reports.pencil import mixtures
-from expost.reports.records import records_of
+from expost.reports.records import mixtures, records_of
 from expost.reports.total import ellipse_quantile
 
 D, N, RECORDS = 3, 80, 5

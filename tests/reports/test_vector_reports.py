@@ -11,9 +11,9 @@ from scipy import stats
 import expost
 from expost.fitting.release import Release
 from expost.losses import SoftmaxLoss
-from expost.reports import determinant, evaluate
+from expost.reports import evaluate, intervals
 from expost.reports.laws import NORMAL, Chi, Spread, every_quantile
-from expost.reports.pencil import WEIGHTS
+from expost.reports.records import WEIGHTS
 from expost.reports.total import _law_quantile, ellipse_quantile
 
 
@@ -86,7 +86,7 @@ def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeyp
     weights = rng.uniform(0.0, 1.0, 40)
     several, one, w = two_ways(report, rng, **STATISTICS[report])
     # A record's number is a matrix of one row here: let it try as many weights.
-    monkeypatch.setattr(determinant, "FEW_WEIGHTS", WEIGHTS)
+    monkeypatch.setattr(intervals, "FEW_WEIGHTS", WEIGHTS)
     here, there = {}, {}
     if several.sigma_hessian is not None:
         Z = rng.normal(size=(4, 4))

@@ -1,13 +1,33 @@
-"""Read JSON strictly, and write it with every digit."""
+"""Read JSON strictly and into strict models, and write it with every digit."""
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from expost.exceptions import PublicationError
+
+
+class FrozenModel(BaseModel):
+    """A frozen model with exactly the declared fields, finite numbers, and no conversion between types."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True
+    )
+
+    def __dir__(self) -> Iterable[str]:
+        """The names for tab completion, without pydantic's own."""
+        return [name for name in super().__dir__() if name not in _OF_PYDANTIC]
+
+
+_OF_PYDANTIC = frozenset(
+    name for name in (*dir(BaseModel), "model_config", "model_fields_set") if not name.startswith("__")
+)
+
 
 MAX_BYTES = 128 * 2**20
 # Limits on what a hostile file can make the reader build. They leave room for a domain of 25,000

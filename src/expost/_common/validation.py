@@ -1,11 +1,36 @@
-"""Checks of public arguments, whose messages name the argument, the constraint, the value and a fix."""
+"""Checks of public arguments, the words that they choose from, and warnings that point to the user's line."""
 
 import math
+import sys
+import warnings
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from expost.exceptions import MissingExtraError, ParameterError
+
+ReportName: TypeAlias = Literal["independent", "leverage", "dependent", "adaptive"]
+"""What is published beside the model; see :data:`expost.privacy.scales.REPORT_KINDS`."""
+CalibrationName: TypeAlias = Literal["tight", "kifer2012"]
+"""The theorem that noise scales rely on."""
+RegressionLossName: TypeAlias = Literal["pseudo_huber", "squared"]
+LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squared"]
+"""The losses that can be named; see :data:`expost.losses.registry.LOSSES`."""
+Simultaneous: TypeAlias = int | Literal["all"] | None
+"""For how many records at once a bound is to hold."""
+LibraryName: TypeAlias = Literal["pandas", "polars", "pyarrow", "modin", "cudf"]
+"""The libraries that frames can be made in."""
+LanguageName: TypeAlias = Literal["en", "de"]
+"""The languages that the page speaks."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the first line outside of the library that led here, however deep the call is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "expost":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
 
 # Longer whole numbers are not written out: Python itself refuses from 4,300 digits on.
 _LARGEST_WRITTEN, _MANY_DIGITS = 10**60, "a number with too many digits"

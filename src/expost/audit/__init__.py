@@ -4,6 +4,10 @@ The accountant gives upper bounds on delta; the functions here give lower bounds
 audited one is wrong. One just above it cannot be improved.
 """
 
-from expost.audit.certificate import PlanAudit as PlanAudit, audit_plan as audit_plan
 from expost.audit.divergence import Audit as Audit, hockey_stick as hockey_stick
-from expost.audit.search import Pair as Pair, worst_pair as worst_pair
+from expost.audit.search import (
+    Pair as Pair,
+    PlanAudit as PlanAudit,
+    audit_plan as audit_plan,
+    worst_pair as worst_pair,
+)

@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from expost._common.choices import Simultaneous
+from expost._common.validation import Simultaneous
 from expost.cli.base import console, legible, print_json, report_errors, say, warn
-from expost.cli.cluster import connected
-from expost.cli.declared import (
+from expost.cli.options import (
+    AsJson,
+    Cluster,
     Dates,
     Decimal,
     Delimiter,
+    Device,
     DialectOf,
     Encoding,
+    Force,
+    Identifier,
     MissingWords,
     check_order,
+    connected,
     dialect_of,
+    number,
+    whole_number,
 )
-from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, number, whole_number
 
 if TYPE_CHECKING:
     from expost.publication import Publication
-    from expost.reports.bounds import Figures
+    from expost.reports.base import Figures
 
 
 class Member(StrEnum):
@@ -104,16 +110,13 @@ def bounds(
     """
     from expost._common.files import check_output
     from expost._common.validation import check_positive
-    from expost.cli.display import MOST_RECORDS, show_bounds
-    from expost.cli.identifiers import check_identifier, with_identifiers
-    from expost.cli.private_files import check_table_name, write_columns
-    from expost.cli.progress import shown
-    from expost.cli.record_figures import FirstRecords, columns_of, figures_of
+    from expost.cli.base import shown
+    from expost.cli.display import MOST_RECORDS, FirstRecords, columns_of, figures_of, show_bounds
+    from expost.cli.private_files import check_identifier, check_table_name, with_identifiers, write_columns
     from expost.data.open_lazy import scan
     from expost.exceptions import FileError
     from expost.publication import Publication
-    from expost.reports.base import Scope
-    from expost.reports.bounds import Figures
+    from expost.reports.base import Figures, Scope
 
     check_positive("confidence", confidence, below=1.0)
     scope = _scope(simultaneous)

@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, legible, print_json, report_errors, say
-from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, load_domain
-from expost.cli.next_steps import next_command
 from expost.cli.options import (
     AsJson,
+    Dates,
+    Decimal,
+    Delimiter,
     DomainFile,
+    Encoding,
     Force,
     Identifier,
     MaxWeight,
+    MissingWords,
     Table,
     Weight,
     declared_weighting,
+    load_domain,
 )
+from expost.cli.words import next_command
 
 if TYPE_CHECKING:
     from expost.data.check import Finding
@@ -62,8 +67,8 @@ def check(
 
     Example: expost check domain.toml table.csv --problems private-problems.csv
     """
+    from expost.cli.base import shown
     from expost.cli.private_files import check_private, is_list_of_problems, write_problems
-    from expost.cli.progress import shown
     from expost.data.check import find_problems
     from expost.data.files import TableFiles
     from expost.data.open_lazy import scan

@@ -30,8 +30,7 @@ def demo(
     """
     from expost._common.files import check_output
     from expost.cli.demonstration import demonstrate
-    from expost.cli.display import show_losses
-    from expost.cli.tally import Tally
+    from expost.cli.display import Tally, show_losses
 
     for path in (*(out / name for name in _PUBLIC), *(out / "private" / name for name in _PRIVATE)):
         check_output(path, overwrite=force)
@@ -69,8 +68,7 @@ def _publish(out: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
 
 def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path, str]:
     """Write the curator's files and return a description of each."""
-    from expost.cli import figures
-    from expost.cli.demonstration import write_table
+    from expost.cli.demonstration import can_draw, draw_intervals, draw_losses, write_table
     from expost.cli.private_files import COLUMN, write_losses
     from expost.reports.base import CONFIDENCE
 
@@ -81,7 +79,7 @@ def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
         table: "the table, to try the other commands on (private)",
         losses: "the exact loss of every person (PRIVATE)",
     }
-    if not figures.available():
+    if not can_draw():
         missing = missing_extra_error("drawing figures", "matplotlib", "figures")
         say(f"No figures: {legible(missing)}", to=error_console)
         return written
@@ -90,8 +88,8 @@ def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
             shown.table, shown.labels, confidence=CONFIDENCE, member=True
         )
         worst = shown.model.plan_.epsilon
-        figures.draw_losses(histogram, shown.losses, worst, title="PRIVATE: what the model cost each person")
-        figures.draw_intervals(
+        draw_losses(histogram, shown.losses, worst, title="PRIVATE: what the model cost each person")
+        draw_intervals(
             intervals,
             shown.losses,
             bounds,

@@ -1,18 +1,150 @@
-"""Figures as tables and bars for a terminal."""
+"""Figures of each record as they come, as counts, tables and bars for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 from rich.bar import Bar
 from rich.console import Group
 from rich.table import Table
 
+from expost._common.progress import Watch
+from expost._common.typing import FloatArray
+from expost._common.validation import Simultaneous
 from expost.cli.base import legible
-from expost.cli.record_figures import Run
-from expost.cli.tally import Tally
+from expost.data.lazy import LazyTable
+from expost.publication import Publication
+from expost.publication.together import encoded_for
 from expost.reports import Bounds
+from expost.reports.base import Figures
+from expost.reports.evaluate import streamed_figures
+from expost.reports.several import streamed_totals
+
+# Bins are so narrow that a quantile is rounded up by less than a thousandth of itself.
+_PER_OCTAVE = 1024
+_SMALLEST, _LARGEST = -40, 14
+
+
+class Tally:
+    """Counts of losses in narrow bins, so that any number of them takes the same memory; private."""
+
+    def __init__(self) -> None:
+        octaves = np.arange(_SMALLEST * _PER_OCTAVE, _LARGEST * _PER_OCTAVE + 1) / _PER_OCTAVE
+        # Each bin ends with its edge; the last has no end.
+        self._edges = np.concatenate([[0.0], np.exp2(octaves), [np.inf]])
+        self._counts = np.zeros(len(self._edges), dtype=np.int64)
+        self.largest = 0.0
+
+    @classmethod
+    def of(cls, losses: FloatArray) -> Self:
+        """The tally of losses that are all there."""
+        tally = cls()
+        tally.add(losses)
+        return tally
+
+    def add(self, losses: FloatArray) -> None:
+        """Count more losses."""
+        places = np.searchsorted(self._edges, losses)
+        self._counts += np.bincount(places, minlength=len(self._edges))
+        self.largest = max(self.largest, float(np.max(losses, initial=0.0)))
+
+    def counted(self, parts: Iterable[FloatArray]) -> Iterable[FloatArray]:
+        """The same parts, each counted as it passes."""
+        for part in parts:
+            self.add(part)
+            yield part
+
+    def quantile(self, share: float) -> float:
+        """What this share of the people lost at most; rounded up by less than a thousandth."""
+        wanted = share * int(self._counts.sum())
+        place = int(np.searchsorted(np.cumsum(self._counts), wanted))
+        return min(float(self._edges[min(place, len(self._edges) - 1)]), self.largest)
+
+    def histogram(self, bins: int) -> tuple[FloatArray, FloatArray]:
+        """Counts in bins of one width up to the largest loss, and their edges."""
+        top = min(self.largest, float(self._edges[-2])) or 1.0
+        edges = np.linspace(0.0, top, bins + 1)
+        upper = np.minimum(self._edges, top)
+        places = np.clip(np.searchsorted(edges, upper) - 1, 0, bins - 1)
+        counts: FloatArray = np.bincount(places, weights=self._counts, minlength=bins).astype(np.float64)
+        return counts, edges
+
+
+class Run(NamedTuple):
+    """What is known about a run of records."""
+
+    figures: Sequence[Figures]
+    """From each publication, at its share of the confidence."""
+    total: FloatArray
+    """What all publications together cost at most."""
+
+
+def figures_of(
+    publications: Sequence[Publication],
+    table: LazyTable,
+    weight: str | None,
+    *,
+    confidence: float,
+    member: bool | None,
+    simultaneous: Simultaneous,
+    watch: Watch | None = None,
+) -> Iterator[Run]:
+    """Read each publication for each record of a table, and all of them together, in runs of records.
+
+    The column of weights is used by publications that have weights.
+    """
+    records = [replace(encoded_for(one, table, None, weight), watch=watch) for one in publications]
+    releases = [one.release for one in publications]
+    totals = streamed_totals(
+        releases, records, confidence=confidence, member=member, simultaneous=simultaneous
+    )
+    # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
+    share = 1.0 - (1.0 - confidence) / len(publications)
+    streams = [
+        streamed_figures(release, rows, confidence=share, member=member, simultaneous=simultaneous)
+        for release, rows in zip(releases, records, strict=True)
+    ]
+    return map(Run, zip(*streams, strict=True), totals)
+
+
+def columns_of(run: Run) -> dict[str, FloatArray]:
+    """The figures by name; those of several publications are numbered, and the total is that of all."""
+    if len(run.figures) == 1:
+        return run.figures[0]._asdict()
+    numbered = {
+        f"{name}_{number}": figure
+        for number, figures in enumerate(run.figures, start=1)
+        for name, figure in figures._asdict().items()
+    }
+    return {**numbered, "total": run.total}
+
+
+class FirstRecords:
+    """Keeps the figures of the first records that pass, or of all, and counts them."""
+
+    def __init__(self, most: int | None) -> None:
+        self.records = 0
+        self._most = most
+        self._kept: list[Run] = []
+
+    def passing(self, runs: Iterable[Run]) -> Iterator[Run]:
+        """The same runs."""
+        for run in runs:
+            if self._most is None or self.records < self._most:
+                self._kept.append(run)
+            self.records += len(run.total)
+            yield run
+
+    @property
+    def run(self) -> Run:
+        """What was kept."""
+        figures = zip(*(run.figures for run in self._kept), strict=True)
+        total = np.concatenate([run.total for run in self._kept])
+        return Run([Figures.joined(parts) for parts in figures], total)
+
 
 # The most exposed people, as shares of everyone in the table.
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from expost.cli.base import error_console, legible, report_errors, say
-from expost.cli.declared import Dates, Decimal, Delimiter, Encoding, MissingWords, changed_dialect
-from expost.cli.next_steps import next_command
+from expost.cli.options import Dates, Decimal, Delimiter, Encoding, MissingWords, changed_dialect
+from expost.cli.words import next_command
 
 
 @report_errors

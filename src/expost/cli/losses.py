@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from expost.cli.base import console, legible, print_json, report_errors, say
-from expost.cli.cluster import connected
-from expost.cli.declared import (
+from expost.cli.options import (
+    AsJson,
+    Cluster,
     Dates,
     Decimal,
     Delimiter,
+    Device,
     DialectOf,
     Encoding,
+    Force,
+    Identifier,
     MissingWords,
+    Weight,
     check_order,
+    connected,
     dialect_of,
 )
-from expost.cli.options import AsJson, Cluster, Device, Force, Identifier, Weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,11 +70,16 @@ def losses(
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
-    from expost.cli.display import quantiles, show_losses
-    from expost.cli.identifiers import check_identifier, with_identifiers
-    from expost.cli.private_files import COLUMN, LOSSES_MARK, check_private, write_losses
-    from expost.cli.progress import shown
-    from expost.cli.tally import Tally
+    from expost.cli.base import shown
+    from expost.cli.display import Tally, quantiles, show_losses
+    from expost.cli.private_files import (
+        COLUMN,
+        LOSSES_MARK,
+        check_identifier,
+        check_private,
+        with_identifiers,
+        write_losses,
+    )
     from expost.data.open_lazy import scan
     from expost.exceptions import DomainError
     from expost.publication import Publication

@@ -1,17 +1,166 @@
-"""The options that several commands take, and the plan that they describe."""
+"""The options that several commands take: a table's domain and cluster, and the plan that they describe."""
 
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from expost._common.validation import numeral
+from expost._common.validation import missing_extra_error, numeral
+from expost.cli.base import error_console, legible, warn
+from expost.exceptions import EngineError
 
 if TYPE_CHECKING:
+    from distributed import Client
+
+    from expost.data.dialect import Dialect
     from expost.data.domain import Domain
     from expost.data.weights import Weighting
     from expost.privacy.plan import Plan
+
+
+_PANEL = "How the table is written, where the domain file does not say it"
+
+Delimiter = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="What separates cells, such as ';' or tab.", rich_help_panel=_PANEL),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="The decimal mark, '.' or ','.", rich_help_panel=_PANEL),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The encoding, such as cp1252.", rich_help_panel=_PANEL),
+]
+MissingWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORD",
+        help="A word for a missing value, such as NA; may be given several times.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(metavar="ORDER", help="How dates are written, such as DD.MM.YYYY.", rich_help_panel=_PANEL),
+]
+DialectOf = Annotated[
+    Path | None,
+    typer.Option(
+        "--domain",
+        metavar="DOMAIN.toml",
+        help="A domain file whose [table] says how the table is written; nothing else of it is used.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
+def load_domain(path: Path, table: Path | None = None, **dialect: Any) -> "Domain":
+    """Read a domain file, and put what options say about the table's files into it.
+
+    A table in the place of the domain file is recognised by its name.
+    """
+    from expost.data.domain import Domain
+    from expost.exceptions import FileError
+
+    if path.suffix.lower() in (".csv", ".parquet", ".pq") and path.is_file():
+        both = "" if table is None or table.suffix.lower() != ".toml" else f": {table} {path}"
+        raise FileError(
+            f"the domain file comes first, and then the table{both}; got {path.name!r} in its place."
+        )
+    domain = Domain.load(path)
+    return domain.model_copy(update={"table": changed_dialect(domain.table, **dialect)})
+
+
+def dialect_of(domain: Path | None, **dialect: Any) -> "Dialect":
+    """How a table is written: as a domain file says, or by default, but for the options that are given."""
+    from expost.data.dialect import PLAIN
+    from expost.data.domain import Domain
+
+    return changed_dialect(PLAIN if domain is None else Domain.load(domain).table, **dialect)
+
+
+def changed_dialect(dialect: "Dialect", **options: Any) -> "Dialect":
+    """A dialect with the options that are given; ParameterError names one that cannot be."""
+    from pydantic import ValidationError
+
+    from expost._common.validation import parameter_error
+
+    given = {name: value for name, value in options.items() if value not in (None, [])}
+    if given.get("delimiter") in ("tab", "\\t"):
+        given["delimiter"] = "\t"
+    try:
+        return dialect.changed(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        constraint = first["msg"].removeprefix("Value error, ").removeprefix("must be ")
+        constraint = constraint.removeprefix("Input should be ")
+    raise parameter_error(name, constraint, given[name])
+
+
+def check_order(publication: Path, table: Path) -> None:
+    """Refuse a table in the place of a publication, where the two were exchanged."""
+    from expost.exceptions import FileError
+
+    if table.suffix.lower() == ".json" and publication.suffix.lower() in (".csv", ".parquet", ".pq"):
+        raise FileError(f"the publication comes first, and then the table: {table} {publication}.")
+
+
+# Seconds to wait for a scheduler that does not answer.
+_PATIENCE = 15
+
+
+@contextmanager
+def connected(address: str | None) -> "Iterator[Client | None]":
+    """A client of the cluster whose scheduler has this address, or None without one.
+
+    Certificates and other settings are Dask's own: its configuration files and environment variables.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise missing_extra_error("`--dask`", "Dask", "dask") from None
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    async def knock() -> None:
+        comm = await connect(address, timeout=_PATIENCE, **Security().get_connection_args("client"))
+        await comm.close()
+
+    failure = ""
+    with error_console.status(f"Connecting to {legible(address)}"):
+        try:
+            # Before a client is made: one that could not connect hangs when it is forgotten. In a thread of
+            # its own: this one may have a loop that runs, as in a notebook.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(lambda: asyncio.run(knock())).result()
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            failure = type(error).__name__
+    if failure:
+        raise EngineError(
+            f"there is no Dask scheduler at {address!r} that answers ({failure}). Check the address, which "
+            "starts with tcp:// or tls://, and for tls:// the certificates in Dask's configuration."
+        )
+    if not address.startswith("tls://") and not _is_here(address):
+        warn("what travels to the workers is private, and this connection is not encrypted; use tls://.")
+    with Client(address, timeout=_PATIENCE, set_as_default=False) as client:
+        yield client
+
+
+def _is_here(address: str) -> bool:
+    """Whether an address is one of this machine's own, of which nothing leaves it."""
+    host = address.partition("://")[2].rpartition(":")[0].strip("[]")
+    return host in ("localhost", "::1") or host.startswith("127.")
+
 
 # The heading of options that few people need, in the help.
 _EXPERTS = "For experts"

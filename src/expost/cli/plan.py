@@ -39,7 +39,7 @@ def plan(
 
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
     """
-    from expost.cli.declared import load_domain
+    from expost.cli.options import load_domain
     from expost.cli.words import explain
 
     declared = load_domain(domain)

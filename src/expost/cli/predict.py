@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from expost.cli.base import console, legible, print_json, report_errors, say, warn
-from expost.cli.declared import (
+from expost.cli.options import (
+    AsJson,
     Dates,
     Decimal,
     Delimiter,
     DialectOf,
     Encoding,
+    Force,
+    Identifier,
     MissingWords,
     check_order,
     dialect_of,
 )
-from expost.cli.options import AsJson, Force, Identifier
 
 if TYPE_CHECKING:
     from expost._common.progress import Watch
@@ -62,9 +64,8 @@ def predict(
     Example: expost predict publication.json new.csv -o predictions.csv
     """
     from expost._common.files import check_output
-    from expost.cli.identifiers import check_identifier, with_identifiers
-    from expost.cli.private_files import check_table_name, write_columns
-    from expost.cli.progress import shown
+    from expost.cli.base import shown
+    from expost.cli.private_files import check_identifier, check_table_name, with_identifiers, write_columns
     from expost.data.open_lazy import scan
     from expost.publication import Publication
 
@@ -112,7 +113,7 @@ def predictions(
     """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
     from dataclasses import replace
 
-    from expost.data.classes import class_text
+    from expost.data.values import class_text
     from expost.fitting.prediction import Predictors, class_coefficients, predicted_labels, probabilities
     from expost.losses import LogisticLoss, SoftmaxLoss
     from expost.publication.readings import encoded_rows
@@ -135,7 +136,7 @@ def predictions(
 
 def _names(publication: "Publication") -> list[str]:
     """The names of the columns of predictions."""
-    from expost.data.classes import class_text
+    from expost.data.values import class_text
 
     return ["prediction", *(f"probability of {class_text(label)}" for label in publication.classes or ())]
 

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,42 @@ from numpy.typing import NDArray
 
 from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
-from expost.cli.spreadsheets import inert, inert_row
 from expost.data.check import MARK
 from expost.data.file_schema import PARQUET
-from expost.data.values import untold
-from expost.exceptions import FileError
+from expost.data.lazy import LazyTable
+from expost.data.values import as_texts, plain_cells, untold
+from expost.exceptions import DomainError, FileError
 
 if TYPE_CHECKING:
     import pyarrow
 
     from expost.data.check import Finding
+
+
+# What starts a formula, also in wide and small letters, and after blanks, quotes and what cannot be seen. The
+# sign of a number starts none.
+_UNSEEN = r"\s\"\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+_FORMULA = re.compile(rf"[{_UNSEEN}]*(?:[=@＝＠﹦﹫]|[+\-＋－﹢﹣](?![\d.,]+(?:[eE][+-]?\d+)?\s*\Z))")
+# Where a spreadsheet may start another cell, whatever the quotes say.
+_BORDER = re.compile(r"([;\t\r\n])")
+
+
+def inert(text: str) -> str:
+    """A cell that stays a text: an apostrophe stands before whatever a spreadsheet would compute.
+
+    For every text in every CSV file: identifiers and other cells, names of columns and of files. Whoever can
+    write a cell of a table could otherwise have everyone's losses sent to her when the file is opened.
+    """
+    if _BORDER.search(text) is None:
+        return f"'{text}" if _FORMULA.match(text) else text
+    safe = "".join(part if _BORDER.match(part) else inert(part) for part in _BORDER.split(text))
+    return f"'{safe}" if _BORDER.match(safe) and not safe.startswith(";") else safe
+
+
+def inert_row(cells: Iterable[object]) -> list[object]:
+    """The cells of a row; numbers stay as they are."""
+    return [inert(cell) if isinstance(cell, str) else cell for cell in cells]
+
 
 LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
 COLUMN = "ex_post_loss"
@@ -180,3 +207,40 @@ def _as_arrow(column: NDArray[Any] | Sequence[str], text: Callable[[str], str] =
     kind = pyarrow.int64() if column.dtype.kind == "i" else pyarrow.float64()
     buffer = pyarrow.py_buffer(np.ascontiguousarray(column))
     return pyarrow.Array.from_buffers(kind, len(column), [None, buffer])
+
+
+# Rows of the column that are read at a time.
+_LENGTH = 1 << 14
+
+
+def with_identifiers(parts: Iterable[Columns], table: LazyTable, name: str | None) -> Iterator[Columns]:
+    """The same columns after one of identifiers, in parts as long as they were.
+
+    The column is read again, a few rows at a time.
+
+    Privacy
+    -------
+    Private: identifiers are.
+    """
+    if name is None:
+        yield from parts
+        return
+    found = _identifiers(table, name)
+    for part in parts:
+        length = len(next(iter(part.values())))
+        yield {name: [next(found) for _ in range(length)], **part}
+
+
+def check_identifier(table: LazyTable, name: str | None, taken: Iterable[str] = ()) -> None:
+    """Refuse a name that is no column of the table, or one that the figures have."""
+    if name is None:
+        return
+    if name not in table.kinds:
+        raise DomainError(f"the table lacks the column {name!r} that `--id` names. Check the name.")
+    if name in taken:
+        raise DomainError(f"`--id` must not be {name!r}, which is a name of a figure. Rename the column.")
+
+
+def _identifiers(table: LazyTable, name: str) -> Iterator[str]:
+    batches = chain.from_iterable(piece.batches([name], _LENGTH) for piece in table.pieces())
+    return chain.from_iterable(as_texts(plain_cells(batch.column(name)), name) for batch in batches)

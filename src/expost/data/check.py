@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.choices import LibraryName
-from expost._common.parallel import block_length
+from expost._common.machine import block_length
 from expost._common.progress import Watch
+from expost._common.validation import LibraryName
 from expost.data.dask_frames import DaskTable, is_dask_frame
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Feature, Label
 from expost.data.file_schema import EMPTY, UNREADABLE, kind_of, read_kinds
-from expost.data.files import TableFiles
-from expost.data.frame_tables import check_at_hand, columns_of
-from expost.data.frames import FrameKind
+from expost.data.files import LenientReader, PieceShares, TableFiles
+from expost.data.frame_tables import FrameKind, check_at_hand, columns_of
 from expost.data.lazy import LazyTable
-from expost.data.lenient import LenientReader
-from expost.data.piece_shares import PieceShares
 from expost.data.problems import Problem, problems_in, wrong_weights
 from expost.data.values import as_texts, plain_cells
-from expost.engines.local import LOCAL
+from expost.engines.base import LOCAL
 from expost.exceptions import DomainError
 
 # Longer cells are cut in the list of problems.

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from expost._common.parallel import block_length
+from expost._common.machine import block_length
 from expost.data.blocks import Block, as_dense
 from expost.data.design import Design, check_finite
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.frame_tables import check_at_hand
 from expost.data.labels import one_label_per_row
 from expost.data.lazy import LazyTable

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from expost._common.parallel import block_length
+from expost._common.machine import block_length
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, ColumnRows, SparseRows, as_dense, is_sparse, lie_by_columns
 from expost.engines.base import Part

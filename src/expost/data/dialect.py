@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from expost.data.domain_errors import DeclaredModel
+from expost.data.texts import DeclaredModel
 
 if TYPE_CHECKING:
     import pyarrow

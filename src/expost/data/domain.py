@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from expost._common.choices import LibraryName
 from expost._common.files import atomic_write
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
+from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.domain_errors import error_in_file
 from expost.data.features import Class, ClassLabel, Feature, Label, NumberLabel
-from expost.data.texts import Contact, PublicationTexts, Text, Texts, toml_lines, toml_value
+from expost.data.texts import Contact, PublicationTexts, Text, Texts, error_in_file, toml_lines, toml_value
 from expost.exceptions import DomainError, printable
 
 if TYPE_CHECKING:

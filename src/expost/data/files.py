@@ -1,25 +1,29 @@
-"""Tables in files: CSV and Parquet, one file or many, read block by block through Arrow."""
+"""Tables in files: CSV and Parquet, one file or many, read block by block, broken lines told apart."""
 
 import errno
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from expost.data.csv_blocks import CSV_BYTES, Run, read_csv
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.progress import Watch
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds
-from expost.data.lazy import LazyTable, changed_error
-from expost.data.parquet_blocks import read_parquet
+from expost.data.file_blocks import CSV_BYTES, Run, read_csv, read_parquet, returning_memory
+from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds, unclosed_quote
+from expost.data.lazy import LazyTable, Piece, changed_error
 from expost.data.values import untold
-from expost.engines.base import Engine
-from expost.engines.local import LOCAL, LocalEngine
+from expost.engines.base import LOCAL, Engine, LocalEngine
 from expost.exceptions import ExpostError, FileError
 
 if TYPE_CHECKING:
     import pyarrow
+
 
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
@@ -223,3 +227,105 @@ def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
             run, rows = [], 0
     if run:
         yield tuple(run)
+
+
+class PieceShares:
+    """The shares of pieces that were read, as one share of all of them.
+
+    Privacy
+    -------
+    Private, as what a watch counts is.
+    """
+
+    def __init__(self, pieces: Sequence[Piece], watch: Watch) -> None:
+        self._watch = watch
+        self._lock = Lock()
+        self._done = 0.0
+        self._whole = sum(piece.bytes for piece in pieces) or 1
+        rows = [piece.rows for piece in pieces if isinstance(piece, FilePiece) and piece.rows is not None]
+        watch.begin(sum(rows) if len(rows) == len(pieces) else None)
+
+    def of(self, piece: Piece) -> Callable[[int, float], None]:
+        """What is told how many more rows of a piece were read, and which share of it was read by then."""
+        before = 0.0
+
+        def seen(rows: int, share: float) -> None:
+            nonlocal before
+            share = min(share, 1.0)
+            with self._lock:
+                self._done += (share - before) * piece.bytes / self._whole
+            before = share
+            self._watch.seen(rows, None if self._watch.total else self._done)
+
+        return seen
+
+
+NOT_TEXT = "\ufffd"
+"""What stands for bytes that are no text in the declared encoding."""
+
+
+@dataclass
+class LenientReader:
+    """Reads columns of the pieces of one file or frame, and remembers lines that it left out; private.
+
+    Records are counted from 1 through the file, those that are left out included.
+    """
+
+    last: int = 0
+    """The last record that was read."""
+    uneven: list[tuple[int, str]] = field(default_factory=list)
+    """Records whose lines have another number of cells than there are names, with their texts."""
+    broken: str = ""
+    """Why something could not be read, and what follows it in the file neither; a public sentence."""
+
+    def batches(
+        self,
+        piece: Piece,
+        columns: list[str],
+        length: int,
+        seen: Callable[[int, float], None] | None = None,
+    ) -> "Iterator[tuple[NDArray[np.int64], pyarrow.RecordBatch]]":
+        """The records that are read, by their numbers, and their columns; a few at a time.
+
+        ``seen`` is told how many rows were read more, and which share of the piece was read by then.
+        """
+        share = 0.0
+        with returning_memory():
+            runs = _runs_of(piece, columns, length)
+            while not self.broken and (run := self._following(runs)) is not None:
+                share += piece.share_of(run.batch) if isinstance(piece, FilePiece) else 0.0
+                records = self._numbered(run)
+                for start in range(0, max(len(records), 1), length):
+                    some = run.batch.slice(start, length)
+                    yield records[start : start + length], some
+                    if seen is not None:
+                        seen(len(some), share)
+
+    def taken(self) -> list[tuple[int, str]]:
+        """The uneven lines that were found since this was last asked."""
+        found, self.uneven = self.uneven, []
+        return found
+
+    def _following(self, runs: Iterator[Run]) -> Run | None:
+        try:
+            return next(runs, None)
+        except ExpostError as error:  # its sentence quotes nothing
+            self.broken = str(error)
+        return None
+
+    def _numbered(self, run: Run) -> NDArray[np.int64]:
+        """The numbers of the records in a run."""
+        first, places = self.last + 1, [place for place, _ in run.left_out]
+        self.last += len(run.batch) + len(places)
+        self.uneven += [(first + place - 1, text) for place, text in run.left_out]
+        return np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
+
+
+def _runs_of(piece: Piece, columns: list[str], length: int) -> Iterator[Run]:
+    if not isinstance(piece, FilePiece):
+        yield from (Run(batch, []) for batch in piece.batches(columns, length))
+        return
+    for run in piece.runs(columns, length, lenient=True):
+        yield run
+        if run.left_out and run.quote is not None:  # nobody knows which cells follow it
+            raise unclosed_quote(piece.path, run.quote)

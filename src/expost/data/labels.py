@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.caller import warn_caller
 from expost._common.namespaces import is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost.data.classes import class_places, plain_class
+from expost._common.validation import warn_caller
 from expost.data.features import ClassLabel, Label, NumberLabel
-from expost.data.values import as_numbers, distinct_cells, untold
+from expost.data.values import as_numbers, class_places, distinct_cells, plain_class, untold
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 
@@ -48,7 +47,7 @@ def encode_labels(
     """Turn the labels of ``rows`` records into the numbers that the loss accepts.
 
     With ``classes``, the first becomes the loss's first label, the second its second, and so on
-    (:func:`~expost.data.classes.class_places`). ``label`` is what is declared about the outcome, where
+    (:func:`~expost.data.values.class_places`). ``label`` is what is declared about the outcome, where
     something is: a number is clipped to its bounds and scaled.
 
     Privacy

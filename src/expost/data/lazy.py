@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from expost._common.namespaces import Space
 from expost.data.dialect import PLAIN, Dialect
-from expost.engines.base import Engine
-from expost.engines.local import LOCAL
+from expost.engines.base import LOCAL, Engine
 from expost.exceptions import DomainError
 
 if TYPE_CHECKING:

@@ -7,19 +7,15 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from expost._common.parallel import ahead, block_length
+from expost._common.machine import ahead, block_length
 from expost._common.progress import Watch
-from expost.data.arrow_memory import release_memory, returning_memory
 from expost.data.blocks import Block
-from expost.data.coded import Coded, CodedTable, Trace, joined, recut
-from expost.data.columns import RecordReader
-from expost.data.files import FilePiece
+from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut
+from expost.data.file_blocks import release_memory, returning_memory
+from expost.data.files import FilePiece, PieceShares
 from expost.data.lazy import Piece, changed_error
-from expost.data.piece_shares import PieceShares
-from expost.data.scan import Scan
-from expost.data.source import ArraySource, Source, check_rows
-from expost.engines.base import Engine, Part, Pass
-from expost.engines.local import LocalEngine
+from expost.data.source import ArraySource, Scan, Source, check_rows
+from expost.engines.base import Engine, LocalEngine, Part, Pass
 
 Result = TypeVar("Result")
 

@@ -14,7 +14,7 @@ from expost.data.domain import Domain
 from expost.data.files import TableFiles
 from expost.data.frame_tables import check_at_hand, open_frame
 from expost.data.lazy import LazyTable
-from expost.data.streamed import StreamedTable, table_of
+from expost.data.placed import StreamedTable, table_of
 from expost.engines.cluster import engine_of
 from expost.exceptions import DomainError
 

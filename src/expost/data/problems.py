@@ -10,12 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.validation import numeral
-from expost.data.classes import class_places, class_text
-from expost.data.dates import Date, as_days, days_of_text
 from expost.data.dialect import Dialect
-from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, is_yes_or_no
-from expost.data.lenient import NOT_TEXT
-from expost.data.values import as_numbers, distinct_cells, distinct_texts
+from expost.data.features import (
+    Category,
+    ClassLabel,
+    Date,
+    Feature,
+    Label,
+    YesNo,
+    as_days,
+    days_of_text,
+    is_yes_or_no,
+)
+from expost.data.files import NOT_TEXT
+from expost.data.values import as_numbers, class_places, class_text, distinct_cells, distinct_texts
 from expost.exceptions import DomainError
 
 # Words that people write for a missing value, in lower case.

@@ -1,4 +1,4 @@
-"""Sources of rows: parts in a fixed order, each read block by block."""
+"""Sources of rows: parts in a fixed order, each read block by block, and checked before anything is drawn."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,47 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from expost._common.parallel import block_length, spans
+from expost._common.machine import block_length, spans
+from expost._common.namespaces import namespace_of
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, Table
-from expost.data.design import Design, DesignPart
-from expost.data.scan import Scan
+from expost.data.design import Design, DesignPart, check_finite
 from expost.engines.base import Engine, Part, Pass
 from expost.exceptions import DomainError
+from expost.losses import AnyLoss
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The pass that counts the rows and refuses what the mechanism was not made for.
+
+    NaN and infinity, labels outside the loss's set, and weights outside ``[0, max_weight]``.
+    """
+
+    loss: AnyLoss
+    max_weight: float
+
+    def __call__(self, blocks: Iterator[Block]) -> int:
+        """The number of rows."""
+        rows = 0
+        for block in blocks:
+            check_finite(block.X)
+            self.check_labels(block.y, block.weights)
+            rows += block.X.shape[0]
+        return rows
+
+    def check_labels(self, y: FloatArray, weights: FloatArray | None) -> None:
+        """Raise DomainError for labels or weights that are refused."""
+        xp = namespace_of(y)
+        if not bool(xp.all(self.loss.labels.contains(y))):
+            raise DomainError(
+                f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
+                "accepts. Recode them."
+            )
+        if weights is not None and not bool(xp.all((weights >= 0.0) & (weights <= self.max_weight))):
+            raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
+
 
 Result = TypeVar("Result")
 

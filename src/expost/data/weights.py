@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
-from expost.data.classes import plain_class
-from expost.data.values import untold
+from expost.data.values import plain_class, untold
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.privacy.calibration import LARGEST_WEIGHT

@@ -1,9 +1,14 @@
-"""What a pass over the rows, a part of the rows and an engine promise each other."""
+"""What a pass, a part of the rows and an engine promise each other, and the engine of this process."""
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+from expost._common import machine
 from expost._common.namespaces import HERE, Space
 
 B = TypeVar("B")
@@ -79,3 +84,50 @@ def run(work: Pass[B, R], part: Part[B], length: int) -> R:
         close = getattr(blocks, "close", None)
         if close is not None:
             close()
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Runs parts in as many threads as the linear algebra library would use.
+
+    One part, or a library that is set to one thread, stays in the caller's thread.
+    """
+
+    threads_per_part: int = 1
+    """How many threads a part keeps busy by itself."""
+
+    @property
+    def _workers(self) -> int:
+        return max(machine.threads() // self.threads_per_part, 1)
+
+    @property
+    def sums_held(self) -> int:
+        """Two for each thread."""
+        return 2 * self._workers
+
+    def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
+        """The results in the order of the parts; at most one for each thread waits for its turn."""
+        workers = min(self._workers, len(parts))
+        if workers <= 1:
+            # One thread here too: the bits of a product depend on how the library shares it out.
+            with machine.single_threaded_blas():
+                for part in parts:
+                    yield run(work, part, length)
+            return
+
+        with machine.single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
+            rest = iter(parts)
+            running: deque[Future[R]] = deque(
+                pool.submit(run, work, part, length) for part in islice(rest, workers)
+            )
+            try:
+                while running:
+                    result = running.popleft().result()
+                    running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
+                    yield result
+            finally:
+                for future in running:
+                    future.cancel()
+
+
+LOCAL = LocalEngine()

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
-from expost._common.parallel import single_threaded_blas
-from expost.engines.base import B, Engine, Part, Pass, R, run
-from expost.engines.local import LOCAL
+from expost._common.machine import single_threaded_blas
+from expost.engines.base import LOCAL, B, Engine, Part, Pass, R, run
 from expost.exceptions import EngineError, ExpostError, ParameterError
 
 if TYPE_CHECKING:

@@ -11,17 +11,14 @@ from expost._common.namespaces import namespace_of
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost.data.design import Design
-from expost.data.encoded import Encoded
-from expost.data.encoding import open_source
+from expost.data.encoding import Encoded, open_source
 from expost.data.open_lazy import as_lazy, with_columns
-from expost.data.streamed import space_of, table_of
+from expost.data.placed import space_of, table_of
 from expost.data.weights import Weighting
-from expost.estimators.planned import PlannedEstimator
-from expost.estimators.spending import Spending
+from expost.estimators.planned import PlannedEstimator, Spending
 from expost.exceptions import DomainError, PublicationError
-from expost.fitting.ex_post import ex_post_terms, streamed_terms
-from expost.fitting.fit import fit
-from expost.fitting.loss_terms import LossTerms
+from expost.fitting.ex_post import LossTerms, ex_post_terms, streamed_terms
+from expost.fitting.mechanism import fit
 from expost.fitting.prediction import class_coefficients, linear_predictor, scored
 from expost.ledger import Account
 from expost.losses import Regularizer
@@ -210,7 +207,7 @@ class PrivateGLM(PlannedEstimator):
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
         return_terms
-            Return the three signed terms (:class:`~expost.fitting.loss_terms.LossTerms`), not their size.
+            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
 
         Privacy
         -------

@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 
-from expost._common.caller import warn_caller
 from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
-from expost.data.classes import of_one_kind
+from expost._common.validation import parameter_error, warn_caller
 from expost.data.features import ClassLabel
 from expost.data.labels import one_label_per_row
-from expost.data.values import untold
+from expost.data.values import of_one_kind, untold
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, PrivacyLeakWarning
 from expost.fitting.prediction import likeliest

@@ -6,23 +6,21 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._common.choices import Simultaneous
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
+from expost._common.validation import Simultaneous
 from expost.data.convex_records import open_records
-from expost.data.encoded import Encoded
-from expost.data.frames import FrameKind
-from expost.estimators.private_state import PrivateEstimator
-from expost.estimators.spending import Spending
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.fit import fit
-from expost.fitting.loss_terms import LossTerms
+from expost.data.encoding import Encoded
+from expost.data.frame_tables import FrameKind
+from expost.estimators.planned import Spending
+from expost.estimators.table_estimator import PrivateEstimator
+from expost.fitting.ex_post import LossTerms, ex_post_terms
+from expost.fitting.mechanism import fit
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
 from expost.privacy.convex_plan import calibrate_convex
-from expost.reports.base import CONFIDENCE
-from expost.reports.bounds import Bounds
+from expost.reports.base import CONFIDENCE, Bounds
 from expost.reports.evaluate import evaluate
 
 
@@ -163,7 +161,7 @@ class ConvexModel(PrivateEstimator):
             Whether the records were in the table that was fitted. Passing ``True`` for a record that was not
             is a mistake that cannot be detected, and gives a meaningless figure.
         return_terms
-            Return the three signed terms (:class:`~expost.fitting.loss_terms.LossTerms`), not their size.
+            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
 
         Privacy
         -------

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from expost._common.choices import CalibrationName, LossName, ReportName
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
+from expost._common.validation import CalibrationName, LossName, ReportName, parameter_error
 from expost.data.domain import Domain
 from expost.data.features import ClassLabel
 from expost.estimators.base import PrivateGLM

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from expost._common.choices import CalibrationName, ReportName
+from expost._common.validation import CalibrationName, ReportName
 from expost.data.domain import Domain
 from expost.estimators.classifier import LinearClassifier
 from expost.losses import Loss, Regularizer, SmoothedHinge

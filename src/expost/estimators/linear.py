@@ -7,10 +7,15 @@ from typing import Any
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from expost._common.caller import warn_caller
-from expost._common.choices import CalibrationName, RegressionLossName, ReportName
 from expost._common.typing import FloatArray
-from expost._common.validation import check_choice, parameter_error
+from expost._common.validation import (
+    CalibrationName,
+    RegressionLossName,
+    ReportName,
+    check_choice,
+    parameter_error,
+    warn_caller,
+)
 from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM

@@ -5,9 +5,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from expost._common.choices import CalibrationName, ReportName
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import CalibrationName, ReportName, check_positive, parameter_error
 from expost.data.domain import Domain
 from expost.estimators.classifier import LinearClassifier
 from expost.fitting.prediction import log_probabilities, probabilities

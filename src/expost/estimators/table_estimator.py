@@ -1,26 +1,61 @@
-"""How an estimator opens the tables that it is given: in memory, in files or in Dask frames."""
+"""How an estimator opens its tables, and what it keeps in memory and never gives away."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.columns import split_columns
 from expost.data.domain import Domain
-from expost.data.encoded import Encoded
-from expost.data.encoding import check_column_names, encode_lazy, encode_rows, with_labels
+from expost.data.encoding import Encoded, check_column_names, encode_lazy, encode_rows, with_labels
 from expost.data.features import NumberLabel
 from expost.data.lazy import LazyTable
 from expost.data.open_lazy import as_lazy, with_columns
-from expost.data.streamed import table_of
+from expost.data.placed import table_of
 from expost.data.weights import Weighting
-from expost.estimators.private_state import PrivateEstimator
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, PrivateStateError
+from expost.fitting.private_fit import PrivateFit
 from expost.privacy.plan import Plan
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator whose private part is dropped on pickling and copying.
+
+    All other fitted attributes are public.
+    """
+
+    @contextmanager
+    def _kept_on_failure(self) -> Iterator[None]:
+        """If a fit is refused, keep the model that was there as it was, with its own classes and names."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _private_part(self) -> PrivateFit:
+        private: PrivateFit | None = getattr(self, "_private", None)
+        if private is None:
+            raise PrivateStateError(
+                "exact losses need the private part of the fit, which is dropped when an estimator is "
+                "pickled or copied; call `ex_post_losses` on the fitted object itself, in the same process."
+            )
+        return private
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_private", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "plan_")
 
 
 class TableEstimator(PrivateEstimator):

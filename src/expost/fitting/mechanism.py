@@ -1,29 +1,27 @@
-"""Objective perturbation: draw, solve, certify, print."""
+"""Objective perturbation, from a plan and encoded records to a release: draw, solve, certify, print."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
-from expost._common.parallel import limit_blas_threads
+from expost._common.machine import limit_blas_threads
 from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
-from expost.data.encoded import Encoded
+from expost._common.validation import parameter_error
+from expost.data.encoding import Encoded
 from expost.exceptions import SolverError
-from expost.fitting.certified.certify import certify
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.hessian import rows_hessian
-from expost.fitting.certified.pairs import Pair
-from expost.fitting.certified.problem import Problem
+from expost.fitting.certified.bound import Problem
+from expost.fitting.certified.certify import certify, rows_hessian
+from expost.fitting.certified.pairs import Dyadic, Pair
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.inputs import check_inputs, check_room, needs_hessian
-from expost.fitting.noise import NoiseSource, Tilt
+from expost.fitting.noise import NoiseSource, Tilt, noise_source
 from expost.fitting.objective import Objective
-from expost.fitting.private_fit import PrivateFit, steepness
+from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian, steepness
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
@@ -277,3 +275,42 @@ def _frozen(array: FloatArray | None) -> FloatArray | None:
     if array is not None:
         array.flags.writeable = False
     return array
+
+
+def fit(
+    plan: Plan,
+    records: Encoded,
+    *,
+    regularizer: Regularizer | None = None,
+    random_state: Any = None,
+    step: Step = silent,
+    before_noise: Callable[[], None] | None = None,
+) -> tuple[Release, PrivateFit]:
+    """Fit a model to records as the plan says, and release it.
+
+    The estimators and the command line both come through here.
+
+    Parameters
+    ----------
+    plan
+        Every noise scale, from :func:`expost.calibrate`.
+    records
+        The table, from :func:`expost.data.encoding.encode_records`.
+    regularizer
+        A public function of the coefficients that is added to the objective.
+    random_state
+        None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
+    step
+        Is told what is being done, for a display of progress.
+    before_noise
+        Is called once everything was checked, just before noise is drawn; what it raises stops the fit.
+
+    Privacy
+    -------
+    Spends ``plan.epsilon`` at ``plan.delta``, once. The release is public, the other part is private.
+    Arguments are checked before any noise is drawn.
+    """
+    if regularizer is not None and not isinstance(regularizer, Regularizer):
+        raise parameter_error("regularizer", "a Regularizer or None", regularizer)
+    noise = noise_source(random_state)
+    return perturb(plan, records, noise=noise, regularizer=regularizer, step=step, before_noise=before_noise)

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.gram import Gram

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from expost._common.namespaces import HERE, Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.features import Label, NumberLabel
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel

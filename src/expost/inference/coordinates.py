@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, null_space
 
 from expost._common.typing import FloatArray
-from expost.data.dates import Date
 from expost.data.domain import Domain
-from expost.data.features import Category, Number
+from expost.data.features import Category, Date, Number
 
 INTERCEPT = "intercept"
 

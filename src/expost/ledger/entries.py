@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from expost._common.models import FrozenModel
+from expost._common.strict_json import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Event
 from expost.privacy.composition import Composition

@@ -8,8 +8,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count
 from expost.losses.base import DerivativeCurve, LabelSet
-from expost.losses.convex import ConvexLoss
-from expost.losses.record_sets import RecordBall, check_scale
+from expost.losses.convex import ConvexLoss, RecordBall, check_scale
 
 # Beyond this a linear predictor's exponential is taken to be without end.
 _FAR = 300.0

@@ -12,12 +12,9 @@ from expost.exceptions import PublicationError
 from expost.losses.base import Loss
 from expost.losses.check import check_loss
 from expost.losses.convex import ConvexLoss
-from expost.losses.logistic import LogisticLoss
-from expost.losses.pseudo_huber import PseudoHuber
 from expost.losses.regularizers import Regularizer, SmoothedL1
-from expost.losses.smoothed_hinge import SmoothedHinge
+from expost.losses.scalar import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.losses.softmax import SoftmaxLoss
-from expost.losses.squared import SquaredLoss
 from expost.losses.vector import AnyLoss, VectorLoss
 
 LOSSES: dict[str, type[Loss]] = {

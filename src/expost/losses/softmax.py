@@ -11,7 +11,7 @@ from scipy.linalg import helmert
 from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import ADDED, LabelSet
-from expost.losses.logistic import LogisticLoss
+from expost.losses.scalar import LogisticLoss
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.losses.vector import VectorLoss
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count, parameter_error
-from expost.losses.logistic import LogisticLoss
+from expost.losses.scalar import LogisticLoss
 
 MOST_CLASSES = 1000
 """More classes are refused: matrices of classes by classes would take much memory."""

@@ -15,9 +15,7 @@ from markupsafe import Markup
 from expost.exceptions import PublicationError
 from expost.losses import SoftmaxLoss
 from expost.losses.registry import PUBLISHED
-from expost.page.base import Published
-from expost.page.introduction import Introduction
-from expost.page.language import Language
+from expost.page.introduction import Introduction, Language, Published
 from expost.page.numbers import payload
 
 # In the order of their imports.

@@ -3,17 +3,22 @@
 import math
 from collections.abc import Sequence
 
-from expost._common.choices import CalibrationName, LossName, ReportName
-from expost._common.validation import check_choice, check_count, check_positive, parameter_error
+from expost._common.validation import (
+    CalibrationName,
+    LossName,
+    ReportName,
+    check_choice,
+    check_count,
+    check_positive,
+    parameter_error,
+)
 from expost.exceptions import CalibrationError
 from expost.losses import AnyLoss, SoftmaxLoss, as_loss
 from expost.losses.registry import has_certified_slopes
 from expost.privacy.plan import Plan, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
-from expost.privacy.recipes import kifer, tight
-from expost.privacy.scales import NoiseScales
-from expost.privacy.statistics import REPORT_KINDS
-from expost.privacy.target import Target, check_delta
+from expost.privacy.recipes import Target, check_delta, kifer, tight
+from expost.privacy.scales import REPORT_KINDS, NoiseScales
 
 CALIBRATIONS = {"tight": tight, "kifer2012": kifer}
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9

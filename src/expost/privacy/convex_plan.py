@@ -9,12 +9,10 @@ from expost._common.validation import check_positive, parameter_error
 from expost.losses.convex import ConvexLoss
 from expost.losses.convex_check import check_convex_loss
 from expost.losses.lipschitz_poisson import LipschitzPoisson
-from expost.losses.location_scale import LocationScale
-from expost.losses.smoothed_norm import SmoothedNorm
+from expost.losses.location import LocationScale, SmoothedNorm
 from expost.privacy.plan import Plan
-from expost.privacy.recipes import tight
+from expost.privacy.recipes import Target, check_delta, tight
 from expost.privacy.scales import NoiseScales
-from expost.privacy.target import Target, check_delta
 
 # Losses whose bounds are proved in docs/mathematics.md; every other one is checked before it is relied on.
 _PROVED = (SmoothedNorm, LipschitzPoisson, LocationScale)

@@ -4,7 +4,7 @@ import math
 
 from expost._common.validation import check_positive
 from expost.losses import LogisticLoss, SoftmaxLoss
-from expost.losses.logistic import LARGEST_CORNER
+from expost.losses.scalar import LARGEST_CORNER
 from expost.privacy import gaussian
 from expost.privacy.recipes import L2_PER_SIGMA
 

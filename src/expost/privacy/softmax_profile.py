@@ -28,8 +28,7 @@ from expost.privacy.order_statistics import LargestTwo, flat_delta
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_cells import SoftmaxCells, softmax_cells
-from expost.privacy.softmax_values import SoftmaxValues
+from expost.privacy.softmax_cells import SoftmaxCells, SoftmaxValues, softmax_cells
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5

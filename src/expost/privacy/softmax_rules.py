@@ -9,8 +9,8 @@ from expost.losses import AnyLoss, SoftmaxLoss
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.order_statistics import flat_delta
+from expost.privacy.scales import REPORT_KINDS
 from expost.privacy.softmax_cells import softmax_cells
-from expost.privacy.statistics import REPORT_KINDS
 
 # Above so many coefficients of several classes the Hessian of a report is the reduced one.
 _LARGE = 100

@@ -18,10 +18,9 @@ from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import row_radius
 from expost.privacy.precision import REAL, largest_output_noise, statistic_grid
+from expost.privacy.scales import REPORT_KINDS, STATISTICS
 from expost.privacy.softmax_profile import profile_of
-from expost.privacy.statistics import REPORT_KINDS, STATISTICS
-from expost.publication.schema import PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
-from expost.publication.values import Label
+from expost.publication.schema import Label, PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
 _SMALLEST, _LARGEST = 1e-30, 1e30

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
-from expost.data.encoded import Encoded
+from expost._common.validation import Simultaneous, parameter_error
+from expost.data.encoding import Encoded
 from expost.exceptions import PublicationError
 from expost.publication.publication import Publication
 from expost.publication.readings import encoded_records

@@ -1,4 +1,4 @@
 """Reading a release: intervals for every record's loss, from public values."""
 
-from expost.reports.bounds import Bounds as Bounds
+from expost.reports.base import Bounds as Bounds
 from expost.reports.evaluate import evaluate as evaluate

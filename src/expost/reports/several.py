@@ -8,19 +8,17 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from expost._common.choices import Simultaneous
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
+from expost._common.validation import Simultaneous, parameter_error
 from expost.data.blocks import Block
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, check_confidence, sides_of
-from expost.reports.evaluate import row_width, streamed_figures
+from expost.reports.evaluate import SLACK, TightReader, row_width, streamed_figures
 from expost.reports.laws import chi_quantile, noise_law
 from expost.reports.records import records_of
-from expost.reports.tight import SLACK, TightReader
 from expost.reports.total import BEYOND, gradient_error, largest_shifts, whole_noise, whole_parts
 
 Part = TypeVar("Part")

@@ -15,8 +15,7 @@ from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.privacy.softmax_profile import released_curvature
 from expost.reports.base import Scope
-from expost.reports.drift import Drift
-from expost.reports.laws import NORMAL, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
+from expost.reports.laws import NORMAL, Drift, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
 from expost.reports.records import ReadRecords
 
 # A probability that no share of a failure notices.

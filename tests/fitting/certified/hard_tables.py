@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import mpmath as mp
 import numpy as np
 
-from expost.fitting.certified.problem import Problem, RowBlocks
+from expost.fitting.certified.bound import Problem, RowBlocks
 from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.losses.regularizers import SmoothedL1
 

@@ -21,14 +21,13 @@ from hard_tables import (
     weighted_table,
 )
 
-from expost.fitting.certified.certify import certify
-from expost.fitting.certified.decimal_algebra import solve
+from expost.fitting.certified.bound import RowBlocks
+from expost.fitting.certified.certify import _summed, certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.eigenvalue import smallest_eigenvalue
-from expost.fitting.certified.hessian import _summed
-from expost.fitting.certified.problem import RowBlocks
+from expost.fitting.certified.functions import solve
+from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.fitting.statistics import smallest_eigenvalue
 from expost.losses import LogisticLoss, SoftmaxLoss
 
 ADVERSARIAL = list(adversarial_tables())

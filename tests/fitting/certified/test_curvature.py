@@ -6,8 +6,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from expost import LogisticLoss
 from expost.fitting.certified import bound as bound_module
-from expost.fitting.certified.bound import Curvature, _lifted, _solve
-from expost.fitting.certified.problem import Problem
+from expost.fitting.certified.bound import Curvature, Problem, _lifted, _solve
 
 
 def curvature(spectrum, l2):

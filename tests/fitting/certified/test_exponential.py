@@ -2,13 +2,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from expost.fitting.certified import exponential, pairs
+from expost.fitting.certified import functions, pairs
 
 _PLACES = 200
 
 
 def _worst(high, low):
-    result, rest = exponential.decay(high, low)
+    result, rest = functions.decay(high, low)
     worst = mp.mpf(0)
     with mp.workprec(_PLACES):
         for t, t_low, e, e_low in zip(*map(np.ndarray.tolist, (high, low, result, rest)), strict=True):
@@ -21,7 +21,7 @@ def _worst(high, low):
     "sample",
     [
         lambda random, n: random.exponential(2.0, n),
-        lambda random, n: random.uniform(0.0, exponential.LIMIT, n),
+        lambda random, n: random.uniform(0.0, functions.LIMIT, n),
         lambda random, n: 10.0 ** random.uniform(-300, 2.8, n),
         lambda random, n: random.integers(0, 2_600_000, n) / 4096.0,
         lambda random, n: np.nextafter((random.integers(0, 2_600_000, n) + 0.5) / 4096.0, 0.0),
@@ -31,14 +31,14 @@ def _worst(high, low):
 def test_the_stated_error_holds(sample):
     """100,000 points in all; the largest error measured is about an eighth of the bound."""
     random = np.random.default_rng(1)
-    t = np.minimum(sample(random, 20_000), exponential.LIMIT)
-    assert _worst(t, t * random.uniform(-1, 1, len(t)) * pairs.UNIT) < exponential.RELATIVE_ERROR
+    t = np.minimum(sample(random, 20_000), functions.LIMIT)
+    assert _worst(t, t * random.uniform(-1, 1, len(t)) * pairs.UNIT) < functions.RELATIVE_ERROR
 
 
 def test_extremes():
-    t = np.array([0.0, 5e-324, 2.0**-1022, 2.0**-60, 0.125, exponential.LIMIT])
-    assert _worst(t, np.zeros_like(t)) < exponential.RELATIVE_ERROR
-    beyond, _ = exponential.decay(np.array([640.5, 1e4, 1e300, np.inf]), np.zeros(4))
+    t = np.array([0.0, 5e-324, 2.0**-1022, 2.0**-60, 0.125, functions.LIMIT])
+    assert _worst(t, np.zeros_like(t)) < functions.RELATIVE_ERROR
+    beyond, _ = functions.decay(np.array([640.5, 1e4, 1e300, np.inf]), np.zeros(4))
     assert np.all((beyond > 0.0) & (beyond < 2.0**-923))
 
 

@@ -12,10 +12,9 @@ from spaces import SPACES
 
 from expost._common.namespaces import Space
 from expost.data.design import Design
-from expost.data.encoded import Encoded
+from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.point import Point
+from expost.fitting.certified.pairs import Dyadic, Point
 from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.losses import SoftmaxLoss, SquaredLoss

@@ -4,8 +4,7 @@ import pytest
 from hard_tables import LOSSES, derivatives, into_ball, labels_for
 
 from expost._common.namespaces import HERE
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.point import Point
+from expost.fitting.certified.pairs import Dyadic, Point
 from expost.fitting.certified.residual import ResidualPass, exact_in
 
 

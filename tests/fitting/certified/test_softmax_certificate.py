@@ -6,12 +6,18 @@ import pytest
 from hard_tables import into_ball, tilt
 from problems import design_of
 
-from expost.fitting.certified.centred import as_pair, centred_hessian, from_classes, to_classes
+from expost.fitting.certified.bound import Problem, RowBlocks
 from expost.fitting.certified.certify import certify
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.problem import Problem, RowBlocks
+from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.certified.softmax_slopes import softmax_slopes, weight_roundings
+from expost.fitting.certified.softmax_residual import (
+    as_pair,
+    centred_hessian,
+    from_classes,
+    softmax_slopes,
+    to_classes,
+    weight_roundings,
+)
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
 from expost.losses import SoftmaxLoss

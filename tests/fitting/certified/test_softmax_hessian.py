@@ -6,13 +6,12 @@ import pytest
 from hard_tables import into_ball
 from test_softmax_certificate import LOSSES, exact_derivatives
 
-from expost.fitting.certified.certify import certify
+from expost.fitting.certified.bound import Problem, RowBlocks
+from expost.fitting.certified.certify import _summed, certify, rows_hessian
 from expost.fitting.certified.decimals import hessian_in_decimals
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.hessian import _summed, rows_hessian
-from expost.fitting.certified.problem import Problem, RowBlocks
+from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.slopes import third_order
-from expost.fitting.certified.softmax_slopes import softmax_slopes, weight_roundings
+from expost.fitting.certified.softmax_residual import softmax_slopes, weight_roundings
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -159,7 +158,7 @@ def test_the_hessian_at_the_minimiser_is_as_exact_as_asked(loss, reduced):
 @pytest.mark.parametrize(("exact", "reduced"), [(True, False), (False, True)])
 def test_what_slices_cannot_give_decimals_do(exact, reduced, monkeypatch):
     """Where products cannot be trusted, and where more is asked than slices or one double can give."""
-    monkeypatch.setattr("expost.fitting.certified.hessian.exact_in", lambda _: exact)
+    monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: exact)
     problem, poor, truth = at_the_minimiser(SoftmaxLoss(3), reduced=reduced)
     with mp.workdps(60):
         allowed = 2.0**-70 * float(mp.mnorm(truth, "f"))

@@ -1,25 +1,45 @@
-r"""The minimiser of the perturbed objective with a proof of how close it is.
+r"""The minimiser of the perturbed objective and the Hessian there, with a proof of how close they are.
 
 One Newton step from a good start, with the residual in slices, is enough on almost every table. Where its
 bound is too large the same step is repeated, then taken in three slices, then in decimal arithmetic of as
 many digits as it needs. The noise is the same throughout: it is never drawn again.
+
+.. math:: \|\tilde H - X^\top D(\hat w)X\|_F \le \gamma\,\mathrm{tr} + (e^{\zeta R\rho} - 1)\,\mathrm{tr}
+
+for a double :math:`\tilde H` taken at a distance of at most :math:`\rho` from the minimiser :math:`\hat w`:
+curvatures change by a factor of at most :math:`e^{\zeta R\rho}`, and :math:`\|\,|X|^\top D|X|\,\|_F` is at
+most the trace.
+
+For softmax the same holds of the whole Hessian, a sum over pairs of classes, and of the reduced one, whose
+weights are smallest masses: the logarithm of every mass changes by at most :math:`\zeta\|h\|` over a step
+:math:`h` of the predictors (docs/mathematics.md, section 11).
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import TypeAlias
 
 import numpy as np
 
 from expost._common.namespaces import HERE
-from expost.fitting.certified.bound import Curvature, Visit, after, bound
-from expost.fitting.certified.decimals import certify_in_decimals
-from expost.fitting.certified.dyadic import Dyadic
-from expost.fitting.certified.minimum import Minimum, on_grid
-from expost.fitting.certified.pairs import FloatArray, length
-from expost.fitting.certified.point import Point
-from expost.fitting.certified.problem import Problem
-from expost.fitting.certified.residual import ResidualPass, exact_in
+from expost.data.blocks import Block
+from expost.fitting.certified.bound import UP, Curvature, Minimum, Problem, Visit, after, bound, on_grid
+from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
+from expost.fitting.certified.pairs import (
+    UNIT,
+    Dyadic,
+    FloatArray,
+    Pair,
+    Point,
+    add_accurately,
+    length,
+    power_above,
+    round_to,
+)
+from expost.fitting.certified.residual import BITS, SUB_BLOCK, ResidualPass, error_in, exact_in, exact_sum
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
 from expost.fitting.gram import LONGEST_SUM
@@ -150,3 +170,138 @@ def residual_at(
         return SoftmaxPass(loss, ClassPoints.near(where, slices, loss.classes), radius, hessian)
     assert isinstance(loss, Loss)
     return ResidualPass(loss, Point.near(where, slices), radius, hessian)
+
+
+def rows_hessian(
+    problem: Problem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
+) -> Pair:
+    """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
+
+    The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
+    at the certified point adds up the same products without rounding, in two slices, then in three, then in
+    decimals. Where the minimiser itself is not known well enough, it is certified to a smaller radius first.
+    Errors are Frobenius norms. There is no number of rows for which it fails: decimals give a second double
+    for what the first leaves over, which is zero otherwise.
+
+    Privacy
+    -------
+    Private: only noise makes it public.
+    """
+    point, radius = Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
+    known = minimum.curvature
+    if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
+        return known.rows, np.zeros_like(known.rows)
+    for slices in (2, 3) if exact_in(HERE) else ():
+        matrix, error = _summed(problem, point, slices, reduced=reduced)
+        if math.isinf(error):
+            break
+        wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
+        if radius > wanted:
+            point, radius = _closer(problem, point, wanted)
+            matrix, error = _summed(problem, point, slices, reduced=reduced)
+        if error + UP * _moved(problem, radius) * float(np.trace(matrix)) <= allowed:
+            return matrix, np.zeros_like(matrix)
+    exact = hessian_in_decimals(problem, point, reduced=reduced)
+    wanted = _wanted_radius(problem, float(np.trace(exact[0])), allowed)
+    if radius > wanted:
+        exact = hessian_in_decimals(problem, _closer(problem, point, wanted)[0], reduced=reduced)
+    return exact
+
+
+def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
+    """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
+    rate = third_order(problem.loss) * problem.radius * trace
+    return 0.25 * allowed / rate if rate > 0.0 else math.inf
+
+
+def _closer(problem: Problem, point: Dyadic, target: float) -> tuple[Dyadic, float]:
+    """A point certified to a smaller radius, and that radius."""
+    grid = math.ldexp(1.0, math.frexp(target)[1] - 14)
+    minimum = certify(problem, point.doubles(), target=target, grid=grid)
+    return Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
+
+
+def _summed(
+    problem: Problem, point: Dyadic, slices: int, *, reduced: bool = False
+) -> tuple[FloatArray, float]:
+    r"""The Hessian in slices at a point, and a bound on its error there (Frobenius).
+
+    A curvature and its product with a row are rounded at most sixteen times, and for softmax as often as a
+    weight of a pair of classes is; the error of a linear predictor changes a curvature by :math:`\zeta` times
+    that. What the slices leave over is at most :math:`2^{-23}` of the largest curvature in every entry, and
+    is added in chunks, once for each pair of classes.
+    """
+    work = residual_at(problem, point, slices)
+    total, rows, error = reduce(_added, problem.rows.sweep(HessianPass(work, reduced)))
+    matrix: FloatArray = total[0][0] + total[1][0] if reduced else work.assembled(total)
+    trace = float(np.trace(matrix))
+    relative = (16.0 + work.weight_roundings) * UNIT + third_order(problem.loss) * work.predictor_error()
+    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
+    relative += _moved(problem, length((work.point.exact - point).doubles()))
+    # The distance of two classes, squared, is the trace of a unit of their weight.
+    leftovers = 1.0 if reduced else work.trace * work.sums
+    return matrix, UP * (trace * relative + leftovers * rest) + error
+
+
+def _added(one: "_Found", other: "_Found") -> "_Found":
+    return add_accurately(one[0], other[0]), one[1] + other[1], one[2] + other[2]
+
+
+_Found: TypeAlias = tuple[Pair, int, float]
+"""The sums over some rows, the number of these, and what their place adds to the error."""
+
+
+def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
+    distance = minimum.radius + length((point - Dyadic.of(known.at)).doubles())
+    return known.rows_error + UP * _moved(problem, distance) * float(np.trace(known.rows))
+
+
+def _moved(problem: Problem, distance: float) -> float:
+    """The relative change of a curvature over a distance."""
+    exponent = third_order(problem.loss) * problem.radius * distance
+    return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HessianPass:
+    r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
+
+    Nearly without rounding: rows and weighted rows are cut into slices of 23 bits, of which 128 products at a
+    time are added exactly. What the slices leave over is smaller by :math:`2^{-22}` and is added in plain
+    doubles.
+    """
+
+    work: ResidualPass | SoftmaxPass
+    reduced: bool = False
+
+    def __call__(self, blocks: Iterator[Block]) -> _Found:
+        """The sums over the blocks."""
+        count, columns = 0, self.work.slicing.dimension
+        zero = np.zeros((1 if self.reduced else self.work.sums, columns, columns))
+        total: Pair = (zero, zero.copy())
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for found, rows, parts in self.work.chunks(blocks):
+                weights = found.smallest[:, None] if self.reduced else found.weights
+                slices = [part for part, _ in parts]
+                for place, weight in enumerate(weights.T):
+                    before = total[0][place], total[1][place]
+                    after = add_accurately(before, self._product(rows.features(), weight, slices))
+                    total[0][place], total[1][place] = after
+                count += len(rows)
+        return total, count, error_in(HERE)
+
+    def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
+        unit = self.work.slicing.grid
+        coarse = parts[0]
+        fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
+        weighted = rows * curvature[:, None]
+        step = math.ldexp(max(power_above(float(np.max(np.abs(weighted)))), 2.0**-600), -BITS)
+        whole = round_to(weighted, step)
+        plain = coarse.T @ (weighted - whole) + fine.T @ weighted
+        products = np.stack(
+            [
+                coarse[start : start + SUB_BLOCK].T @ whole[start : start + SUB_BLOCK]
+                for start in range(0, len(rows), SUB_BLOCK)
+            ]
+        )
+        return add_accurately(exact_sum(products, unit * step), (plain, np.zeros_like(plain)))

@@ -1,4 +1,4 @@
-r"""Numbers of about 106 bits as unevaluated sums of two doubles, and slices on a common grid.
+r"""Numbers of about 106 bits as unevaluated sums of two doubles, and vectors on grids for exact products.
 
 A *pair* ``(high, low)`` stands for the real number ``high + low``. Every function works element by element on
 arrays. The error bounds are for IEEE doubles rounded to nearest, with :math:`u = 2^{-53}`; they hold while no
@@ -7,7 +7,9 @@ depends on fused multiply-adds, and none may be formed: NumPy's element-wise fun
 libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
 """
 
-from typing import TypeAlias
+import math
+from dataclasses import dataclass
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,3 +147,105 @@ def length(vector: FloatArray) -> float:
         return top
     shares = array / top
     return top * float(np.sqrt(shares @ shares)) * (1.0 + (array.size + 16) * 2.0**-51)
+
+
+@dataclass(frozen=True)
+class Dyadic:
+    """The vector ``counts * 2**exponent``.
+
+    Examples
+    --------
+    >>> vector = Dyadic.of(np.array([0.75, -3.0])) + Dyadic([1, 1], -10)
+    >>> vector.doubles()
+    array([ 0.75097656, -2.99902344])
+    >>> vector.rounded(-1)
+    Dyadic(counts=[2, -6], exponent=-1)
+    """
+
+    counts: list[int]
+    exponent: int
+
+    @classmethod
+    def of(cls, vector: FloatArray) -> "Dyadic":
+        """A vector of finite doubles."""
+        fractions, exponents = np.frexp(np.asarray(vector, dtype=np.float64))
+        whole = (fractions * 2.0**53).astype(np.int64)
+        exponents = np.where(whole == 0, np.max(exponents, initial=-1074), exponents)
+        least = int(np.min(exponents, initial=1024))
+        shifts = (exponents - least).tolist()
+        return cls([count << shift for count, shift in zip(whole.tolist(), shifts, strict=True)], least - 53)
+
+    def __add__(self, other: "Dyadic") -> "Dyadic":
+        least = min(self.exponent, other.exponent)
+        mine, theirs = self.exponent - least, other.exponent - least
+        both = zip(self.counts, other.counts, strict=True)
+        return Dyadic([(a << mine) + (b << theirs) for a, b in both], least)
+
+    def __sub__(self, other: "Dyadic") -> "Dyadic":
+        return self + Dyadic([-count for count in other.counts], other.exponent)
+
+    def times(self, factor: float) -> "Dyadic":
+        """The vector times a double."""
+        fraction, exponent = math.frexp(factor)
+        whole = int(math.ldexp(fraction, 53))
+        return Dyadic([count * whole for count in self.counts], self.exponent + exponent - 53)
+
+    def rounded(self, exponent: int) -> "Dyadic":
+        """The nearest vector on the grid ``2**exponent``; halves go up."""
+        shift = exponent - self.exponent
+        if shift <= 0:
+            return Dyadic([count << -shift for count in self.counts], exponent)
+        half = 1 << (shift - 1)
+        return Dyadic([(count + half) >> shift for count in self.counts], exponent)
+
+    def doubles(self) -> FloatArray:
+        """The nearest doubles; raises OverflowError beyond their range."""
+        return np.array([_double(count, self.exponent) for count in self.counts])
+
+
+def _double(count: int, exponent: int) -> float:
+    """Round an integer of any length once: what is cut off leaves a mark in the last of 64 bits."""
+    cut = abs(count).bit_length() - 64
+    if cut > 0:
+        kept = count >> cut
+        count, exponent = kept | (kept << cut != count), exponent + cut
+    return math.ldexp(float(count), exponent)
+
+
+NEXT_BITS = 20
+"""How much finer the grid of each further slice is, of coefficients, rows and slopes alike, in bits."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coefficients as an exact sum of slices, the first with at most 29 bits beside their norm."""
+
+    slices: tuple[FloatArray, ...]
+    exact: Dyadic
+    norm: float
+    """At least the Euclidean norm."""
+    unit: float
+    """The grid of the first slice."""
+
+    @classmethod
+    def near(cls, values: Dyadic, slices: int) -> Self:
+        """The point closest to ``values`` that this many slices can hold; off by ``2**-70`` of its norm."""
+        size, root = length(values.doubles()), math.sqrt(len(values.counts))
+        bits = min(29, 33 - math.ceil(math.log2(root)))
+        first = exponent = math.frexp(max(power_above(size), 2.0**-500))[1] - 1 - bits
+        parts, exact, left = [], Dyadic([0] * len(values.counts), exponent), values
+        for index in range(slices):
+            if index:
+                exponent -= NEXT_BITS if index < slices - 1 else 52
+            part = left.rounded(exponent)
+            parts.append(part.doubles())
+            exact, left = exact + part, left - part
+        unit = math.ldexp(1.0, first)
+        return cls(tuple(parts), exact, size + root * unit * 2.0**-50, unit)
+
+    def tails(self) -> list[FloatArray]:
+        """For each slice, the sum of it and all after it, rounded once."""
+        tails = [self.slices[-1]]
+        for part in self.slices[-2::-1]:
+            tails.insert(0, part + tails[0])
+        return tails

@@ -19,17 +19,18 @@ from expost.data.blocks import Block
 from expost.data.rows import DenseRows, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.certified.pairs import (
+    NEXT_BITS,
     TINY,
     UNIT,
     FloatArray,
     Pair,
+    Point,
     add_accurately,
     power_above,
     round_to,
     two_prod,
     two_sum,
 )
-from expost.fitting.certified.point import NEXT_BITS, Point
 from expost.fitting.certified.slopes import slope_pair
 from expost.fitting.gram import LONGEST_SUM, Gram
 from expost.losses import Loss

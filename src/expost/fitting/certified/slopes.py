@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from expost._common.namespaces import namespace_of
-from expost.fitting.certified.corner import Corner
-from expost.fitting.certified.exponential import RELATIVE_ERROR, decay
+from expost.fitting.certified.functions import RELATIVE_ERROR, Corner, decay
 from expost.fitting.certified.pairs import (
     TINY,
     FloatArray,

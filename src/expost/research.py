@@ -1,4 +1,4 @@
-"""Draw releases of a table, compute exact losses, and evaluate a report on a release."""
+"""Experiments with the mechanism: seeded draws, exact losses at any coefficients, reports of one's own."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,18 +10,16 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.convex_records import open_records
-from expost.data.encoded import Encoded
-from expost.data.encoding import encode_records
-from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.fit import fit
-from expost.fitting.loss_terms import LossTerms
-from expost.fitting.private_fit import PrivateFit, recover
-from expost.fitting.release import Release
+from expost.data.encoding import Encoded, encode_records
+from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
+from expost.fitting.mechanism import fit
+from expost.fitting.private_fit import PrivateFit as PrivateFit, recover
+from expost.fitting.release import Release as Release
 from expost.privacy.convex_plan import ConvexPlan
 from expost.privacy.plan import Plan
-from expost.reports.base import CONFIDENCE, Scope, check_confidence
-from expost.reports.bounds import Bounds, Figures
+from expost.reports.base import CONFIDENCE, Bounds, Figures as Figures, Scope, check_confidence
 from expost.reports.evaluate import evaluate
+from expost.reports.laws import Drift as Drift
 
 
 class Report(Protocol):

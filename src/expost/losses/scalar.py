@@ -1,14 +1,16 @@
-"""The logistic loss, for hard labels and for probabilities as labels, and with a cap on its slope."""
+"""The losses of one linear predictor: logistic, smoothed hinge, pseudo-Huber and half the squared error."""
 
+import math
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit
 
-from expost._common.namespaces import namespace_of
+from expost._common.namespaces import is_foreign, namespace_of
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
+from expost._common.validation import check_positive, parameter_error
 from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
 
 SMALLEST_CAP = 1e-6
@@ -167,3 +169,128 @@ def _share(name: str, value: Any, most: float) -> float:
     if not accepted or not SMALLEST_CAP <= value <= most:
         raise parameter_error(name, f"a number between {SMALLEST_CAP:g} and {most:.7g}", value)
     return float(value)
+
+
+@dataclass(frozen=True)
+class PseudoHuber(Loss):
+    r"""A smooth robust regression loss whose slope never exceeds ``threshold`` (:math:`c`).
+
+    .. math:: f(\eta; y) = c^2\left(\sqrt{1 + (r/c)^2} - 1\right), \quad r = \eta - y, \quad
+              f' = r/\sqrt{1 + (r/c)^2}, \quad f'' = (1 + (r/c)^2)^{-3/2}
+
+    Its slope is bounded, so that regression has a worst-case guarantee; with the squared loss it has none.
+    """
+
+    threshold: float = 1.0
+    name: ClassVar[str] = "pseudo_huber"
+    in_any_namespace: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive("threshold", self.threshold)
+
+    @property
+    def labels(self) -> LabelSet:
+        """Every real number."""
+        return LabelSet()
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """``(1 - (m/threshold)^2)^(3/2)``; the label does not fix the sign."""
+        threshold = self.threshold
+
+        def curvature(slope: FloatArray) -> FloatArray:
+            share = slope / threshold
+            # (1 - s)(1 + s) keeps its digits near s = 1; a slope rounded above the limit counts as the limit.
+            return np.maximum((1.0 - share) * (1.0 + share), 0.0) ** 1.5
+
+        return DerivativeCurve(max_slope=threshold, curvature=curvature, peak=0.0, sign_fixed=False)
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """Written as ``r² / (1 + sqrt(1 + (r/c)²))``, which does not cancel at small residuals."""
+        residual = eta - y
+        return residual * (residual / (1.0 + np.hypot(1.0, residual / self.threshold)))
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``r / sqrt(1 + (r/c)²)`` and ``(1 + (r/c)²)^(-3/2)``."""
+        # A residual beyond double precision has the limiting slope.
+        with np.errstate(over="ignore", invalid="ignore"):
+            xp, residual = namespace_of(eta), eta - y
+            stretch = xp.hypot(xp.ones_like(residual), residual / self.threshold)
+            slope = xp.where(xp.isinf(stretch), self.threshold * xp.sign(residual), residual / stretch)
+        return slope, stretch**-3.0
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(Loss):
+    r"""The hinge loss with its corner rounded over a width ``scale`` (:math:`a`).
+
+    .. math:: f(\eta; y) = a \log(1 + e^t), \quad t = (1 - y\eta)/a, \quad
+              f' = -y\,p, \quad f'' = p(1 - p)/a, \quad p = 1/(1 + e^{-t})
+
+    It tends to ``max(0, 1 - y eta)`` as ``scale`` falls to zero, while its curvature, and with it the
+    regularisation that privacy needs, grows as ``1 / (4 scale)``.
+    """
+
+    scale: float = 0.5
+    name: ClassVar[str] = "smoothed_hinge"
+    in_any_namespace: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+
+    @property
+    def labels(self) -> LabelSet:
+        """Minus one and one."""
+        return LabelSet(-1.0, 1.0, values=(-1.0, 1.0))
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """``m(1 - m) / scale``; the label fixes the sign."""
+        scale = self.scale
+        return DerivativeCurve(
+            max_slope=1.0, curvature=lambda slope: slope * (1.0 - slope) / scale, peak=0.5, sign_fixed=True
+        )
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """``scale * log(1 + e^t)``."""
+        return self.scale * np.logaddexp(0.0, (1.0 - y * eta) / self.scale)
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``-y p`` and ``p (1 - p) / scale``."""
+        with np.errstate(over="ignore"):  # a margin beyond double precision has the limiting derivatives
+            t = (1.0 - y * eta) / self.scale
+        p, q = probabilities(t)[:2] if is_foreign(t) else (expit(t), expit(-t))
+        return -y * p, p * q / self.scale
+
+
+@dataclass(frozen=True)
+class SquaredLoss(Loss):
+    r"""Half the squared error.
+
+    .. math:: f(\eta; y) = (\eta - y)^2/2, \quad f' = \eta - y, \quad f'' = 1
+
+    Its slope is unbounded, so no noise scale gives a worst-case guarantee, and the user must give ``sigma``
+    and ``l2``. Exact losses after the fact still exist, and so do bounds on them.
+    """
+
+    name: ClassVar[str] = "squared"
+    in_any_namespace: ClassVar[bool] = True
+
+    @property
+    def labels(self) -> LabelSet:
+        """Every real number."""
+        return LabelSet()
+
+    @property
+    def curve(self) -> DerivativeCurve:
+        """Curvature one at every slope, and no largest slope."""
+        return DerivativeCurve(max_slope=math.inf, curvature=np.ones_like, peak=0.0, sign_fixed=False)
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """``(eta - y)² / 2``."""
+        return 0.5 * (eta - y) ** 2
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the residual, and one."""
+        residual = eta - y
+        return residual, namespace_of(residual).ones_like(residual)

@@ -1,0 +1,268 @@
+"""Minimise the perturbed objective on all rows: Newton's method with Hessians no better than it needs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from expost._common.machine import limit_blas_threads
+from expost._common.typing import FloatArray
+from expost.fitting.objective import Evaluation, Objective
+
+Evaluate = Callable[[FloatArray], Evaluation]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a solver ended; private, its numbers above all."""
+
+    theta: FloatArray
+    evaluation: Evaluation
+    """What the last pass found: at ``theta``, or one step before it."""
+    model: Evaluation | None = None
+    """The last one with a Hessian, where there was one."""
+
+    def meets(self, tolerance: float) -> bool:
+        """Whether the gradient is as small as asked, or as small as rounding lets it be."""
+        return self.evaluation.norm <= max(tolerance, self.evaluation.floor)
+
+    def without_hessians(self) -> "Solution":
+        """The same point and norms, in far less memory."""
+        return Solution(self.theta, replace(self.evaluation, hessian=None, rows_hessian=None))
+
+
+def backtrack(
+    theta: FloatArray, step: FloatArray, norm: float, evaluate: Evaluate, *, forcing: float = 0.0
+) -> tuple[FloatArray, Evaluation] | None:
+    r"""Shorten a Newton step until the gradient norm falls enough; ``None`` where no length will do.
+
+    The merit function is :math:`\|\nabla\|`, not the objective: the objective is strongly convex, so an
+    (inexact) Newton direction with :math:`\|Hp + g\| \le \eta\|g\|` decreases it, and halving until
+
+    .. math:: \|g(\theta + tp)\| \le (1 - 10^{-4} t (1 - \eta)) \|g(\theta)\|
+
+    converges from any start (Eisenstat and Walker 1994). A sum of a million loss values has lost the digits
+    that the last steps change; the gradient has not.
+    """
+    length = 1.0
+    while length > 1e-12:
+        candidate = theta + length * step
+        evaluation = evaluate(candidate)
+        if evaluation.norm <= (1.0 - 1e-4 * length * (1.0 - forcing)) * norm:
+            return candidate, evaluation
+        length *= 0.5
+    return None
+
+
+_MAX_STEPS = 200
+# How far a single-precision Hessian lets one step shrink the gradient.
+_SINGLE = 1e-6
+# A Hessian whose last step shrank the gradient this much is kept for another one.
+_GOOD_REDUCTION = 1e-2
+# How much worse than in the last step the rate of a Hessian of fewer rows may be in the next.
+_CAUTION = 10.0
+# After so many steps that shrank the gradient no more than this, each with a Hessian of its own, single
+# precision is to blame.
+_POOR_REDUCTION, _PATIENCE = 0.3, 2
+
+
+def newton(
+    objective: Objective,
+    start: FloatArray,
+    *,
+    tolerance: float,
+    relative: float = 0.0,
+    unseen: float = 0.0,
+    model: Evaluation | None = None,
+) -> Solution:
+    """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
+
+    Hessians are in single precision while that serves, and one that still serves is kept for another step.
+    The gradient is always in double precision, so neither changes where the method ends, only what it costs.
+    Where a single-precision Hessian reduces the gradient poorly, as with many rows that are alike, double
+    precision takes over.
+
+    Parameters
+    ----------
+    objective
+        What to minimise.
+    start
+        Where to begin.
+    tolerance, relative
+        Stop where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
+    unseen
+        Leave the last pass to the caller: stop after a step whose error is likely to be no longer than this,
+        judged by how the step before shrank the gradient. The evaluation is then of the point before.
+    model
+        An evaluation nearby, perhaps of fewer rows, whose Hessian is good enough for the first steps.
+    """
+    theta = start
+    here = objective.evaluate(theta, hessian=np.float32 if model is None else None)
+    goal = max(tolerance, relative * here.norm)
+    model = model or here  # the evaluation whose Hessian is in use
+    borrowed = model is not here
+    reduction, poor = 1.0, 0
+    precision: DTypeLike = np.float32
+    for _ in range(_MAX_STEPS):
+        if here.norm <= max(goal, here.floor):
+            break
+        step = _solve(model.hessian, here.tilted_gradient)
+        length = math.inf if step is None else float(np.linalg.norm(step))
+        # A Hessian of other rows has the same rate in every step, or a little worse.
+        caution = _CAUTION if model.of_fewer_rows else 1.0
+        if step is not None and reduction <= _GOOD_REDUCTION and caution * length * reduction <= unseen:
+            return Solution(theta + step, here, model)
+        # A Hessian of this point squares the rate, up to its precision; one that is kept has it once more.
+        rate = max(reduction**2, _SINGLE) if model is here else reduction
+        last = here.norm * reduction <= max(goal, here.floor) or length * rate**2 <= unseen
+        kept = reduction <= _GOOD_REDUCTION or borrowed
+        wanted = None if last or kept else precision
+        borrowed = False
+        evaluate = partial(objective.evaluate, hessian=wanted)
+        reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
+        if reached is None:
+            if model is here and here.precise:
+                break  # no better direction exists: the caller sees that the tolerance was not met
+            precision = np.float64
+            here = model = objective.evaluate(theta, hessian=precision)
+            reduction = 1.0
+            continue
+        reduction = reached[1].norm / here.norm
+        poor = poor + 1 if model is here and reduction > _POOR_REDUCTION else 0
+        if poor == _PATIENCE:
+            precision = np.float64
+        theta, here = reached
+        if here.hessian is not None:
+            model = here
+    return Solution(theta, here, model)
+
+
+def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | None:
+    """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
+    assert hessian is not None
+    if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
+        return None  # beyond the range of its precision
+    try:
+        with limit_blas_threads(len(gradient)):
+            step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
+    except LinAlgError:
+        return None
+    return step if np.all(np.isfinite(step)) else None
+
+
+def newton_cg(
+    objective: Objective, start: FloatArray, *, tolerance: float, products: int | None = None
+) -> Solution:
+    r"""Minimise by inexact Newton steps, globally convergent by backtracking on the gradient norm.
+
+    Each step solves :math:`Hp = -g` by conjugate gradients to :math:`\|Hp + g\| \le \eta\|g\|`, with
+    :math:`\eta = \min(0.1, \|g\|/\|g_0\|)`: loose far away, tight near the end, so that convergence is
+    superlinear (Dembo, Eisenstat and Steihaug 1982). No matrix is formed. With ``products``, it ends at the
+    last full step once it has multiplied the Hessian so often.
+    """
+    theta = start
+    here = objective.evaluate(theta)
+    first = here.norm
+    left = math.inf if products is None else products
+    for _ in range(_MAX_STEPS):
+        if here.norm <= max(tolerance, here.floor):
+            break
+        forcing = min(0.1, here.norm / first)
+        # Asking for more than the tolerance would only resolve rounding.
+        forcing = max(forcing, 0.1 * max(tolerance, here.floor) / here.norm)
+        product = objective.curvature_product(theta)
+        step, taken = _conjugate_gradients(product, -here.tilted_gradient, forcing, left)
+        left -= taken
+        if step is None:
+            break
+        reached = backtrack(theta, step, here.norm, objective.evaluate, forcing=forcing)
+        if reached is None:
+            break
+        theta, here = reached
+    return Solution(theta, here)
+
+
+def _conjugate_gradients(
+    product: Callable[[FloatArray], FloatArray], target: FloatArray, forcing: float, most: float
+) -> tuple[FloatArray | None, int]:
+    """Solve ``product(x) = target`` to the relative residual ``forcing``, or as well as rounding allows.
+
+    Returns the solution and the number of products, or no solution where these would be more than ``most``.
+    """
+    solution = np.zeros_like(target)
+    residual = target.copy()
+    direction = residual.copy()
+    square = float(residual @ residual)
+    goal = forcing * math.sqrt(square)
+    for taken in range(2 * target.size):
+        if math.sqrt(square) <= goal:
+            return solution, taken
+        if taken >= most:
+            return None, taken
+        image = product(direction)
+        length = square / float(direction @ image)
+        solution += length * direction
+        residual -= length * image
+        previous, square = square, float(residual @ residual)
+        direction = residual + (square / previous) * direction
+    return solution, 2 * target.size
+
+
+# Beyond this dimension conjugate gradients are cheaper than a Hessian per step, where they converge fast.
+LARGEST_DENSE_DIMENSION = 1_200
+# A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
+_THINNINGS = (64, 8)
+_ROWS_PER_COLUMN = 40
+# The Hessian of so many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
+# on all rows use it, and no Hessian of all rows is taken.
+_THIN, _ENOUGH_PER_COLUMN = 16, 20_000
+# How many Hessians Newton's method takes; and how many columns of a Hessian cost as much as a product of the
+# rows with a vector, and how many entries of its factor per row.
+_HESSIANS, _COLUMNS_PER_PRODUCT, _ENTRIES_PER_PRODUCT = 5, 250, 200
+
+
+def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> Solution:
+    """Find the minimiser to a gradient norm of ``tolerance``, or to the rounding floor of the sums.
+
+    Large tables start from the solution on a part of their rows; the end is always the minimiser on all
+    rows. Wide ones are solved without a matrix. Where that took as many passes as Hessians would have cost,
+    Newton's method with Hessians goes on from where it ended. Whether the tolerance was met is for the caller
+    to check: :meth:`Solution.meets`. With ``unseen``, the last pass of Newton's method is left to the caller
+    (:func:`~expost.fitting.solvers.newton`).
+    """
+    theta = np.zeros(objective.dimension)
+    if objective.dimension > LARGEST_DENSE_DIMENSION:
+        products = products_of_a_dense_solver(objective)
+        solution = newton_cg(objective, theta, tolerance=tolerance, products=products)
+        if solution.meets(tolerance):
+            return solution
+        return newton(objective, solution.theta, tolerance=tolerance)
+    coarse, fine = _THINNINGS
+    if borrowed := objective.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
+        fine = _THIN
+    model = None
+    for every in (coarse, fine):
+        if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
+            last = borrowed and every == fine
+            thin = objective.thinned(every)
+            found = newton(thin, theta, tolerance=tolerance, relative=1e-4 if last else 0.01)
+            theta, model = found.theta, found.model if last else None
+    return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model)
+
+
+def products_of_a_dense_solver(objective: Objective) -> int:
+    r"""How many products with a vector cost as much as Newton's method with Hessians.
+
+    .. math:: 5\,\frac dw\Bigl(\frac d{250} + \frac{d^2}{200n}\Bigr)
+
+    for :math:`n` rows that store :math:`w` of their :math:`d` columns: a Hessian takes :math:`nd^2` products
+    of numbers, its factor :math:`d^3/3` and a product with a vector :math:`2nw`, each at a rate of its own.
+    It depends on sizes only, so that the same table is always solved alike.
+    """
+    dimension, rows = objective.dimension, max(objective.n_rows, 1)
+    hessian = dimension / _COLUMNS_PER_PRODUCT + dimension**2 / (_ENTRIES_PER_PRODUCT * rows)
+    return max(1, round(_HESSIANS * hessian * objective.columns / objective.product_width))
