@@ -276,8 +276,10 @@ def test_a_finer_certificate_decides_where_the_usual_one_is_too_coarse():
 
     def check(delta):
         assert not profile.certifies(3.0, delta)
-        content = PublishedPlan(**written | {"delta": delta})
-        check_guarantee(loss, content, None, norm=1.0, fit_intercept=False)
+        stated = {"loss": loss, "norm": 1.0, "fit_intercept": False, "precision": None}
+        check_guarantee(
+            Publication.model_construct(plan=PublishedPlan(**written | {"delta": delta}), **stated)
+        )
 
     check(0.5 * (finer.upper + usual.upper))
     with pytest.raises(PublicationError, match="which its noise scales do not certify"):

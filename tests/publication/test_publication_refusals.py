@@ -342,8 +342,8 @@ def test_a_numeric_outcome_belongs_to_a_loss_that_takes_numbers():
         label=NumberLabel(name="cost", low=0.0, high=1.0),
     )
     with pytest.raises(PublicationError, match="must not declare a numeric outcome for the loss logistic"):
-        check_outcome(None, domain, loss=LogisticLoss(soft=True))
-    check_outcome(None, domain, loss=PseudoHuber())
+        check_outcome(Publication.model_construct(domain=domain, loss=LogisticLoss(soft=True)))
+    check_outcome(Publication.model_construct(domain=domain, loss=PseudoHuber()))
 
 
 def test_weights_belong_to_a_loss_whose_certificate_covers_them():
@@ -353,6 +353,6 @@ def test_weights_belong_to_a_loss_whose_certificate_covers_them():
             return DerivativeCurve(1.0, lambda m: np.minimum(m**1.5, 0.3), peak=1.0, sign_fixed=False)
 
     weights = PublishedWeights(max_weight=2.0, class_weight=None)
-    check_weights(weights, LogCosh(), None)
+    check_weights(Publication.model_construct(weights=weights, loss=LogCosh()))
     with pytest.raises(PublicationError, match="`weights` must be absent for the loss log_cosh"):
-        check_weights(weights, Rising(), None)
+        check_weights(Publication.model_construct(weights=weights, loss=Rising()))

@@ -7,57 +7,66 @@ from dataclasses import asdict
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from expost._common.strict_json import publication_error, shown
+from expost._common.strict_json import digest, publication_error, shown
 from expost._common.typing import FloatArray
-from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
-from expost.losses import AnyLoss, SoftmaxLoss, describe
+from expost.losses import SoftmaxLoss, describe
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
-from expost.privacy.plan import row_radius
-from expost.privacy.precision import REAL, largest_output_noise, statistic_grid
+from expost.privacy.plan import Plan
+from expost.privacy.precision import Precision, largest_output_noise, statistic_grid
 from expost.privacy.scales import REPORT_KINDS, STATISTICS
-from expost.privacy.softmax_profile import profile_of
-from expost.publication.schema import Label, PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
+from expost.publication.document import PublishedDocument, as_json, plan_of
+from expost.publication.schema import PublishedPlan, PublishedPrecision
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Entries beyond this would overflow in any use.
 _ABSURD = 1e300
-# So many standard deviations below its mean a normal variable falls with probability below 1e-300.
+# A normal variable falls this many standard deviations below its mean with probability below 1e-300.
 _IMPOSSIBLE = 60.0
 # More than rounding in sums over rows and in an eigenvalue can amount to, relative to the largest entry.
 _ROUNDING = 1e-6
 _FINER = 1e-5
 
 
-def check_shapes(
-    coefficients: Sequence[float],
-    statistics: Statistics,
-    *,
-    loss: AnyLoss,
-    fit_intercept: bool,
-    feature_names: Sequence[str] | None,
-    reduced: bool,
-) -> None:
+def verify(document: PublishedDocument) -> None:
+    """Refuse a document whose fields do not belong together; the cheap checks come first.
+
+    Privacy
+    -------
+    Public in, public out.
+    """
+    others = {name: field for name, field in as_json(document).items() if name != "sha256"}
+    if digest(others) != document.sha256:
+        raise publication_error("`sha256` must be that of the other fields but is not: something was changed")
+    check_shapes(document)
+    check_classes(document)
+    check_weights(document)
+    check_domain(document)
+    check_outcome(document)
+    check_statistics(document)
+    check_precision(document)
+    check_guarantee(document)
+
+
+def check_shapes(document: PublishedDocument) -> None:
     """Refuse lists whose lengths do not belong together."""
-    dimension, outputs = len(coefficients), loss.outputs
-    columns, rest = divmod(dimension, outputs)
-    features = columns - fit_intercept
-    if rest:
+    statistics, dimension, outputs = document.statistics, len(document.coefficients), document.loss.outputs
+    if dimension % outputs:
         raise publication_error(
             f"`coefficients` must be {outputs} lists of one length, one after the other, but has {dimension} "
             "entries"
         )
-    if features < 1:
+    if document.n_features < 1:
         raise publication_error(
             "`coefficients` must hold one number per feature, and the intercept last, but has no feature"
         )
-    side = columns if reduced else dimension
+    side = dimension // outputs if document.plan.reduced else dimension
     for field, entries, wanted in (
-        ("feature_names", feature_names, features),
+        ("feature_names", document.feature_names, document.n_features),
         ("statistics.gradient", statistics.gradient, dimension),
         ("statistics.hessian", statistics.hessian, side * (side + 1) // 2),
     ):
@@ -67,74 +76,69 @@ def check_shapes(
             )
 
 
-def check_classes(loss: AnyLoss, classes: Sequence[Label] | None) -> None:
+def _for_loss(document: PublishedDocument) -> str:
+    return f"for the loss {describe(document.loss)['name']}"
+
+
+def check_classes(document: PublishedDocument) -> None:
     """Refuse labels for a loss that has none, and a classifier with too few or too many."""
-    values = loss.labels.values
-    if (0 if values is None else len(values)) != (0 if classes is None else len(classes)):
+    values, classes = document.loss.labels.values, document.classes
+    if len(values or ()) != len(classes or ()):
         wanted = "null" if values is None else f"{len(values)} labels"
-        raise publication_error(
-            f"`classes` must be {wanted} for the loss {describe(loss)['name']} but is {shown(classes)}"
-        )
+        raise publication_error(f"`classes` must be {wanted} {_for_loss(document)} but is {shown(classes)}")
 
 
-def check_weights(weights: PublishedWeights | None, loss: AnyLoss, classes: Sequence[Label] | None) -> None:
+def check_weights(document: PublishedDocument) -> None:
     """Refuse weights that say nothing, and class weights that do not belong to the classes."""
-    if weights is None:
+    if document.weights is None:
         return
-    by_class = weights.class_weight
-    if weights.max_weight is None and by_class is None:
+    by_class = document.weights.class_weight
+    if document.weights.max_weight is None and by_class is None:
         raise publication_error("`weights` must state a weight, or be absent")
-    if not loss.curve.ratio_falls:
-        raise publication_error(f"`weights` must be absent for the loss {describe(loss)['name']}")
+    if not document.loss.curve.ratio_falls:
+        raise publication_error(f"`weights` must be absent {_for_loss(document)}")
     if by_class is None:
         return
-    if classes is None or len(by_class) != len(classes):
+    if document.classes is None or len(by_class) != len(document.classes):
         raise publication_error("`weights.class_weight` must be null or one weight for each of `classes`")
     if not all(0.0 <= weight <= LARGEST_WEIGHT for weight in by_class):
         raise publication_error(f"`weights.class_weight` must be between 0 and {LARGEST_WEIGHT:g}")
-    if not SMALLEST_WEIGHT <= weights.value.largest <= LARGEST_WEIGHT:
+    if not SMALLEST_WEIGHT <= document.weighting.largest <= LARGEST_WEIGHT:
         limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
         raise publication_error(f"the largest weight that `weights` allows must be {limits}")
 
 
-def check_domain(
-    domain: Domain | None,
-    feature_names: Sequence[str] | None,
-    *,
-    norm: float,
-    classes: Sequence[Label] | None,
-) -> None:
+def check_domain(document: PublishedDocument) -> None:
     """Refuse a domain that does not describe the records that the coefficients are for.
 
     A file states the norm of its domain. Older files left it out where it was the longest that a row can be.
     """
+    domain = document.domain
     if domain is None:
         return
-    for field, stated, declared in (
-        ("feature_names", feature_names, tuple(domain.column_names)),
-        ("norm", norm, domain.longest_row if domain.norm is None else domain.norm),
-        ("classes", classes, getattr(domain.label, "classes", None)),
+    for field, declared in (
+        ("feature_names", tuple(domain.column_names)),
+        ("norm", domain.longest_row if domain.norm is None else domain.norm),
+        ("classes", getattr(domain.label, "classes", None)),
     ):
+        stated = getattr(document, field)
         if stated != declared or repr(stated) != repr(declared):  # 1 is not true
             raise publication_error(f"`{field}` must be what `domain` declares but is {shown(stated)}")
 
 
-def check_outcome(outcome: NumberLabel | None, domain: Domain | None, *, loss: AnyLoss) -> None:
+def check_outcome(document: PublishedDocument) -> None:
     """Refuse bounds of an outcome with a domain, and for a loss that does not accept scaled numbers."""
-    if outcome is not None and domain is not None:
+    if document.outcome is not None and document.domain is not None:
         raise publication_error("`outcome` must be absent with a domain, which declares it")
     # A numeric outcome is scaled to [-1, 1], which a loss of classes or probabilities does not accept.
-    if math.isinf(loss.labels.high):
-        return
-    if outcome is not None or (domain is not None and isinstance(domain.label, NumberLabel)):
-        field = "outcome" if domain is None else "domain"
-        raise publication_error(
-            f"`{field}` must not declare a numeric outcome for the loss {describe(loss)['name']}"
-        )
+    if isinstance(document.label, NumberLabel) and not math.isinf(document.loss.labels.high):
+        field = "outcome" if document.domain is None else "domain"
+        raise publication_error(f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
 
 
-def check_statistics(plan: PublishedPlan, statistics: Statistics, loss: AnyLoss) -> None:
+def check_statistics(document: PublishedDocument) -> None:
     """Refuse statistics that the report does not release or that its noise cannot have produced."""
+    plan, statistics, loss = document.plan, document.statistics, document.loss
     if plan.reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2 and statistics.hessian):
         raise publication_error("`plan.reduced` must be absent without a Hessian of more than two classes")
     for name in STATISTICS:
@@ -175,44 +179,40 @@ def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: flo
         )
 
 
-def check_precision(
-    precision: PublishedPrecision | None,
-    plan: PublishedPlan,
-    coefficients: Sequence[float],
-    statistics: Statistics,
-    *,
-    loss: AnyLoss,
-) -> None:
+def check_precision(document: PublishedDocument) -> None:
     """Refuse numbers that are not on their grids, and grids that are not those of the rule.
 
     A release prints whole multiples of public powers of two. A number off its grid was not made by the
     mechanism that the guarantee is about. A loss of one's own, and no other, is released in real arithmetic.
     """
-    if (precision is None) == has_certified_slopes(loss):
+    precision = document.precision
+    if (precision is None) == has_certified_slopes(document.loss):
         wanted = "null" if precision is not None else "an object"
-        raise publication_error(f"`precision` must be {wanted} for the loss {describe(loss)['name']}")
+        raise publication_error(f"`precision` must be {wanted} {_for_loss(document)}")
     if precision is None:
         return
+    _check_printing(precision)
+    _check_multiples("coefficients", document.coefficients, precision.grid)
+    for name in STATISTICS:
+        scale, grid = document.plan.scales.of(name), getattr(precision, f"{name}_grid")
+        if grid != (None if scale is None else statistic_grid(scale)):
+            raise publication_error(f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
+        printed = getattr(document.statistics, name)
+        if printed is not None:
+            _check_multiples(f"statistics.{name}", [printed] if name == "eigenvalue" else printed, grid)
+
+
+def _check_printing(precision: PublishedPrecision) -> None:
     for name in ("output_noise", "solver_radius", "grid"):
         if math.frexp(getattr(precision, name))[0] != 0.5:
             raise publication_error(f"`precision.{name}` must be a power of two")
-    share = precision.solver_radius / precision.output_noise
-    if not 2.0**-40 <= share <= 2.0**-10:
+    if not 2.0**-40 <= precision.solver_radius / precision.output_noise <= 2.0**-10:
         raise publication_error("`precision.solver_radius` must be a small part of `precision.output_noise`")
     if not 2.0**-20 <= precision.grid / precision.solver_radius <= 2.0**-8:
         raise publication_error("`precision.grid` must be a small part of `precision.solver_radius`")
     stated = precision.value.rounding(0.0).statistics
     if precision.statistics_error != stated:
         raise publication_error(f"`precision.statistics_error` must be {stated!r}")
-    _check_multiples("coefficients", coefficients, precision.grid)
-    for name in STATISTICS:
-        scale, grid = plan.scales.of(name), getattr(precision, f"{name}_grid")
-        if grid != (None if scale is None else statistic_grid(scale)):
-            raise publication_error(f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
-        printed = getattr(statistics, name)
-        if printed is not None:
-            numbers = [printed] if isinstance(printed, float) else printed
-            _check_multiples(f"statistics.{name}", numbers, grid)
 
 
 def _check_multiples(field: str, numbers: Sequence[float], grid: float) -> None:
@@ -225,15 +225,7 @@ def _check_multiples(field: str, numbers: Sequence[float], grid: float) -> None:
             )
 
 
-def check_guarantee(
-    loss: AnyLoss,
-    plan: PublishedPlan,
-    precision: PublishedPrecision | None,
-    *,
-    norm: float,
-    fit_intercept: bool,
-    max_weight: float = 1.0,
-) -> None:
+def check_guarantee(document: PublishedDocument) -> None:
     """Refuse a guarantee that the noise scales do not certify.
 
     Privacy
@@ -241,46 +233,50 @@ def check_guarantee(
     Public in, public out. This keeps a file from stating a smaller ε than its noise scales certify; it cannot
     tell whether the noise was really drawn.
     """
-    profile_exists = math.isfinite(loss.curve.max_slope)
-    if (plan.epsilon is not None) != profile_exists:
+    stated = document.plan
+    profile_exists = math.isfinite(document.loss.curve.max_slope)
+    if (stated.epsilon is not None) != profile_exists:
         wanted = "a number" if profile_exists else "null, because this loss has no worst case,"
-        raise publication_error(
-            f"`plan.epsilon` must be {wanted} for the loss {describe(loss)['name']} but is not"
-        )
+        raise publication_error(f"`plan.epsilon` must be {wanted} {_for_loss(document)} but is not")
+    if profile_exists:
+        _check_resolved(document)
+    plan = plan_of(document)
+    if plan.precision is not None:
+        _check_output_noise(plan, plan.precision)
+    if stated.epsilon is None:
+        return
+    assert plan.profile is not None
+    if stated.epsilon > _LARGEST or not _certified(plan.profile, stated.epsilon, stated.delta):
+        promise = f"epsilon={stated.epsilon:g} at delta={stated.delta:g}"
+        raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")
+
+
+def _check_resolved(document: PublishedDocument) -> None:
+    """Refuse numbers that the accountant's arithmetic does not resolve."""
     parameters: dict[str, float | None] = {}
-    if type(loss) in PUBLISHED.values():
-        parameters = {key: value for key, value in describe(loss).items() if isinstance(value, float)}
-    parameters |= {"norm": norm, "l2": plan.l2} | asdict(plan.scales)
+    if type(document.loss) in PUBLISHED.values():
+        parameters = {key: one for key, one in describe(document.loss).items() if isinstance(one, float)}
+    parameters |= {"norm": document.norm, "l2": document.plan.l2} | asdict(document.plan.scales)
     for name, value in parameters.items():
-        if profile_exists and value is not None and not _SMALLEST <= value <= _LARGEST:
+        if value is not None and not _SMALLEST <= value <= _LARGEST:
             raise publication_error(
                 f"`{name}` is {shown(value)}, where no guarantee can be certified",
                 "scale the data by a constant",
             )
-    radius = row_radius(norm, fit_intercept=fit_intercept)
-    curve = loss.curve.scaled(max_weight)
-    rounding = REAL
-    if precision is not None:
-        curvature = curve.max_curvature * (radius * radius)  # infinite where a power would be an error
-        largest = largest_output_noise(
-            sigma=plan.sigma,
-            l2=plan.l2,
-            curvature=curvature,
-            radius=radius,
-            rows_at_most=precision.rows_at_most,
-        )
-        # The power of two just below; another machine's last digits may differ.
-        if not (0.5 - 1e-9) * largest <= precision.output_noise <= (1.0 + 1e-9) * largest:
-            raise publication_error("`precision.output_noise` must follow from `plan`, `norm` and `loss`")
-        rounding = precision.value.rounding(curvature)
-    if plan.epsilon is None:
-        return
-    profile = profile_of(
-        curve, norm=radius, l2=plan.l2, scales=plan.scales, rounding=rounding, reduced=bool(plan.reduced)
+
+
+def _check_output_noise(plan: Plan, precision: Precision) -> None:
+    largest = largest_output_noise(
+        sigma=plan.sigma,
+        l2=plan.l2,
+        curvature=plan.curve.max_curvature
+        * (plan.radius * plan.radius),  # infinite where a power would be an error
+        radius=plan.radius,
+        rows_at_most=precision.rows_at_most,
     )
-    if plan.epsilon > _LARGEST or not _certified(profile, plan.epsilon, plan.delta):
-        promise = f"epsilon={plan.epsilon:g} at delta={plan.delta:g}"
-        raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")
+    # The power of two just below; another machine's last digits may differ.
+    if not (0.5 - 1e-9) * largest <= precision.output_noise <= (1.0 + 1e-9) * largest:
+        raise publication_error("`precision.output_noise` must follow from `plan`, `norm` and `loss`")
 
 
 def _certified(profile: CertifiedProfile, epsilon: float, delta: float) -> bool:

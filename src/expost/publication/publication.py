@@ -3,12 +3,12 @@
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from expost._common.files import atomic_write
 from expost._common.strict_json import (
@@ -31,104 +31,16 @@ from expost.fitting.release import Release
 from expost.losses import AnyLoss, describe
 from expost.losses.registry import PUBLISHED, known_losses
 from expost.page import render
-from expost.publication.document import PublishedDocument, content, restored
-from expost.publication.readings import Readings
-from expost.publication.schema import PublishedPlan, PublishedPrecision, check_format, error_of_validation
+from expost.publication.checks import verify
+from expost.publication.document import as_json, content
+from expost.publication.readings import ReadableDocument
+from expost.publication.schema import check_format, error_of_validation
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-class Shown(Protocol):
-    """What is shown of a publication."""
-
-    @property
-    def loss(self) -> AnyLoss:
-        """The loss."""
-
-    @property
-    def plan(self) -> PublishedPlan:
-        """The noise scales and the guarantee."""
-
-    @property
-    def precision(self) -> PublishedPrecision | None:
-        """How the numbers were printed; None in real arithmetic."""
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-
-    @property
-    def norm(self) -> float:
-        """The largest norm of a row."""
-
-    @property
-    def fit_intercept(self) -> bool:
-        """Whether there is an intercept."""
-
-    @property
-    def weighting(self) -> Weighting:
-        """What was declared about weights."""
-
-    @property
-    def insecure(self) -> str | None:
-        """The sentence that voids the guarantee, where one does."""
-
-    @property
-    def sha256(self) -> str:
-        """The fingerprint of the file."""
-
-
-def one_line(publication: Shown) -> str:
-    """The publication's repr."""
-    count = publication.n_features
-    return (
-        f"Publication({'INSECURE, ' if publication.insecure else ''}{describe(publication.loss)['name']}, "
-        f"{count} feature{'s' * (count != 1)}, {promise(publication.plan)}, "
-        f"{'real arithmetic, ' if publication.precision is None else ''}report={publication.plan.report!r})"
-    )
-
-
-def promise(plan: PublishedPlan) -> str:
-    """The guarantee in a few words."""
-    if plan.epsilon is None:
-        return "no worst case"
-    return f"epsilon={plan.epsilon:g}, delta={plan.delta:g}"
-
-
-def overview(publication: Shown) -> Summary:
-    """The publication as a table, for a terminal and for a notebook."""
-    stated = promise(publication.plan)
-    rows = [
-        ("guarantee", f"none; with secret noise {stated}" if publication.insecure else stated),
-        ("arithmetic", _arithmetic(publication.precision)),
-        ("loss", str(publication.loss)),
-        ("features", f"{publication.n_features}{' and an intercept' * publication.fit_intercept}"),
-        ("rows", f"of norm ≤ {publication.norm:g}{_weights(publication.weighting)}"),
-        ("noise", f"sigma={publication.plan.sigma:.6g}, l2={publication.plan.l2:.6g}"),
-        ("report", f"{publication.plan.report}{', reduced Hessian' * bool(publication.plan.reduced)}"),
-        ("sha256", publication.sha256),
-    ]
-    return Summary("Publication (public)", rows, alarm=publication.insecure)
-
-
-def _arithmetic(precision: PublishedPrecision | None) -> str:
-    """What the guarantee is for: the numbers as they are printed, or real numbers."""
-    if precision is None:
-        return "real: rounding is not counted, because this loss states no error for its derivatives"
-    return f"printed on a grid of {precision.grid:.3g}, and rounding is counted"
-
-
-def _weights(weighting: Weighting) -> str:
-    parts = []
-    if weighting.max_weight is not None:
-        parts.append(f"sample weights ≤ {weighting.max_weight:g}")
-    if weighting.class_weight is not None:
-        parts.append("class weights " + ", ".join(f"{weight:g}" for weight in weighting.class_weight))
-    return "".join(f", {part}" for part in parts)
-
-
-class Publication(Readings, PublishedDocument):
+class Publication(ReadableDocument):
     """Everything public about one fit: the model, its guarantee, and what was published with it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
@@ -210,25 +122,9 @@ class Publication(Readings, PublishedDocument):
             reason = str(error).replace("use this publication", "publish this release")
             raise PublicationError(reason.replace(INTACT, "declare it otherwise before fitting")) from None
 
-    @cached_property
-    def release(self) -> Release:
-        """What was published, as arrays and library objects."""
-        return restored(
-            loss=self.loss,
-            regularizer=self.regularizer,
-            norm=self.norm,
-            fit_intercept=self.fit_intercept,
-            coefficients=self.coefficients,
-            plan=self.plan,
-            precision=self.precision,
-            statistics=self.statistics,
-            insecure=self.insecure is not None,
-            max_weight=self.weighting.largest,
-        )
-
     def to_json(self) -> str:
         """The file's text: indented JSON that ends in a newline, numbers by ``repr``, bit for bit."""
-        return indented(self._document()) + "\n"
+        return indented(as_json(self)) + "\n"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the file whole or not at all; with ``overwrite=False``, only under a name that is free."""
@@ -284,6 +180,12 @@ class Publication(Readings, PublishedDocument):
         with open(path, "rb") as file:
             return cls.from_json(file.read(MAX_BYTES + 1), losses=losses)
 
+    @model_validator(mode="after")
+    def _verified(self) -> Self:
+        """Nobody has a publication whose guarantee its own noise scales do not certify."""
+        verify(self)
+        return self
+
     @classmethod
     def _examined(cls, document: dict[str, Any], known: Mapping[str, type[AnyLoss]]) -> Self:
         """The publication that a document describes, or the sentence that refuses it."""
@@ -306,12 +208,48 @@ class Publication(Readings, PublishedDocument):
         return partial(Publication.from_json, losses=own) if own else Publication.from_json, (self.to_json(),)
 
     def __repr__(self) -> str:
-        return one_line(self)
+        return (
+            f"Publication({'INSECURE, ' * (self.insecure is not None)}{describe(self.loss)['name']}, "
+            f"{self.n_features} feature{'s' * (self.n_features != 1)}, {self._promise()}, "
+            f"{'real arithmetic, ' * (self.precision is None)}report={self.plan.report!r})"
+        )
 
     __str__ = __repr__
 
     def __rich__(self) -> "Table":
-        return overview(self).terminal()
+        return self._overview().terminal()
 
     def _repr_html_(self) -> str:
-        return overview(self).html()
+        return self._overview().html()
+
+    def _overview(self) -> Summary:
+        plan, promise = self.plan, self._promise()
+        rows = [
+            ("guarantee", f"none; with secret noise {promise}" if self.insecure else promise),
+            ("arithmetic", self._arithmetic()),
+            ("loss", str(self.loss)),
+            ("features", f"{self.n_features}{' and an intercept' * self.fit_intercept}"),
+            ("rows", f"of norm ≤ {self.norm:g}{self._weights()}"),
+            ("noise", f"sigma={plan.sigma:.6g}, l2={plan.l2:.6g}"),
+            ("report", f"{plan.report}{', reduced Hessian' * bool(plan.reduced)}"),
+            ("sha256", self.sha256),
+        ]
+        return Summary("Publication (public)", rows, alarm=self.insecure)
+
+    def _promise(self) -> str:
+        if self.plan.epsilon is None:
+            return "no worst case"
+        return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}"
+
+    def _arithmetic(self) -> str:
+        """What the guarantee is for: the numbers as they are printed, or real numbers."""
+        if self.precision is None:
+            return "real: rounding is not counted, because this loss states no error for its derivatives"
+        return f"printed on a grid of {self.precision.grid:.3g}, and rounding is counted"
+
+    def _weights(self) -> str:
+        largest, by_class = self.weighting.max_weight, self.weighting.class_weight
+        text = "" if largest is None else f", sample weights ≤ {largest:g}"
+        return text + (
+            "" if by_class is None else ", class weights " + ", ".join(f"{weight:g}" for weight in by_class)
+        )

@@ -1,20 +1,16 @@
 """What a publication says of records: predictions, how good they are, and what it cost them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
-from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_records, encode_rows
-from expost.data.features import Label, NumberLabel
 from expost.data.frame_tables import FrameKind
 from expost.data.open_lazy import with_columns
-from expost.data.weights import Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
     class_coefficients,
@@ -24,61 +20,16 @@ from expost.fitting.prediction import (
     probabilities,
     scored,
 )
-from expost.fitting.release import Release
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
 from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
+from expost.publication.document import PublishedDocument
 from expost.reports import Bounds, evaluate
 from expost.reports.base import CONFIDENCE
 
 
-class Readable(Protocol):
-    """What is read of a publication."""
-
-    @property
-    def release(self) -> Release:
-        """Coefficients, statistics, scales and guarantee."""
-
-    @property
-    def loss(self) -> AnyLoss:
-        """The loss."""
-
-    @property
-    def domain(self) -> Domain | None:
-        """What is publicly known about a record, where it was declared."""
-
-    @property
-    def outcome(self) -> NumberLabel | None:
-        """The declared bounds of a numeric outcome, where there is no domain."""
-
-    @property
-    def label(self) -> Label | None:
-        """What was declared about the outcome."""
-
-    @property
-    def classes(self) -> Sequence[Any] | None:
-        """The labels of a classifier."""
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        """The names of the encoded columns."""
-
-    @property
-    def n_features(self) -> int:
-        """The number of features."""
-
-    @property
-    def weighting(self) -> Weighting:
-        """What was declared about weights."""
-
-    @property
-    def insecure(self) -> str | None:
-        """The sentence that voids the guarantee, where one does."""
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """The linear predictor of each record, or all scores."""
-
-
-def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
+def encoded_records(
+    publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None
+) -> Encoded:
     """Records as a publication's mechanism saw them, from a table in its units; as private as they are.
 
     Where the publication has sample weights and none are given, they are unknown and count as the largest.
@@ -100,7 +51,7 @@ def encoded_records(publication: Readable, X: Any, y: Any = None, sample_weight:
     return replace(encoded, weights_at_most=unknown)
 
 
-def encoded_rows(publication: Readable, X: Any) -> Encoded:
+def encoded_rows(publication: PublishedDocument, X: Any) -> Encoded:
     """Rows as a publication's mechanism saw them, from a table without labels; as private as they are."""
     return encode_rows(
         X,
@@ -111,21 +62,16 @@ def encoded_rows(publication: Readable, X: Any) -> Encoded:
     )
 
 
-def inference_of(publication: Readable) -> Inference:
-    """What a publication says about the population, or PublicationError."""
-    return Inference(
-        publication.release,
-        publication.domain,
-        publication.feature_names,
-        publication.classes,
-        publication.weighting,
-    )
+def _score_coefficients(publication: PublishedDocument) -> FloatArray:
+    """One vector, or a column for each class or linear predictor."""
+    table = class_coefficients(publication.release.coefficients, publication.loss)
+    return table.T if len(table) > 1 else table[0]
 
 
-class Readings:
-    """The part of a publication that answers for records; it is not changed and remembers nothing."""
+class ReadableDocument(PublishedDocument):
+    """A document with what it says about records; it is not changed and remembers nothing."""
 
-    def decision_function(self: Readable, X: Any) -> FloatArray:
+    def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor of each record, positive for the second class; or all scores.
 
         Several classes have a column of scores each, and other losses of several linear predictors a column
@@ -135,23 +81,20 @@ class Readings:
         -------
         As private as ``X``; the publication is not changed and remembers nothing.
         """
-        table = class_coefficients(self.release.coefficients, self.loss)
-        return linear_predictor(encoded_rows(self, X), table.T if len(table) > 1 else table[0])
+        return linear_predictor(encoded_rows(self, X), _score_coefficients(self))
 
-    def predict(self: Readable, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of each record, or the predicted label where there are no classes."""
         predictor = self.decision_function(X)
         return predicted_labels(predictor, loss=self.loss, classes=self.classes, label=self.label)
 
     @overload
-    def predict_proba(self: Readable, X: Any, *, interval: None = None) -> FloatArray: ...
+    def predict_proba(self, X: Any, *, interval: None = None) -> FloatArray: ...
 
     @overload
-    def predict_proba(self: Readable, X: Any, *, interval: float) -> ProbabilityIntervals: ...
+    def predict_proba(self, X: Any, *, interval: float) -> ProbabilityIntervals: ...
 
-    def predict_proba(
-        self: Readable, X: Any, *, interval: float | None = None
-    ) -> FloatArray | ProbabilityIntervals:
+    def predict_proba(self, X: Any, *, interval: float | None = None) -> FloatArray | ProbabilityIntervals:
         """The probability of each class: the sigmoid of the decision function, or the softmax of the scores.
 
         Only for the logistic loss and the softmax loss, which are likelihoods.
@@ -176,7 +119,7 @@ class Readings:
         As private as ``X``; the publication is not changed and remembers nothing.
         """
         if interval is not None:
-            return inference_of(self).probabilities(encoded_rows(self, X), interval)
+            return self._inference().probabilities(encoded_rows(self, X), interval)
         if not isinstance(self.loss, LogisticLoss | SoftmaxLoss):
             raise PublicationError(
                 "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
@@ -184,7 +127,7 @@ class Readings:
             )
         return probabilities(self.decision_function(X))
 
-    def summary(self: Readable, confidence: float = CONFIDENCE) -> CoefficientTable:
+    def summary(self, confidence: float = CONFIDENCE) -> CoefficientTable:
         """The coefficients without the penalty's shrinkage, with intervals that count the privacy noise.
 
         In the features' own units where there is a domain, each category compared with the first one of its
@@ -214,10 +157,13 @@ class Readings:
         >>> summary.terms
         ('x0', 'x1', 'intercept')
         """
-        return replace(inference_of(self).table(confidence), alarm=self.insecure)
+        return replace(self._inference().table(confidence), alarm=self.insecure)
+
+    def _inference(self) -> Inference:
+        return Inference(self.release, self.domain, self.feature_names, self.classes, self.weighting)
 
     def bounds(
-        self: Readable,
+        self,
         X: Any,
         y: Any = None,
         *,
@@ -290,8 +236,8 @@ class Quality:
     """The share of the outcome's variance that the model explains, within the declared bounds."""
 
 
-def held_out_quality(publication: Readable, records: Encoded) -> Quality:
-    r"""How well a publication predicts labelled records.
+def held_out_quality(publication: PublishedDocument, records: Encoded) -> Quality:
+    r"""How well a publication predicts labelled records that were not fitted, encoded as it says and checked.
 
     .. math:: R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}, \qquad
               \mathrm{logloss} = -\frac{1}{n}\sum_i\log\hat p_{y_i}(x_i)
@@ -299,29 +245,21 @@ def held_out_quality(publication: Readable, records: Encoded) -> Quality:
     The area under the curve is scikit-learn's. Every record counts once. Predictions and labels of all
     records are held in memory.
 
-    Parameters
-    ----------
-    publication
-        What was published.
-    records
-        Records that were not fitted, encoded as the publication says; they were checked.
-
     Privacy
     -------
     The result is private, see :class:`Quality`. Nothing is spent.
     """
-    table = class_coefficients(publication.release.coefficients, publication.loss)
-    scores, labels, _ = scored(records, table.T if len(table) > 1 else table[0])
+    scores, labels, _ = scored(records, _score_coefficients(publication))
     if publication.classes is None:
         rest, spread = float(np.sum((labels - scores) ** 2)), float(np.sum((labels - labels.mean()) ** 2))
         return Quality(r2=1.0 - rest / spread if spread > 0.0 else None)
     values = publication.loss.labels.values
     assert values is not None
     places = np.argmax(labels[:, None] == np.array(values), axis=1)
-    return _of_classes(publication.loss, scores, places, len(values))
+    return _quality_of_classes(publication.loss, scores, places, len(values))
 
 
-def _of_classes(loss: AnyLoss, scores: FloatArray, places: Any, classes: int) -> Quality:
+def _quality_of_classes(loss: AnyLoss, scores: FloatArray, places: Any, classes: int) -> Quality:
     from sklearn.metrics import roc_auc_score
 
     shares = np.bincount(places, minlength=classes) / len(places)

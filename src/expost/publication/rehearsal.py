@@ -1,14 +1,10 @@
 """Rehearse a publication before its noise is drawn."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from expost._common.strict_json import check_size
-from expost.data.domain import Domain
-from expost.data.features import NumberLabel
-from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses import Regularizer, SoftmaxLoss
@@ -20,21 +16,12 @@ from expost.publication.publication import Publication
 _LONGEST_NUMBER, _SHORTEST_NUMBER = 24, 3
 
 
-def rehearse(
-    plan: Plan,
-    n_features: int,
-    *,
-    classes: Sequence[Any] | None,
-    feature_names: Sequence[str] | None,
-    domain: Domain | None,
-    regularizer: Regularizer | None = None,
-    weighting: Weighting = UNWEIGHTED,
-    outcome: NumberLabel | None = None,
-) -> int:
+def rehearse(plan: Plan, n_features: int, *, regularizer: Regularizer | None = None, **declared: Any) -> int:
     """Check that what a fit will publish can be read, and return how many bytes it can take.
 
-    The publication is made from the plan and the declarations, with zeros for what the fit will find, and
-    goes through every check that a reader makes.
+    The publication is made from the plan and from what is ``declared`` in the keywords of
+    :meth:`expost.Publication.from_release`, with zeros for what the fit will find. It goes through every
+    check that a reader makes.
 
     Raises
     ------
@@ -50,14 +37,7 @@ def rehearse(
     dimension = (n_features + plan.fit_intercept) * plan.loss.outputs
     numbers = dimension + plan.entries(dimension)
     _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
-    publication = Publication.from_release(
-        _dry(plan, dimension, regularizer),
-        classes=classes,
-        feature_names=feature_names,
-        domain=domain,
-        weighting=weighting,
-        outcome=outcome,
-    )
+    publication = Publication.from_release(_empty(plan, dimension, regularizer), **declared)
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
     _check_room(plan, size)
     return size
@@ -78,7 +58,7 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         ) from None
 
 
-def _dry(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release:
+def _empty(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release:
     """A release of a table without rows and without noise, on its grids."""
     least = {}
     for statistic, scale in plan.scales.released:

@@ -22,6 +22,7 @@ from expost.privacy.scales import REPORT_KINDS, NoiseScales
 # Labels beyond this are not exact everywhere that JSON is read.
 _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
+_UPGRADE = "upgrade expost if it is newer than this one, or " + INTACT
 
 Named = TypeVar("Named", bound=AnyLoss | Regularizer)
 Label = str | bool | int | float
@@ -52,11 +53,8 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
-        choices = ", ".join(known)
-        way_out = "upgrade expost if it is newer than this one, or " + INTACT
-        if field == "loss":
-            way_out = "give its class with `losses` if it is a loss of the curator's own, " + way_out
-        raise publication_error(f"`{field}` must name one of {choices} but is {got}", way_out)
+        own = "give its class with `losses` if it is a loss of the curator's own, " * (field == "loss")
+        raise publication_error(f"`{field}` must name one of {', '.join(known)} but is {got}", own + _UPGRADE)
     declared = {parameter.name: parameter.type for parameter in fields(known[name])}  # type: ignore[arg-type]
     parameters = {key: given for key, given in value.items() if key in declared}
     for key, given in parameters.items():
@@ -274,38 +272,36 @@ def check_format(found: object) -> None:
         raise publication_error(f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 
+# What is said of the kinds of errors that pydantic tells apart; of any other kind the last sentence.
+_NO_OBJECT = "`{where}` must be an object but is {given}"
+_SENTENCES = {
+    "missing": "the field `{where}` is missing",
+    "extra_forbidden": "`{where}` is no field of this format",
+    "value_error": "`{where}` is refused: {error}",
+    "union_tag_not_found": "the field `{where}.kind` is missing",
+    "union_tag_invalid": "`{where}.kind` must be one of {expected_tags} but is {tag}",
+    "too_short": "`{where}` must have {min_length} entries or more but has {actual_length}",
+    "model_type": _NO_OBJECT,
+    "model_attributes_type": _NO_OBJECT,
+    "string_pattern_mismatch": "`{where}` must match {pattern} but is {given}",
+}
+_OTHERWISE = "`{where}` must be {constraint} but is {given}"
+
+
 def error_of_validation(error: ValidationError) -> PublicationError:
     """The error for the first thing that validation found, in one sentence."""
     first = error.errors(include_url=False)[0]
-    inside = first.get("ctx", {}).get("error")
-    if isinstance(inside, PublicationError):
-        return inside
-    where, context = _place(first["loc"]), first.get("ctx", {})
-    if first["type"] == "missing":
-        return publication_error(f"the field `{where}` is missing")
-    if first["type"] == "extra_forbidden":
-        return publication_error(
-            f"`{where}` is no field of this format",
-            "upgrade expost if it is newer than this one, or " + INTACT,
-        )
-    if first["type"] == "value_error":
-        return publication_error(f"`{where}` is refused: {context['error']}")
-    if first["type"] == "union_tag_not_found":
-        return publication_error(f"the field `{where}.kind` is missing")
-    if first["type"] == "union_tag_invalid":
-        return publication_error(
-            f"`{where}.kind` must be one of {context['expected_tags']} but is {shown(context['tag'])}"
-        )
-    if first["type"] == "too_short":
-        return publication_error(
-            f"`{where}` must have {context['min_length']} entries or more but has {context['actual_length']}"
-        )
-    if first["type"] in ("model_type", "model_attributes_type"):
-        return publication_error(f"`{where}` must be an object but is {shown(first['input'])}")
-    if first["type"] == "string_pattern_mismatch":
-        return publication_error(f"`{where}` must match {context['pattern']} but is {shown(first['input'])}")
+    context = first.get("ctx", {})
+    if isinstance(context.get("error"), PublicationError):
+        return context["error"]
+    if "tag" in context:
+        context["tag"] = shown(context["tag"])
     constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
-    return publication_error(f"`{where}` must be {constraint} but is {shown(first['input'])}")
+    sentence = _SENTENCES.get(first["type"], _OTHERWISE).format(
+        where=_place(first["loc"]), given=shown(first["input"]), constraint=constraint, **context
+    )
+    newer = first["type"] == "extra_forbidden"
+    return publication_error(sentence, _UPGRADE if newer else INTACT)
 
 
 def _place(path: tuple[int | str, ...]) -> str:
