@@ -17,7 +17,7 @@ from expost._common.validation import Simultaneous
 from expost.cli.base import legible
 from expost.data.lazy import LazyTable
 from expost.publication import Publication
-from expost.publication.together import encoded_for
+from expost.publication.readings import encoded_for
 from expost.reports import Bounds
 from expost.reports.base import Figures
 from expost.reports.evaluate import streamed_figures

@@ -16,9 +16,9 @@ from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import Plan
-from expost.privacy.precision import Precision, largest_output_noise, statistic_grid
+from expost.privacy.precision import Precision, largest_output_noise
 from expost.privacy.scales import REPORT_KINDS, STATISTICS
-from expost.publication.document import PublishedDocument, as_json, plan_of
+from expost.publication.document import PublishedDocument, as_json, grid_of, plan_of
 from expost.publication.schema import PublishedPlan, PublishedPrecision
 
 # Public numbers that the accountant's arithmetic resolves; nothing outside is certified.
@@ -194,8 +194,8 @@ def check_precision(document: PublishedDocument) -> None:
     _check_printing(precision)
     _check_multiples("coefficients", document.coefficients, precision.grid)
     for name in STATISTICS:
-        scale, grid = document.plan.scales.of(name), getattr(precision, f"{name}_grid")
-        if grid != (None if scale is None else statistic_grid(scale)):
+        grid = getattr(precision, f"{name}_grid")
+        if grid != grid_of(document.plan.scales, name):
             raise publication_error(f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
         printed = getattr(document.statistics, name)
         if printed is not None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from expost.fitting.release import Release, pack, unpack
 from expost.losses import describe
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
-from expost.privacy.scales import STATISTICS
+from expost.privacy.scales import STATISTICS, NoiseScales
 from expost.publication.schema import (
     FORMAT,
     Classes,
@@ -125,7 +126,6 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
 
 def content(
     release: Release,
-    *,
     classes: Sequence[Any] | None,
     feature_names: Sequence[str] | None,
     domain: Domain | None,
@@ -137,6 +137,7 @@ def content(
     if classes is None:
         classes = plan.loss.labels.values
     document = {
+        "software": f"expost {version('expost')}",
         "format": FORMAT,
         "loss": describe(plan.loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
@@ -148,9 +149,7 @@ def content(
         # With its norm: a default may change, what was published may not.
         "domain": None if domain is None else domain.model_dump(mode="json") | {"norm": domain.row_norm},
         "plan": {
-            "epsilon": float(plan.epsilon) if math.isfinite(plan.epsilon) else None,
-            "delta": float(plan.delta),
-            "l2": float(plan.l2),
+            **{name: _number(getattr(plan, name)) for name in ("epsilon", "delta", "l2")},
             **{name: _number(scale) for name, scale in asdict(plan.scales).items()},
             "report": plan.report,
             "calibration": plan.calibration,
@@ -179,16 +178,20 @@ def content(
 def _precision(plan: Plan) -> dict[str, Any] | None:
     if plan.precision is None:
         return None
-    grids: dict[str, float | None] = {f"{name}_grid": None for name in STATISTICS}
-    grids |= {f"{statistic.name}_grid": statistic_grid(scale) for statistic, scale in plan.scales.released}
     return {
         **asdict(plan.precision),
         "noise": "discrete Gaussian",
         "statistics_at": "exact minimiser",
         "statistics_error": plan.rounding.statistics,
-        **grids,
+        **{f"{name}_grid": grid_of(plan.scales, name) for name in STATISTICS},
     }
 
 
+def grid_of(scales: NoiseScales, statistic: str) -> float | None:
+    """The grid on which a statistic is printed; None where it is not released."""
+    scale = scales.of(statistic)
+    return None if scale is None else statistic_grid(scale)
+
+
 def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None or math.isinf(value) else float(value)

@@ -1,10 +1,9 @@
-"""Publication: the verified public file of one fit."""
+"""Publication: the verified public file of one fit; and what several of them cost a person together."""
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +21,8 @@ from expost._common.strict_json import (
     read_object,
 )
 from expost._common.summary import Summary
-from expost._common.validation import LanguageName
+from expost._common.typing import FloatArray
+from expost._common.validation import LanguageName, Simultaneous, parameter_error
 from expost.data.domain import Domain
 from expost.data.features import NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
@@ -33,8 +33,10 @@ from expost.losses.registry import PUBLISHED, known_losses
 from expost.page import render
 from expost.publication.checks import verify
 from expost.publication.document import as_json, content
-from expost.publication.readings import ReadableDocument
+from expost.publication.readings import ReadableDocument, encoded_for
 from expost.publication.schema import check_format, error_of_validation
+from expost.reports.base import CONFIDENCE
+from expost.reports.several import evaluate_several
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -99,14 +101,7 @@ class Publication(ReadableDocument):
         -------
         Public in, public out.
         """
-        fields = {"software": f"expost {version('expost')}"} | content(
-            release,
-            classes=classes,
-            feature_names=feature_names,
-            domain=domain,
-            weighting=weighting,
-            outcome=outcome,
-        )
+        fields = content(release, classes, feature_names, domain, weighting, outcome)
         try:
             fingerprint = digest(fields)
         except (TypeError, ValueError):
@@ -205,7 +200,7 @@ class Publication(ReadableDocument):
         # A pickle holds the file's text and nothing else, and is verified like any other file. A loss of the
         # curator's own is named by its class.
         own = () if type(self.loss) in PUBLISHED.values() else (type(self.loss),)
-        return partial(Publication.from_json, losses=own) if own else Publication.from_json, (self.to_json(),)
+        return partial(Publication.from_json, losses=own), (self.to_json(),)
 
     def __repr__(self) -> str:
         return (
@@ -253,3 +248,76 @@ class Publication(ReadableDocument):
         return text + (
             "" if by_class is None else ", class weights " + ", ".join(f"{weight:g}" for weight in by_class)
         )
+
+
+def total(
+    publications: Iterable[Publication],
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    confidence: float = CONFIDENCE,
+    member: bool | None = None,
+    simultaneous: Simultaneous = None,
+) -> FloatArray:
+    r"""A bound on what several publications of one table cost each record together.
+
+    .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
+              + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
+
+    The losses add up, but their noises do not all point the same way: the root of the squares takes the
+    place of the sum of :math:`k` bounds, each at a confidence of :math:`1 - \rho/k`
+    (:func:`expost.reports.several.evaluate_several`; docs/mathematics.md, section 13). Assumes that the
+    noise of each publication was drawn for it alone, and that the plans and their number were fixed in
+    advance: the confidence is not that of a curator who decides by what came out whether to publish again.
+
+    Parameters
+    ----------
+    publications
+        Publications, each once.
+    X, y
+        Records in the units of the fits. Each publication takes its own columns of a frame.
+    sample_weight
+        Their weights, for publications that have any. Where none are given they are not known, and the bound
+        holds whatever they were.
+    confidence
+        How sure to be of the sum; choose it before looking at any figure.
+    member
+        Whether the records were in the tables; ``None`` where that is unknown.
+    simultaneous
+        As in :meth:`expost.Publication.bounds`. With ``"all"`` the totals are added up, and so they are where
+        one plan outweighs the others so much that this is less.
+
+    Returns
+    -------
+    FloatArray
+        One bound for each record.
+
+    Privacy
+    -------
+    Reads the publications and the record, and tells about that record only.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> model = expost.LogisticRegression(norm=1.0, classes=[0, 1])
+    >>> three = [model.fit(X, y).publication_ for _ in range(3)]
+    >>> added = sum(one.bounds(X[:1], y[:1], confidence=1 - 0.05 / 3).total for one in three)
+    >>> bool(expost.total(three, X[:1], y[:1]) < added)
+    True
+    """
+    given = list(publications)
+    if not given or not all(isinstance(one, Publication) for one in given):
+        raise parameter_error(
+            "publications", "one or more publications", [type(one).__name__ for one in given]
+        )
+    if len({one.sha256 for one in given}) < len(given):
+        raise PublicationError("a publication is given twice, and would be counted twice. Give each once.")
+    return evaluate_several(
+        [one.release for one in given],
+        [encoded_for(one, X, y, sample_weight) for one in given],
+        confidence=confidence,
+        member=member,
+        simultaneous=simultaneous,
+    )

@@ -51,6 +51,12 @@ def encoded_records(
     return replace(encoded, weights_at_most=unknown)
 
 
+def encoded_for(publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
+    """Records as a publication's mechanism saw them; their weights count where it declares any."""
+    weighted = publication.weighting.max_weight is not None
+    return encoded_records(publication, X, y, sample_weight if weighted else None)
+
+
 def encoded_rows(publication: PublishedDocument, X: Any) -> Encoded:
     """Rows as a publication's mechanism saw them, from a table without labels; as private as they are."""
     return encode_rows(

@@ -31,8 +31,6 @@ Label = str | bool | int | float
 def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     """The loss that a file names; the reader may bring her own, which are checked."""
     known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
-    name = value.get("name") if isinstance(value, dict) else None
-    own = isinstance(name, str) and name not in PUBLISHED
     try:
         return as_loss(_named("loss", value, known))
     except PublicationError:
@@ -40,10 +38,7 @@ def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     except LossError as error:
         reason = f"`loss` is refused: {str(error).rstrip('.')}"
         raise publication_error(reason, "mend the class that `losses` gives") from None
-    except Exception as error:
-        if not own:
-            raise
-        # What the reader's own class raises can be anything.
+    except Exception as error:  # the reader's own class can raise anything
         reason = f"the class of `loss` raises {type(error).__name__} with the parameters of the file"
         raise publication_error(reason, "mend the class that `losses` gives, or " + INTACT) from None
 
@@ -178,23 +173,14 @@ class PublishedPlan(FrozenModel):
     """The scales of the noise and what they guarantee; see :class:`expost.Plan`."""
 
     epsilon: Annotated[float, Field(ge=0.0)] | None
-    """The guarantee for the whole publication; null where the loss has no worst case."""
     delta: Annotated[float, Field(gt=0.0, lt=1.0)]
-    """The other half of the guarantee."""
     sigma: Positive
-    """The noise of the coefficients' objective."""
     l2: Positive
-    """The weight of the quadratic regulariser, of the sum over rows."""
     sigma_gradient: Positive | None
-    """The noise of the gradient, or null."""
     sigma_hessian: Positive | None
-    """The noise of the Hessian off its diagonal, or null."""
     sigma_eigenvalue: Positive | None
-    """The noise of the Hessian's smallest eigenvalue, or null."""
     report: Annotated[str, choice("plan.report", REPORT_KINDS)]
-    """Which statistics are published with the coefficients."""
     calibration: Annotated[str, choice("plan.calibration", CALIBRATIONS)]
-    """The theorem by which the scales were chosen."""
     reduced: Literal[True] | None = None
     """Whether the Hessian of several classes is the reduced one; left out where it is not."""
 
@@ -208,13 +194,9 @@ class PublishedPrecision(FrozenModel):
     """How the numbers were computed and printed; see :class:`expost.privacy.precision.Precision`."""
 
     output_noise: Positive
-    """The scale of the noise added to the computed minimiser."""
     solver_radius: Positive
-    """How close that minimiser is to the exact one, certified before the release."""
     grid: Positive
-    """Every coefficient is a whole multiple of it."""
     rows_at_most: Annotated[int, Field(ge=1)]
-    """Up to how many rows intervals keep their stated accuracy."""
     noise: Annotated[str, choice("precision.noise", ("discrete Gaussian",))]
     """The law of all noise that is added to printed numbers, on the grid of each."""
     statistics_at: Annotated[str, choice("precision.statistics_at", ("exact minimiser",))]
@@ -223,11 +205,9 @@ class PublishedPrecision(FrozenModel):
     """The largest error of a computed statistic in units of its noise, or 2**-44 of the largest Hessian
     that ``rows_at_most`` rows can have, if that is more."""
     gradient_grid: Positive | None
-    """The grid of the noisy gradient, or null."""
     hessian_grid: Positive | None
-    """The grid of the noisy Hessian, or null."""
     eigenvalue_grid: Positive | None
-    """The grid of the noisy smallest eigenvalue, or null."""
+    """The grids of the noisy statistics; null for what is not released."""
 
     @property
     def value(self) -> Precision:
@@ -239,9 +219,7 @@ class PublishedWeights(FrozenModel):
     """How records were weighted; see :class:`expost.data.weights.Weighting`."""
 
     max_weight: Annotated[float, Field(ge=1.0, le=LARGEST_WEIGHT)] | None
-    """The largest sample weight of a record, or null where records have none of their own."""
     class_weight: Annotated[tuple[float, ...] | None, numbers("weights.class_weight")]
-    """The weight of each class, in the order of ``classes``, or null."""
 
     @property
     def value(self) -> Weighting:
