@@ -20,7 +20,7 @@ import expost
 from expost import Domain
 from expost.exceptions import PublicationError
 from expost.page import render
-from expost.page.assembly import MODULES, STYLES, script
+from expost.page.assembly import STYLES, modules, script
 from expost.page.introduction import LANGUAGES
 from expost.page.numbers import CONFIDENCES, payload
 
@@ -179,15 +179,16 @@ def test_to_html_writes_the_page_and_nothing_else(tmp_path):
 
 
 def test_every_script_is_bundled_in_the_order_of_its_imports():
-    names = {path.name.removesuffix(".js") for path in STATIC.iterdir() if path.name.endswith(".js")}
-    assert names == set(MODULES)
-    for place, name in enumerate(MODULES):
+    ordered = modules()
+    names = [path.name.removesuffix(".js") for path in STATIC.iterdir() if path.name.endswith(".js")]
+    assert sorted(names) == sorted(ordered)
+    for place, name in enumerate(ordered):
         for needed in re.findall(r'from "\./(\w+)\.js"', (STATIC / f"{name}.js").read_text(encoding="utf-8")):
-            assert needed in MODULES[:place], f"{name} imports {needed}, which comes later"
+            assert needed in ordered[:place], f"{name} imports {needed}, which comes later"
     bundle = script()
     assert not re.search(r"^(import|export) ", bundle, re.MULTILINE)
     # Whatever a module imports, another one exports.
-    for name in MODULES:
+    for name in ordered:
         source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
         for names, needed in re.findall(r'import \{([^}]*)\} from "\./(\w+)\.js";', source):
             exported = (STATIC / f"{needed}.js").read_text(encoding="utf-8")
@@ -215,7 +216,7 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
         [sys.executable, "-c", builder, str(root), str(tmp_path)], capture_output=True, text=True, check=True
     )
     held = set(zipfile.ZipFile(made.stdout.strip().splitlines()[-1]).namelist())
-    wanted = {f"expost/page/static/{name}.js" for name in MODULES}
+    wanted = {f"expost/page/static/{name}.js" for name in modules()}
     wanted |= {f"expost/page/static/{name}.css" for name in STYLES}
     wanted |= {f"expost/page/languages/{code}.toml" for code in LANGUAGES}
     assert wanted | {"expost/page/templates/report.html"} <= held

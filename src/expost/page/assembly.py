@@ -13,47 +13,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from expost.exceptions import PublicationError
-from expost.losses import SoftmaxLoss
 from expost.losses.registry import PUBLISHED
-from expost.page.introduction import Introduction, Language, Published
+from expost.page.introduction import Introduction, Language, PublishedFile
 from expost.page.numbers import payload
 
-# In the order of their imports.
-MODULES = (
-    "losses",
-    "softmax",
-    "encoding",
-    "records",
-    "bounds",
-    "together",
-    "ranges",
-    "numbers",
-    "language",
-    "notation",
-    "odds",
-    "drawing",
-    "people",
-    "control",
-    "quantity",
-    "calendar",
-    "choice",
-    "form",
-    "table",
-    "columns",
-    "file",
-    "answer",
-    "timeline",
-    "chart",
-    "figures",
-    "view",
-    "side",
-    "details",
-    "app",
-)
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 STYLES = ("base", "answer", "form", "experts", "print")
 
 
-def render(publications: Sequence[Published], *, language: str = "en") -> str:
+def render(publications: Sequence[PublishedFile], *, language: str = "en") -> str:
     """Build the page of one or more publications: one self-contained file that makes no request.
 
     Parameters
@@ -111,14 +79,28 @@ def render(publications: Sequence[Published], *, language: str = "en") -> str:
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
-        several=any(isinstance(publication.release.plan.loss, SoftmaxLoss) for publication in publications),
+        several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
     )
 
 
 def script() -> str:
     """Join the modules into one script: each is a function that returns what it exports."""
-    return '(() => {\n"use strict";\n' + "".join(map(_module, MODULES)) + "})();\n"
+    return '(() => {\n"use strict";\n' + "".join(map(_module, modules())) + "})();\n"
+
+
+def modules() -> list[str]:
+    """The names of all modules, each after those that it imports."""
+    ordered: list[str] = []
+
+    def add(name: str) -> None:
+        for _, needed in _IMPORT.findall(_source(f"{name}.js")):
+            if needed not in ordered:
+                add(needed)
+        ordered.append(name)
+
+    add("app")
+    return ordered
 
 
 def _module(name: str) -> str:
@@ -127,9 +109,7 @@ def _module(name: str) -> str:
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
     # Comments stay in the sources, where they are read.
     plain = re.sub(r"^ *//.*\n|^export (?=[a-z])", "", source, flags=re.MULTILINE)
-    inner = re.sub(
-        r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', r"const \1 = of_\2;", plain, flags=re.MULTILINE
-    )
+    inner = _IMPORT.sub(r"const \1 = of_\2;", plain)
     return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Protocol
+from typing import Protocol, get_args
 
 from markupsafe import Markup, escape
 
-from expost._common.validation import parameter_error
+from expost._common.validation import LanguageName, parameter_error
 from expost.data.domain import Domain
 from expost.data.features import Label
 from expost.data.texts import Contact, PublicationTexts
@@ -19,46 +19,32 @@ from expost.data.weights import Weighting
 from expost.fitting.release import Release
 
 
-class Published(Protocol):
-    """The public side of a fit, as :class:`expost.Publication` has it."""
+class PublishedFile(Protocol):
+    """What the page reads of an :class:`expost.Publication`, whose room comes after this one."""
+
+    domain: Domain | None
+    feature_names: tuple[str, ...] | None
+    classes: tuple[str | bool | int | float, ...] | None
+    insecure: str | None
+    sha256: str
 
     @property
     def release(self) -> Release:
         """Coefficients, statistics, scales and guarantee."""
 
     @property
-    def domain(self) -> Domain | None:
-        """What is publicly known about a record, where it was declared."""
-
-    @property
     def label(self) -> Label | None:
         """What was declared about the outcome."""
-
-    @property
-    def feature_names(self) -> Sequence[str] | None:
-        """The names of the encoded columns."""
-
-    @property
-    def classes(self) -> Sequence[str | bool | int | float] | None:
-        """The labels of a classifier."""
 
     @property
     def weighting(self) -> Weighting:
         """What was declared about weights."""
 
-    @property
-    def insecure(self) -> str | None:
-        """The sentence that voids the guarantee; None for a secure publication."""
-
-    @property
-    def sha256(self) -> str:
-        """The fingerprint of the file."""
-
     def to_json(self) -> str:
         """The text of the file."""
 
 
-LANGUAGES = ("en", "de")
+LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 """The languages that the page speaks; each has a catalogue in ``languages``."""
 # What scripts say; the other parts of a catalogue are for the template.
 _SCRIPTS = ("answer", "timeline", "form", "file", "experts")
@@ -69,7 +55,6 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 class Language:
     """One catalogue: sentences by their key, such as ``answer.headline``."""
 
-    code: str
     sentences: dict[str, dict[str, str]]
 
     @classmethod
@@ -85,20 +70,19 @@ class Language:
             raise parameter_error("language", f"one of {', '.join(LANGUAGES)}", code)
         return _catalogue(code)
 
+    def _sentence(self, key: str) -> str:
+        part, name = key.split(".")
+        return self.sentences[part][name]
+
     def say(self, key: str, **named: object) -> str:
         """A sentence with what it names filled in."""
-        part, name = key.split(".")
-        return _filled(self.sentences[part][name], named)
+        return _filled(self._sentence(key), named)
 
     def rich(self, key: str, **named: object) -> Markup:
         """A sentence as markup: what is filled in is escaped, and the parts between two stars are bold."""
-        part, name = key.split(".")
-        bold = Markup("<strong>{}</strong>")
-        pieces = _BOLD.split(self.sentences[part][name])
-        filled = [_filled(piece, named) for piece in pieces]
-        return Markup("").join(
-            bold.format(piece) if place % 2 else escape(piece) for place, piece in enumerate(filled)
-        )
+        pieces = [escape(_filled(piece, named)) for piece in _BOLD.split(self._sentence(key))]
+        pieces[1::2] = [Markup("<strong>{}</strong>").format(piece) for piece in pieces[1::2]]
+        return Markup("").join(pieces)
 
     def day(self, date: str) -> str:
         """A day as the language writes it, from one such as 2026-06-03.
@@ -133,7 +117,7 @@ class Language:
 @cache
 def _catalogue(code: str) -> Language:
     text = (files("expost.page") / "languages" / f"{code}.toml").read_text(encoding="utf-8")
-    return Language(code, tomllib.loads(text))
+    return Language(tomllib.loads(text))
 
 
 def _filled(sentence: str, named: dict[str, object]) -> str:
@@ -170,7 +154,7 @@ class Introduction:
     """Whether all publishers promise to leave out whoever asks."""
 
     @classmethod
-    def of(cls, publications: Sequence[Published], language: Language) -> "Introduction":
+    def of(cls, publications: Sequence[PublishedFile], language: Language) -> "Introduction":
         """The opening words of a page; the first publication that declares a text decides it."""
         texts = [about(publication) for publication in publications]
         days = sorted({text.date for text in texts if text.date is not None})
@@ -188,7 +172,7 @@ class Introduction:
         )
 
 
-def about(publication: Published) -> PublicationTexts:
+def about(publication: PublishedFile) -> PublicationTexts:
     """What the publisher declared about a publication; nothing without a domain."""
     declared = None if publication.domain is None else publication.domain.publication
     return PublicationTexts() if declared is None else declared
@@ -225,7 +209,7 @@ def _lead(texts: Sequence[PublicationTexts], publisher: str | None, language: La
     return [*said, language.say(f"lead.here{several}")]
 
 
-def _facts(publications: Sequence[Published], contact: Contact | None, language: Language) -> list[Fact]:
+def _facts(publications: Sequence[PublishedFile], contact: Contact | None, language: Language) -> list[Fact]:
     say = language.say
     plans = [publication.release.plan for publication in publications]
     guess = Fact(say("label.guess"), say("label.guess_none"), say("label.guess_own"))
@@ -235,14 +219,12 @@ def _facts(publications: Sequence[Published], contact: Contact | None, language:
     elif all(plan.profile is not None for plan in plans):
         right = right_of_hundred(sum(plan.epsilon for plan in plans))
         guess = Fact(say("label.guess"), say("label.guess_value", n=right), say("label.guess_luck"))
-    shown = (
-        say("label.questions_none") if contact is None else contact.email or contact.phone or contact.address
-    )
+    asked = contact and (contact.email or contact.phone or contact.address)
     return [
         Fact(say("label.who"), say("label.who_value")),
         Fact(say("label.names"), say("label.names_value"), strong=True),
         guess,
         Fact(say("label.protection"), say(f"label.protection_{'none' if insecure else 'value'}")),
         Fact(say("label.outside"), say("label.outside_value"), strong=True),
-        Fact(say("label.questions"), shown or "", email=None if contact is None else contact.email),
+        Fact(say("label.questions"), asked or say("label.questions_none"), email=contact and contact.email),
     ]

@@ -5,6 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,23 @@ from expost.data.texts import FieldTexts
 from expost.data.values import class_text
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import AnyLoss, describe
-from expost.page.introduction import Published, about
+from expost.losses import describe
+from expost.page.introduction import PublishedFile, about
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
-from expost.reports.intervals import Factors, gradient_factors, reach_factors
+from expost.reports.intervals import gradient_factors, reach_factors
 from expost.reports.laws import Drift
 from expost.reports.records import Pencil
 from expost.reports.several import sum_noise
-from expost.reports.total import WholeNoise, cost_quantile, whole_noise
+from expost.reports.total import cost_quantile, whole_noise
 
 # A unit is no mere word: an answer in one unit does not serve a question in another.
 _WORDS = frozenset(FieldTexts.text_names()) - {"unit"}
+# A field's role, its name, and how many of the same role and name come before it.
+_Key = tuple[str, str, int]
+
+# In the order of the form: outcomes come last, as in a table.
+_ROLES = ("feature", "weight", "outcome")
 
 
 @dataclass(frozen=True)
@@ -35,15 +41,12 @@ class Form:
     """The fields of all publications on a page, and which of them each publication uses."""
 
     fields: tuple[dict[str, Any], ...]
-    features: tuple[tuple[int, ...], ...]
-    """For each publication, the fields of its features in the order of its encoding."""
-    outcomes: tuple[int, ...]
-    """For each publication, the field of its outcome."""
-    weights: tuple[int | None, ...]
-    """For each publication, the field of the sample weight; None where records have none of their own."""
+    used: tuple[dict[str, Any], ...]
+    """For each publication the places of its features in the order of its encoding, of its outcome and of the
+    sample weight; None where records have none of their own."""
 
     @classmethod
-    def of(cls, publications: Sequence[Published]) -> "Form":
+    def of(cls, publications: Sequence[PublishedFile]) -> "Form":
         """Join the publications' questions; fields with the same name are asked once.
 
         The first publication that has a text for a field decides it.
@@ -53,35 +56,23 @@ class Form:
         PublicationError
             If two of them declare a field of the same name differently: one answer cannot serve both.
         """
-        places: dict[tuple[str, str, int], int] = {}
-        fields: list[dict[str, Any]] = []
-        features, outcomes, weights = [], [], []
-        for publication in publications:
-            own: dict[str, list[int]] = {"feature": [], "weight": [], "outcome": []}
-            for key, field in _asked(publication):
-                place = places.setdefault(key, len(fields))
-                if place == len(fields):
-                    fields.append(field)
-                elif _encoding(fields[place]) == _encoding(field):
-                    fields[place] = field | fields[place]
-                else:
-                    raise PublicationError(
-                        f"the publications declare {field['name']!r} differently, and one answer cannot "
-                        "serve both; make a page for each."
-                    )
-                own[key[0]].append(place)
-            features.append(own["feature"])
-            weights.append(own["weight"])
-            outcomes.append(own["outcome"][0])
-        # Outcomes come last, as in a table.
-        order = sorted(range(len(fields)), key=lambda place: list(own).index(fields[place]["role"]))
-        moved = {place: rank for rank, place in enumerate(order)}
-        return cls(
-            fields=tuple(fields[place] for place in order),
-            features=tuple(tuple(moved[place] for place in own) for own in features),
-            outcomes=tuple(moved[place] for place in outcomes),
-            weights=tuple(moved[places[0]] if places else None for places in weights),
-        )
+        asked = [list(_asked(publication)) for publication in publications]
+        fields: dict[_Key, dict[str, Any]] = {}
+        for key, field in chain.from_iterable(asked):
+            if _encoding(fields.setdefault(key, field)) != _encoding(field):
+                raise PublicationError(
+                    f"the publications declare {field['name']!r} differently, and one answer cannot serve "
+                    "both; make a page for each."
+                )
+            fields[key] = field | fields[key]
+        order = sorted(fields, key=lambda key: _ROLES.index(key[0]))
+        places = {key: place for place, key in enumerate(order)}
+        used = []
+        for own in asked:
+            of_role = {role: [places[key] for key, _ in own if key[0] == role] for role in _ROLES}
+            (outcome,), weight = of_role["outcome"], next(iter(of_role["weight"]), None)
+            used.append({"features": of_role["feature"], "outcome": outcome, "weight": weight})
+        return cls(tuple(fields[key] for key in order), tuple(used))
 
 
 def _encoding(field: dict[str, Any]) -> dict[str, Any]:
@@ -89,14 +80,11 @@ def _encoding(field: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in field.items() if key not in _WORDS}
 
 
-def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[str, Any]]]:
+def _asked(publication: PublishedFile) -> Iterator[tuple[_Key, dict[str, Any]]]:
     """The fields of one publication, the outcome last, each with the key that identifies it on the page."""
     seen: Counter[tuple[str, str]] = Counter()
-    for role, fields in (
-        ("feature", _features(publication)),
-        ("weight", _weights(publication)),
-        ("outcome", [_outcome(publication)]),
-    ):
+    found = (_features(publication), _weights(publication), [_outcome(publication)])
+    for role, fields in zip(_ROLES, found, strict=True):
         for field in fields:
             name = field["name"]
             # Without a domain, several features may have the same name.
@@ -104,7 +92,7 @@ def _asked(publication: Published) -> Iterator[tuple[tuple[str, str, int], dict[
             seen[role, name] += 1
 
 
-def _features(publication: Published) -> list[dict[str, Any]]:
+def _features(publication: PublishedFile) -> list[dict[str, Any]]:
     if publication.domain is not None:
         return [_declared(feature) for feature in publication.domain.features]
     names = column_names(publication)
@@ -123,14 +111,14 @@ def _declared(feature: Feature) -> dict[str, Any]:
     return field
 
 
-def column_names(publication: Published) -> list[str]:
+def column_names(publication: PublishedFile) -> list[str]:
     """The names of the encoded columns, numbered where they have none."""
     release = publication.release
     count = len(release.coefficients) // release.plan.loss.outputs - release.plan.fit_intercept
     return list(publication.feature_names or (f"feature {number}" for number in range(1, count + 1)))
 
 
-def _outcome(publication: Published) -> dict[str, Any]:
+def _outcome(publication: PublishedFile) -> dict[str, Any]:
     label, labels = publication.label, publication.release.plan.loss.labels
     # The page has words of its own for what has no name.
     field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
@@ -142,7 +130,7 @@ def _outcome(publication: Published) -> dict[str, Any]:
     return field | ({"example": class_text(field["example"])} if "example" in field else {})
 
 
-def _weights(publication: Published) -> list[dict[str, Any]]:
+def _weights(publication: PublishedFile) -> list[dict[str, Any]]:
     """A number from 0 to the largest sample weight, or unknown; class weights are not asked."""
     most = publication.weighting.max_weight
     if most is None:
@@ -159,15 +147,7 @@ def _finite(bound: float) -> float | None:
 
 
 # The menu of confidence levels, as it is shown and as a number.
-CONFIDENCES = {
-    "90%": 0.9,
-    "95%": 0.95,
-    "99%": 0.99,
-    "99.9%": 0.999,
-    "99.99%": 0.9999,
-    "99.999%": 0.99999,
-    "99.9999%": 0.999999,
-}
+CONFIDENCES = {f"{100 * level:g}%": level for level in (0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 0.999999)}
 # The constants and words of the scripts; they read them from the page's data, so that each is written once.
 CONSTANTS = {
     "words": {"yes": YES, "no": NO},
@@ -177,36 +157,7 @@ CONSTANTS = {
 }
 
 
-@dataclass(frozen=True)
-class Quantiles:
-    """The quantiles of the noise, at one confidence and in one scope; None for what is not released."""
-
-    noise: Factors
-    """From the law of the noise, per unit of a row's Euclidean norm and of its entries' sum."""
-    gradient: Factors | None
-    """From the noisy gradient."""
-    cost: float | None
-    """For the cost of the statistics."""
-    whole: WholeNoise | None
-    """For the publication as one Gaussian experiment."""
-
-    @classmethod
-    def of(cls, release: Release, failure: float, scope: Scope) -> "Quantiles":
-        """The quantiles that :class:`expost.reports.evaluate.TightReader` uses."""
-        report, dimension = TightReader(release, failure, scope), len(release.coefficients)
-        statistics = release.plan.scales.releases_statistics
-        measured = None
-        if release.gradient is not None:
-            measured = gradient_factors(scope, report.shares.gradient, dimension, report.drift, release.plan)
-        return cls(
-            noise=reach_factors(scope, report.shares.tilt, dimension, report.drift, release.plan.loss),
-            gradient=measured,
-            cost=cost_quantile(release, scope, failure) if statistics else None,
-            whole=whole_noise(release, scope, report.shares.whole) if statistics else None,
-        )
-
-
-def payload(publications: Sequence[Published]) -> dict[str, Any]:
+def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     """All data of the page, in JSON's types.
 
     Several publications share the failure probability: each gets an equal part of it, so that their figures
@@ -228,24 +179,25 @@ def payload(publications: Sequence[Published]) -> dict[str, Any]:
             for level in CONFIDENCES.values()
         ],
         "publications": [
-            _numbers(publication, len(publications))
-            | {
-                "features": form.features[place],
-                "outcome": form.outcomes[place],
-                "weight": form.weights[place],
-            }
-            for place, publication in enumerate(publications)
+            _numbers(publication, len(publications)) | used
+            for publication, used in zip(publications, form.used, strict=True)
         ],
     }
 
 
-def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
-    release = publication.release
+def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
+    release, gradient = publication.release, publication.release.gradient
     plan, loss = release.plan, release.plan.loss
     drift = Drift.of(release)
     bases: list[FloatArray] = []
     spectra: list[FloatArray] = []
-    levels = [_level(release, (1.0 - level) / sharing, bases, spectra) for level in CONFIDENCES.values()]
+    levels = [
+        {
+            name: _quantiles(release, (1.0 - level) / sharing, scope, bases, spectra)
+            for name, scope in (("fixed", Scope(None)), ("every", Scope("all")))
+        }
+        for level in CONFIDENCES.values()
+    ]
     return {
         "insecure": publication.insecure,
         "texts": about(publication).model_dump(mode="json"),
@@ -258,8 +210,8 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
         "norm": plan.norm,
         "intercept": plan.fit_intercept,
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
-        "coefficients": _by_predictor(release.coefficients, loss),
-        "gradient": None if release.gradient is None else _by_predictor(release.gradient, loss),
+        "coefficients": release.coefficients.reshape(loss.outputs, -1).tolist(),
+        "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
         "plan": {
             "epsilon": plan.epsilon if plan.profile is not None else None,
             "delta": plan.delta,
@@ -284,31 +236,36 @@ def _numbers(publication: Published, sharing: int) -> dict[str, Any]:
     }
 
 
-def _by_predictor(numbers: FloatArray, loss: AnyLoss) -> list[list[float]]:
-    rows: list[list[float]] = numbers.reshape(loss.outputs, -1).tolist()
-    return rows
-
-
 def packed(numbers: FloatArray) -> str:
     """The bytes of doubles in base 64, as ``numbers.js`` reads them: half as long as digits, and exact."""
     return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode("ascii")
 
 
-def _level(
-    release: Release, failure: float, bases: list[FloatArray], spectra: list[FloatArray]
+def _quantiles(
+    release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
 ) -> dict[str, Any]:
-    """The numbers of one confidence level, by scope; new bases and eigenvalues are added to the lists."""
-    simple = release.hessian is None and release.regularizer is None
+    """What :class:`expost.reports.evaluate.TightReader` reads with; None for what is not released.
 
-    def scoped(scope: Scope) -> dict[str, Any]:
-        determinant = TightReader(release, failure, scope).determinant
-        return asdict(Quantiles.of(release, failure, scope)) | {
-            "public": None if simple else _mixtures(determinant.public, bases, spectra),
-            "adaptive": _mixtures(determinant.adaptive, bases, spectra),
-            "upper": _mixtures(determinant.upper, bases, spectra),
-        }
-
-    return {"fixed": scoped(Scope(None)), "every": scoped(Scope("all"))}
+    New bases and eigenvalues are added to the lists.
+    """
+    reader, plan, dimension = TightReader(release, failure, scope), release.plan, len(release.coefficients)
+    shares, drift, determinant = reader.shares, reader.drift, reader.determinant
+    measured, cost, whole, public = None, None, None, None
+    if release.gradient is not None:
+        measured = gradient_factors(scope, shares.gradient, dimension, drift, plan)
+    if plan.scales.releases_statistics:
+        cost, whole = cost_quantile(release, scope, failure), whole_noise(release, scope, shares.whole)
+    if release.hessian is not None or release.regularizer is not None:
+        public = _mixtures(determinant.public, bases, spectra)
+    return {
+        "noise": reach_factors(scope, shares.tilt, dimension, drift, plan.loss),
+        "gradient": measured,
+        "cost": cost,
+        "whole": whole,
+        "public": public,
+        "adaptive": _mixtures(determinant.adaptive, bases, spectra),
+        "upper": _mixtures(determinant.upper, bases, spectra),
+    }
 
 
 def _mixtures(
