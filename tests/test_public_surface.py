@@ -1,5 +1,6 @@
 """What a user sees of the package: its names, its completions, its arguments."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -35,6 +36,14 @@ OF_THE_MODEL = {"reduced", "loss", "threshold", "outcome", "scale", "cap", "clas
 def test_the_package_shows_public_names_only():
     assert dir(expost) == sorted([*NAMES, "__version__"])
     assert all(getattr(expost, name) is not None for name in NAMES)
+
+
+def test_editors_and_the_package_find_each_name_in_the_same_module():
+    """mypy and editors read the imports under ``TYPE_CHECKING``, the package a table of its own."""
+    tree = ast.parse(inspect.getsource(expost))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.col_offset == 4]
+    read = {alias.name: node.module for node in imports for alias in node.names if node.module != "expost"}
+    assert read == {name: f"expost.{home}" for name, home in expost._HOMES.items()}
 
 
 # One name from each module that holds public names.

@@ -61,58 +61,28 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Where each public name lives. It is imported when it is first asked for (PEP 562), so that importing the
-# package costs next to nothing. Modules map to None.
-_HOMES = {
-    "audit": None,
-    "budgets": None,
-    "exceptions": None,
-    "gaussian": None,
-    "goe": None,
-    "research": None,
-    "Category": "data.features",
-    "ClassLabel": "data.features",
-    "Contact": "data.texts",
-    "ConvexLoss": "losses",
-    "ConvexModel": "estimators",
-    "Date": "data.features",
-    "DerivativeCurve": "losses",
-    "Dialect": "data.dialect",
-    "Domain": "data.domain",
-    "GeneralizedLinearModel": "estimators",
-    "LabelSet": "losses",
-    "Ledger": "ledger",
-    "LinearRegression": "estimators",
-    "LipschitzPoisson": "losses",
-    "LocationScale": "losses",
-    "LogisticLoss": "losses",
-    "LogisticRegression": "estimators",
-    "Loss": "losses",
-    "Number": "data.features",
-    "NumberLabel": "data.features",
-    "Plan": "privacy.plan",
-    "PseudoHuber": "losses",
-    "Publication": "publication",
-    "PublicationTexts": "data.texts",
-    "RecordBall": "losses",
-    "RecordBox": "losses",
-    "Regularizer": "losses",
-    "SmoothedHinge": "losses",
-    "SmoothedHingeClassifier": "estimators",
-    "SmoothedL1": "losses",
-    "SmoothedNorm": "losses",
-    "SoftmaxLoss": "losses",
-    "SquaredLoss": "losses",
-    "VectorLoss": "losses",
-    "YesNo": "data.features",
-    "calibrate": "privacy.calibration",
-    "calibrate_convex": "privacy.convex_plan",
-    "check_convex_loss": "losses",
-    "check_loss": "losses",
-    "compose": "privacy.composition",
-    "scan": "data.open_lazy",
-    "total": "publication",
+# Where the public names live; see above for mypy and editors. A name is imported when it is first asked for
+# (PEP 562), so that importing the package costs next to nothing.
+_MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
+_NAMES = {
+    "data.dialect": "Dialect",
+    "data.domain": "Domain",
+    "data.features": "Category ClassLabel Date Number NumberLabel YesNo",
+    "data.open_lazy": "scan",
+    "data.texts": "Contact PublicationTexts",
+    "estimators": "ConvexModel GeneralizedLinearModel LinearRegression LogisticRegression "
+    "SmoothedHingeClassifier",
+    "ledger": "Ledger",
+    "losses": "ConvexLoss DerivativeCurve LabelSet LipschitzPoisson LocationScale LogisticLoss Loss "
+    "PseudoHuber RecordBall RecordBox Regularizer SmoothedHinge SmoothedL1 SmoothedNorm SoftmaxLoss "
+    "SquaredLoss VectorLoss check_convex_loss check_loss",
+    "privacy.calibration": "calibrate",
+    "privacy.composition": "compose",
+    "privacy.convex_plan": "calibrate_convex",
+    "privacy.plan": "Plan",
+    "publication": "Publication total",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> _Any:
@@ -121,16 +91,15 @@ def __getattr__(name: str) -> _Any:
         from importlib.metadata import version
 
         return version("expost")
+    if name in _MODULES:
+        return _import_module(f"expost.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'expost' has no attribute {name!r}")
-    home = _HOMES[name]
-    if home is None:
-        return _import_module(f"expost.{name}")
-    thing = getattr(_import_module(f"expost.{home}"), name)
+    thing = getattr(_import_module(f"expost.{_HOMES[name]}"), name)
     globals()[name] = thing  # found directly from now on
     return thing
 
 
 def __dir__() -> list[str]:
     """The public names."""
-    return sorted([*_HOMES, "__version__"])
+    return sorted([*_MODULES, *_HOMES, "__version__"])
