@@ -1,6 +1,6 @@
 """The command line: ``expost``, or ``python -m expost``."""
 
-from expost._common.interrupts import ignore_interrupts, stop_quietly
+from expost._common.progress import ignore_interrupts, stop_quietly
 
 
 def main() -> None:

@@ -377,7 +377,7 @@ def test_10_ctrl_c_ends_with_the_sentence_from_the_first_moment(delay, tmp_path)
     domain, table = ward(tmp_path)
     # Tells when the package's own code begins; before that, only Python itself is there to answer.
     begin = (
-        "import os, runpy, sys; import expost._common.interrupts as i; i.stop_quietly(); os.write(1, b'on');"
+        "import os, runpy, sys; import expost._common.progress as p; p.stop_quietly(); os.write(1, b'on');"
     )
     begin += "sys.argv = sys.argv[1:]; runpy.run_module('expost', run_name='__main__')"
     fit = subprocess.Popen(

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -53,10 +53,10 @@ def atomic_write_bytes(
     """
     check_regular(path, overwrite=overwrite)
     target = Path(os.path.realpath(path))
-    made: list[Path] = []
+    made = list(takewhile(lambda folder: not _exists(folder), target.parents))  # the innermost first
     name = target.parent / f".expost-{secrets.token_hex(8)}"
     try:
-        made.extend(_make_folders(target.parent))
+        target.parent.mkdir(parents=True, exist_ok=True)
         check_regular(target, overwrite=overwrite)  # its folder is there now: is the name one that can be?
         mode = 0o600 if private else 0o666
         nameless = _nameless(target.parent, mode)
@@ -71,27 +71,23 @@ def atomic_write_bytes(
             if nameless is not None and overwrite:
                 _give_name(handle, name)
             elif nameless is not None:
-                _appear(partial(_give_name, handle), partial(_give_name, handle), path, target)
+                _appear(path, target, partial(_give_name, handle))
         if overwrite:
-            _appear(partial(os.replace, name), partial(rename_new, name), path, target)
+            _appear(path, target, partial(rename_new, name), replace=partial(os.replace, name))
         elif nameless is None:
-            _appear(partial(rename_new, name), partial(rename_new, name), path, target)
+            _appear(path, target, partial(rename_new, name))
     except BaseException:
-        name.unlink(missing_ok=True)
-        _remove(made)
+        for undo in (name.unlink, *(folder.rmdir for folder in made)):
+            with suppress(OSError):  # it was never made, or somebody uses the folder by now
+                undo()
         raise
 
 
 def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:
     """Raise an error unless a file may be written at ``path``; call this before a budget is spent on it.
 
-    Nothing is made on the way: no file and no folder.
-
-    Raises
-    ------
-    FileError, OSError
-        If ``path`` is one of the ``inputs``, however it is spelt, or in one, or not a regular file, or exists
-        and may not be overwritten, or if its folder cannot be written to.
+    It may not be one of the ``inputs``, however it is spelt, nor lie in one. Nothing is made on the way: no
+    file and no folder.
     """
     for other in inputs:
         if same_file(path, other):
@@ -101,10 +97,7 @@ def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
                 f"{path} would lie among the files of the table, and be read as one. Name another."
             )
     check_regular(path, overwrite=overwrite)
-    folder = Path(os.path.realpath(path)).parent
-    while not _exists(folder):
-        folder = folder.parent
-    with tempfile.TemporaryFile(dir=folder):
+    with tempfile.TemporaryFile(dir=next(filter(_exists, Path(os.path.realpath(path)).parents))):
         pass
 
 
@@ -142,28 +135,6 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; return the new ones, the innermost first."""
-    missing = []
-    while not _exists(folder):
-        missing.append(folder)
-        folder = folder.parent
-    for place, new in enumerate(reversed(missing)):
-        try:
-            new.mkdir(exist_ok=True)
-        except OSError:
-            _remove(missing[len(missing) - place :])
-            raise
-    return missing
-
-
-def _remove(folders: Iterable[Path]) -> None:
-    """Remove folders, the innermost first, unless somebody uses them by now."""
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
-
-
 def _nameless(folder: Path, mode: int) -> int | None:
     """Open a file that disappears with its process unless it gets a name; None if the system has none."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
@@ -182,11 +153,15 @@ def _give_name(handle: int, name: Path) -> None:
 
 
 def _appear(
-    give: Callable[[Path], object], give_free: Callable[[Path], object], path: Path, target: Path
+    path: Path,
+    target: Path,
+    give: Callable[[Path], object],
+    *,
+    replace: Callable[[Path], object] | None = None,
 ) -> None:
     """Let a complete file appear at ``target``, or beside it if that fails: it may have cost a budget."""
     try:
-        give(target)
+        (replace or give)(target)
         return
     except FileExistsError:
         reason = "was written by another process meanwhile"
@@ -195,7 +170,7 @@ def _appear(
     for number in count(2):
         beside = target.with_stem(f"{target.stem[:80]}-{number}")
         with suppress(FileExistsError):
-            give_free(beside)
+            give(beside)
             break
     raise FileError(f"{path} {reason}. What was made is complete, in {beside}.")
 

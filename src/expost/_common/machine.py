@@ -16,7 +16,6 @@ from threadpoolctl import ThreadpoolController
 
 from expost.exceptions import ResourceError
 
-_GIB = 2**30
 # Where Linux mounts the limits of groups of processes, and the files with the limit in either version.
 _GROUPS, _LIMIT_FILES = Path("/sys/fs/cgroup"), ("memory.max", "memory.limit_in_bytes")
 
@@ -38,14 +37,11 @@ def check_memory(needed: int, what: str) -> None:
 
 
 def _size(count: int) -> str:
-    return f"{count / _GIB:.1f} GiB" if count >= _GIB else f"{count / 2**20:.1f} MiB"
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
 
 
 def machine_memory() -> int:
-    """Bytes that this process may have at most: those of the machine, or of its container if fewer.
-
-    Where the system does not say, there is no limit.
-    """
+    """Bytes that this process may have: those of the machine, or of its container if fewer, where known."""
     limits = [sys.maxsize, *_group_limits()]
     with suppress(AttributeError, ValueError, OSError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -75,7 +71,7 @@ Item = TypeVar("Item")
 
 # Long enough that a block's work outweighs the interpreter's, short enough to stay in a core's cache.
 _BLOCK_NUMBERS = 262_144
-# Blocks of wide rows are longer, up to so many numbers: a sum of squares goes through all of a square matrix.
+# Blocks of wide rows are longer, up to a limit: a sum of squares goes through all of a square matrix.
 _WIDE_ROWS, _WIDE_NUMBERS = 512, 4_194_304
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
@@ -110,7 +106,7 @@ def limit_blas_threads(dimension: int) -> AbstractContextManager[None]:
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, of which the next is made in a thread of its own while one is used."""
+    """Items of which the next is made in a thread of its own while one is used."""
 
     def following() -> list[Item]:
         return list(islice(items, 1))

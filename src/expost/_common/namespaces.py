@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,13 @@ def is_foreign(values: Any) -> bool:
     if isinstance(values, np.ndarray | np.generic):
         return False
     library = type(values).__module__.partition(".")[0]
-    if library in ("torch", "cupy"):
-        return isinstance(
-            values, getattr(sys.modules[library], "Tensor" if library == "torch" else "ndarray")
-        )
+    if library in _ARRAYS:
+        return isinstance(values, getattr(sys.modules[library], _ARRAYS[library]))
     return hasattr(values, "__array_namespace__")
+
+
+# The classes of arrays of libraries that have the standard's names elsewhere.
+_ARRAYS = {"torch": "Tensor", "cupy": "ndarray"}
 
 
 def namespace_of(values: Any) -> Any:
@@ -59,9 +61,7 @@ def _compat() -> Any:
 
 
 def beside(constants: FloatArray, values: Any) -> FloatArray:
-    """Constants of NumPy's where an array lies; themselves where that is NumPy's."""
-    if not is_foreign(values):
-        return constants
+    """Constants of NumPy's, put where an array lies."""
     placed: FloatArray = Space.of(values).put(constants)
     return placed
 
@@ -82,22 +82,16 @@ class Space:
         xp, device = namespace_of(values), _compat().device(values)
         place = xp.__name__, str(device)
         if place not in _SPACES:
-            _SPACES[place] = cls._checked(xp, device)
+            space, doubles = cls(xp, device), False
+            with suppress(TypeError, ValueError, RuntimeError, AttributeError):
+                doubles = space.put(np.zeros(1)).dtype == xp.float64
+            if not doubles:
+                raise DomainError(
+                    "`X` must lie on a device with double precision, and its library must have it turned on. "
+                    "Move it to another device, or give it as a NumPy array."
+                )
+            _SPACES[place] = space
         return _SPACES[place]
-
-    @classmethod
-    def _checked(cls, xp: Any, device: Any) -> Self:
-        space, doubles = cls(xp, device), False
-        try:
-            doubles = space.put(np.zeros(1)).dtype == xp.float64
-        except (TypeError, ValueError, RuntimeError, AttributeError):
-            doubles = False
-        if not doubles:
-            raise DomainError(
-                "`X` must lie on a device with double precision, and its library must have it turned on. "
-                "Move it to another device, or give it as a NumPy array."
-            )
-        return space
 
     @classmethod
     def named(cls, device: Any) -> "Space":

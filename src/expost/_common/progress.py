@@ -1,12 +1,15 @@
-"""Which step a long computation is in and how far it has come, shown while it runs."""
+"""A long computation: which step it is in, how far it has come, and how Ctrl-C ends it."""
 
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 Step = Callable[[str], None]
 
@@ -34,13 +37,13 @@ class Watch:
         """How much of the pass is done."""
 
     def begin(self, total: int | None) -> None:
-        """A pass begins over so many rows."""
+        """A pass begins, over this number of rows."""
         with self._lock:
             self.passes, self.rows, self.total, self.share = self.passes + 1, 0, total, 0.0
         self._show(self)
 
     def seen(self, rows: int, share: float | None = None) -> None:
-        """So many rows more were read; ``share`` is that of the pass where it cannot be told from them."""
+        """More rows were read; ``share`` is that of the pass where it does not follow from their number."""
         with self._lock:
             self.rows += rows
             if share is None and self.total:
@@ -50,7 +53,7 @@ class Watch:
 
     @property
     def left(self) -> int | None:
-        """About how many rows of the pass are left; None before that can be told."""
+        """About how many rows of the pass are left; None before that is known."""
         if self.total is not None:
             return max(self.total - self.rows, 0)
         return round(self.rows * (1.0 / self.share - 1.0)) if self.share else None
@@ -111,3 +114,46 @@ def _in_notebook(display: Callable[..., Any]) -> Iterator[Step]:
 
 def _bundle(text: str) -> dict[str, str]:
     return {"text/plain": text, "text/html": f'<div role="status">{escape(text)}</div>'}
+
+
+STOPPED = "stopped before the end; no partial file was left behind."
+
+_caught: list[int] = []
+
+
+def stop_quietly() -> None:
+    """Let Ctrl-C end the process with a sentence while modules are imported and options are read.
+
+    Where it was ignored, as in a background job, it still is.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def catch_interrupts() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt again, so that a command can clean up behind itself."""
+    if signal.getsignal(signal.SIGINT) is _stop:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C came: a module in C that is being imported turns it into an error of its own."""
+    return bool(_caught)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C once everything is done: only the interpreter is still to close."""
+    if signal.getsignal(signal.SIGINT) in (_stop, _interrupt):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    # Nothing has been opened yet, and an exception could be swallowed by a module that is being imported.
+    sys.stderr.write(f"expost: {STOPPED}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _caught.append(number)
+    raise KeyboardInterrupt

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -110,20 +111,10 @@ def check_size(size: int, values: int = 0) -> None:
         raise publication_error(f"it has more than {_MAX_VALUES} values")
 
 
-def canonical(document: Mapping[str, Any]) -> bytes:
-    """The form of a document that is hashed: sorted keys, no spaces, ASCII, numbers by ``repr``.
-
-    Examples
-    --------
-    >>> canonical({"b": [1e-6, -0.0], "a": None})
-    b'{"a":null,"b":[1e-06,-0.0]}'
-    """
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
 def digest(document: Mapping[str, Any]) -> str:
-    """The SHA-256 of the canonical form, in hexadecimal."""
-    return hashlib.sha256(canonical(document)).hexdigest()
+    """The SHA-256 of a document in hexadecimal: keys sorted, no spaces, ASCII, numbers by ``repr``."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def indented(document: Mapping[str, Any], margin: str = "") -> str:
@@ -140,31 +131,26 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
     }
     """
     inner = margin + "  "
+    spell = partial(json.dumps, ensure_ascii=False, allow_nan=False)
     lines = []
     for key, value in document.items():
         if isinstance(value, Mapping):
             spelling = indented(value, inner)
         elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-            deeper = inner + "  "
-            items = ",\n".join(
-                deeper + json.dumps(item, ensure_ascii=False, allow_nan=False) for item in value
-            )
+            items = ",\n".join(f"{inner}  {spell(item)}" for item in value)
             spelling = f"[\n{items}\n{inner}]"
         else:
-            spelling = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            spelling = spell(value)
         lines.append(f"{inner}{json.dumps(key)}: {spelling}")
     return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
 
 
 def _decode(text: str | bytes) -> str:
     check_size(len(text))
-    if isinstance(text, bytes):
-        try:
-            decoded = text.decode("utf-8")
-        except UnicodeDecodeError:
-            raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
-    else:
-        decoded = text
+    try:
+        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
     if decoded.startswith("\ufeff"):
         raise publication_error("it starts with a byte order mark", "save it as UTF-8 without one")
     if not decoded.strip():

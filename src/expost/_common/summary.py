@@ -29,33 +29,21 @@ _NARROWEST = 8
 
 @dataclass(frozen=True)
 class Summary:
-    """A title, rows of texts, and sentences below them.
-
-    Parameters
-    ----------
-    title
-        What is shown.
-    rows
-        The cells of each row; the first one names it.
-    columns
-        The headings, where there are any.
-    notes
-        Sentences below the table.
-    alarm
-        A sentence above everything, for what voids a guarantee.
-    figures
-        Whether all cells but the first of each row are figures, which line up on the right.
-    dense
-        Whether there are so many columns that a terminal has no room for lines between them.
-    """
+    """A title, rows of texts, and sentences below them."""
 
     title: str
     rows: Sequence[Sequence[str]]
+    """The cells of each row; the first one names it."""
     columns: Sequence[str] = ()
+    """The headings, where there are any."""
     notes: Sequence[str] = ()
+    """Sentences below the table."""
     alarm: str | None = None
+    """A sentence above everything, for what voids a guarantee."""
     figures: bool = False
+    """Whether all cells but the first of each row are figures, which line up on the right."""
     dense: bool = False
+    """Whether there are so many columns that a terminal has no room for lines between them."""
 
     def terminal(self) -> "Table":
         """The table for a terminal; what a terminal would obey is escaped."""
@@ -76,16 +64,11 @@ class Summary:
             padding=(0, 1, 0, 0) if self.dense else (0, 1),
         )
         for place, heading in enumerate(self.columns):
-            figure = bool(place) and self.figures  # a name may be broken, a figure may not
-            table.add_column(
-                plain(heading),
-                justify="right" if figure else "left",
-                no_wrap=figure,
-                overflow="fold",
-                min_width=None
-                if figure
-                else min(_NARROWEST, max((len(row[place]) for row in self.rows), default=1)),
-            )
+            if place and self.figures:  # a name may be broken, a figure may not
+                table.add_column(plain(heading), justify="right", no_wrap=True, overflow="fold")
+                continue
+            longest = max((len(row[place]) for row in self.rows), default=1)
+            table.add_column(plain(heading), overflow="fold", min_width=min(_NARROWEST, longest))
         if self.alarm is not None and self.figures:  # a sentence does not fit a column of figures
             table.title = Text("\n").join([plain(self.alarm, "bold red"), plain(self.title)])
         elif self.alarm is not None:

@@ -4,13 +4,14 @@ import math
 import sys
 import warnings
 from collections.abc import Collection
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 from expost.exceptions import MissingExtraError, ParameterError
 
 ReportName: TypeAlias = Literal["independent", "leverage", "dependent", "adaptive"]
-"""What is published beside the model; see :data:`expost.privacy.scales.REPORT_KINDS`."""
+"""What is published with the model; see :data:`expost.privacy.scales.REPORT_KINDS`."""
 CalibrationName: TypeAlias = Literal["tight", "kifer2012"]
 """The theorem that noise scales rely on."""
 RegressionLossName: TypeAlias = Literal["pseudo_huber", "squared"]
@@ -55,23 +56,16 @@ def missing_extra_error(what: str, package: str, extra: str) -> MissingExtraErro
 
 
 def numeral(text: str) -> float:
-    """Return the number that a text spells, by one rule for files, options and the page.
+    """The number that a text spells, by one rule for files, options and the page.
 
     ASCII digits with a sign, a decimal point and an exponent, and blanks around them. Python's ``float`` also
     takes ``4_0`` for 40, and digits of every script. ``nan`` and ``inf`` are spelt as Python spells them.
-
-    Raises
-    ------
-    ValueError
-        For anything else. The message may quote the text: do not show it where that is private.
+    The ValueError for anything else may quote the text: do not show it where that is private.
 
     Examples
     --------
     >>> numeral(" 1.5e2 ")
     150.0
-    >>> numeral("4_0")
-    Traceback (most recent call last):
-    ValueError: not a number
     """
     bare = text.strip()
     if not bare.isascii() or "_" in bare:
@@ -92,20 +86,16 @@ def check_positive(
     Traceback (most recent call last):
     expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
     """
-    accepted = not isinstance(value, bool) and isinstance(value, Real)
-    try:
-        number = float(value) if accepted else math.nan
-    except OverflowError:
-        number = math.nan
-    if infinite and number == math.inf:
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            number = float(value)
+    if 0.0 < number < below or (infinite and number == math.inf):  # NaN is neither
         return number
-    if not 0.0 < number < below:  # NaN fails here too
-        limits = f"0 < {name} < {below:g}" if below < math.inf else f"{name} > 0"
-        kind = "a number" if infinite else "a finite number"
-        raise parameter_error(
-            name, f"{'a number' if below < math.inf else kind} with {limits}", value, way_out
-        )
-    return number
+    limited = below < math.inf
+    kind = "a number" if limited or infinite else "a finite number"
+    limits = f"0 < {name} < {below:g}" if limited else f"{name} > 0"
+    raise parameter_error(name, f"{kind} with {limits}", value, way_out)
 
 
 def check_count(name: str, value: Any, *, way_out: str = "") -> int:

@@ -15,8 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from expost._common.interrupts import STOPPED, catch_interrupts, was_interrupted
-from expost._common.progress import Watch
+from expost._common.progress import STOPPED, Watch, catch_interrupts, was_interrupted
 from expost.exceptions import ExpostError, ExpostWarning, printable
 
 if TYPE_CHECKING:
