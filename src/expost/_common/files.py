@@ -47,7 +47,7 @@ def atomic_write_bytes(
         Whether only the file's owner may read it.
     overwrite
         Whether an existing file is replaced. If not, and another process takes the name meanwhile, or if the
-        system refuses the name at the end, the content goes to a free name beside it. The error says which.
+        system refuses the name at the end, the content goes to a free name in the same folder. The error says which.
     room
         How many bytes to reserve on the disk at once, so that a full disk is noticed before any work is done.
     """
@@ -159,7 +159,7 @@ def _appear(
     *,
     replace: Callable[[Path], object] | None = None,
 ) -> None:
-    """Let a complete file appear at ``target``, or beside it if that fails: it may have cost a budget."""
+    """Let a complete file appear at ``target``, or under a free name if that fails: it may have cost a budget."""
     try:
         (replace or give)(target)
         return
@@ -168,11 +168,11 @@ def _appear(
     except OSError as error:
         reason = f"cannot be written ({error.strerror})"
     for number in count(2):
-        beside = target.with_stem(f"{target.stem[:80]}-{number}")
+        free = target.with_stem(f"{target.stem[:80]}-{number}")
         with suppress(FileExistsError):
-            give(beside)
+            give(free)
             break
-    raise FileError(f"{path} {reason}. What was made is complete, in {beside}.")
+    raise FileError(f"{path} {reason}. What was made is complete, in {free}.")
 
 
 def rename_new(name: Path, target: Path) -> None:

@@ -87,7 +87,7 @@ def check_positive(
     expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
     """
     number = math.nan
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             number = float(value)
     if 0.0 < number < below or (infinite and number == math.inf):  # NaN is neither

@@ -219,12 +219,13 @@ def _facts(publications: Sequence[PublishedFile], contact: Contact | None, langu
     elif all(plan.profile is not None for plan in plans):
         right = right_of_hundred(sum(plan.epsilon for plan in plans))
         guess = Fact(say("label.guess"), say("label.guess_value", n=right), say("label.guess_luck"))
-    asked = contact and (contact.email or contact.phone or contact.address)
+    email = None if contact is None else contact.email
+    asked = None if contact is None else email or contact.phone or contact.address
     return [
         Fact(say("label.who"), say("label.who_value")),
         Fact(say("label.names"), say("label.names_value"), strong=True),
         guess,
         Fact(say("label.protection"), say(f"label.protection_{'none' if insecure else 'value'}")),
         Fact(say("label.outside"), say("label.outside_value"), strong=True),
-        Fact(say("label.questions"), asked or say("label.questions_none"), email=contact and contact.email),
+        Fact(say("label.questions"), asked or say("label.questions_none"), email=email),
     ]

@@ -87,8 +87,6 @@ def numbers(field: str) -> BeforeValidator:
     """Read a list of numbers as floats; the first wrong entry is named, and no others are collected."""
 
     def read(value: Any) -> Any:
-        if value is None:
-            return None
         if not isinstance(value, list | tuple):
             raise publication_error(f"`{field}` must be a list of numbers but is {shown(value)}")
         for place, entry in enumerate(value):
@@ -111,8 +109,6 @@ def choice(field: str, choices: Collection[str]) -> AfterValidator:
 
 
 def _labels(value: Any) -> Any:
-    if value is None:
-        return None
     if not isinstance(value, Sequence) or isinstance(value, str) or not 2 <= len(value) <= MOST_CLASSES:
         wanted = f"null or 2 to {MOST_CLASSES} labels"
         raise publication_error(f"`classes` must be {wanted} but is {shown(value)}")
@@ -144,8 +140,6 @@ def _check_text(field: str, text: str) -> None:
 
 
 def _names(value: Any) -> Any:
-    if value is None:
-        return None
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         raise publication_error(f"`feature_names` must be null or a list of texts but is {shown(value)}")
     for name in value:
@@ -162,8 +156,8 @@ PublishedRegularizer = Annotated[
     BeforeValidator(lambda value: _named("regularizer", value, REGULARIZERS)),
     PlainSerializer(describe),
 ]
-Classes = Annotated[tuple[Label, ...] | None, BeforeValidator(_labels)]
-FeatureNames = Annotated[tuple[str, ...] | None, BeforeValidator(_names)]
+Classes = Annotated[tuple[Label, ...], BeforeValidator(_labels)] | None
+FeatureNames = Annotated[tuple[str, ...], BeforeValidator(_names)] | None
 
 
 FORMAT = "expost-publication/2"
@@ -219,7 +213,7 @@ class PublishedWeights(FrozenModel):
     """How records were weighted; see :class:`expost.data.weights.Weighting`."""
 
     max_weight: Annotated[float, Field(ge=1.0, le=LARGEST_WEIGHT)] | None
-    class_weight: Annotated[tuple[float, ...] | None, numbers("weights.class_weight")]
+    class_weight: Annotated[tuple[float, ...], numbers("weights.class_weight")] | None
 
     @property
     def value(self) -> Weighting:
@@ -230,9 +224,9 @@ class PublishedWeights(FrozenModel):
 class Statistics(FrozenModel):
     """What is published with the coefficients, each with its own noise."""
 
-    gradient: Annotated[tuple[float, ...] | None, numbers("statistics.gradient")]
+    gradient: Annotated[tuple[float, ...], numbers("statistics.gradient")] | None
     """The noisy gradient of the objective, or null."""
-    hessian: Annotated[tuple[float, ...] | None, numbers("statistics.hessian")]
+    hessian: Annotated[tuple[float, ...], numbers("statistics.hessian")] | None
     """The noisy Hessian's upper triangle, row by row, or null."""
     eigenvalue: float | None
     """The noisy smallest eigenvalue of the Hessian, or null."""
@@ -270,8 +264,9 @@ def error_of_validation(error: ValidationError) -> PublicationError:
     """The error for the first thing that validation found, in one sentence."""
     first = error.errors(include_url=False)[0]
     context = first.get("ctx", {})
-    if isinstance(context.get("error"), PublicationError):
-        return context["error"]
+    inside = context.get("error")
+    if isinstance(inside, PublicationError):
+        return inside
     if "tag" in context:
         context["tag"] = shown(context["tag"])
     constraint = first["msg"].removeprefix("Input should be ").removeprefix("String should ")
