@@ -47,7 +47,8 @@ def atomic_write_bytes(
         Whether only the file's owner may read it.
     overwrite
         Whether an existing file is replaced. If not, and another process takes the name meanwhile, or if the
-        system refuses the name at the end, the content goes to a free name in the same folder. The error says which.
+        system refuses the name at the end, the content goes to a free name in its folder; the error says to
+        which.
     room
         How many bytes to reserve on the disk at once, so that a full disk is noticed before any work is done.
     """
@@ -159,7 +160,7 @@ def _appear(
     *,
     replace: Callable[[Path], object] | None = None,
 ) -> None:
-    """Let a complete file appear at ``target``, or under a free name if that fails: it may have cost a budget."""
+    """Let a complete file appear at ``target``, or under another name: it may have cost a budget."""
     try:
         (replace or give)(target)
         return
