@@ -199,7 +199,7 @@ def test_a_confidence_is_between_zero_and_one(publication, confidence):
 
 
 def test_without_matplotlib_a_plot_names_the_extra(publication, monkeypatch):
-    monkeypatch.delitem(sys.modules, "expost.inference.table", raising=False)
+    monkeypatch.delitem(sys.modules, "expost.inference.picture", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(expost.exceptions.MissingExtraError, match="expost\\[figures\\]"):
         publication.summary().plot()
