@@ -118,6 +118,9 @@ BREAKAGES = {
     "not convex": {"derivatives": lambda s, e, y: (np.tanh(e - y), np.tanh(e - y) ** 2 - 1)},
     "not finite": {"value": lambda s, e, y: np.log(np.cosh(e - y))},
     "has shape": {"value": lambda s, e, y: 0.0},
+    "depends on the other records": {
+        "derivatives": lambda s, e, y: (np.tanh(e - y.mean()), 1 - np.tanh(e - y.mean()) ** 2)
+    },
     "exceeds the declared max_slope": {"curve": {"max_slope": 0.9}},
     "exceeds the declared curve": {"curve": {"curvature": lambda m: 0.9 * (1 - m**2)}},
     "sign of the slope is declared fixed": {"curve": {"sign_fixed": True}},

@@ -210,6 +210,14 @@ def test_a_users_own_vector_loss_passes_and_its_mistakes_are_found():
     with pytest.raises(LossError, match="the gradient has shape"):
         check_loss(Flat())
 
+    class OneColumn(Direction):
+        def derivatives(self, eta, y):
+            gradient, factor = super().derivatives(eta, y)
+            return gradient, factor[:, :, 0]
+
+    with pytest.raises(LossError, match="the factor has shape"):
+        check_loss(OneColumn())
+
 
 class Softened(SoftmaxLoss):
     """A softmax loss whose Hessians are scaled: no more of the set that it declares where they are larger."""

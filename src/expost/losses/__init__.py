@@ -6,7 +6,7 @@ from expost.losses.base import (
     Loss as Loss,
     weighted_derivatives as weighted_derivatives,
 )
-from expost.losses.check import check_loss as check_loss
+from expost.losses.check import check_convex_loss as check_convex_loss, check_loss as check_loss
 from expost.losses.convex import (
     NO_LABEL as NO_LABEL,
     ConvexLoss as ConvexLoss,
@@ -14,7 +14,6 @@ from expost.losses.convex import (
     RecordBox as RecordBox,
     RecordSet as RecordSet,
 )
-from expost.losses.convex_check import check_convex_loss as check_convex_loss
 from expost.losses.lipschitz_poisson import LipschitzPoisson as LipschitzPoisson
 from expost.losses.location import LocationScale as LocationScale, SmoothedNorm as SmoothedNorm
 from expost.losses.records import RecordLoss as RecordLoss, Records as Records

@@ -112,10 +112,14 @@ class DerivativeCurve:
 
     def falls_by(self, power: int) -> bool:
         r"""Whether :math:`\kappa(m)/m^p` does not rise with :math:`m`, seen on a grid of slopes."""
-        top = self.max_slope if math.isfinite(self.max_slope) else max(1e4, 10.0 * self.peak)
-        slopes = top * _SHARES
+        slopes = self._top * _SHARES
         ratio = self.curvature(slopes) / slopes**power
         return bool(np.all(np.diff(ratio) <= SLACK * ratio[:-1]))
+
+    @property
+    def _top(self) -> float:
+        """The largest slope that is looked at."""
+        return self.max_slope if math.isfinite(self.max_slope) else max(1e4, 10.0 * self.peak)
 
     def scaled(self, weight: float) -> "DerivativeCurve":
         r"""The curve of the loss times a weight :math:`\omega`: slopes and curvatures times the weight.
@@ -150,21 +154,30 @@ class DerivativeCurve:
         """The largest curvature over slopes in each interval ``[low, high]``."""
         return self.curvature(np.clip(self.peak, low, high))
 
+    def shape_problems(self) -> Iterator[str]:
+        """What is wrong with the shape of the curve, whatever the loss is."""
+        slack = SLACK * max(self.max_curvature, 1e-300)
+        slopes = np.linspace(0.0, self._top, 2001)
+        declared = self.curvature(slopes)
+        if np.any(declared < 0.0) or not np.all(np.isfinite(declared)):
+            yield "the declared curve is negative or not finite somewhere on [0, max_slope]"
+            return
+        rise = np.diff(declared)
+        if np.any(rise[slopes[1:] <= self.peak] < -slack) or np.any(rise[slopes[:-1] >= self.peak] > slack):
+            yield f"the declared curve does not rise up to peak={self.peak:g} and fall after it"
+        if not self.falls_by(2):
+            yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
 
-def curve_shape_problems(curve: DerivativeCurve) -> Iterator[str]:
-    """What is wrong with the shape of a declared curve, whatever the loss is."""
-    slack = SLACK * max(curve.max_curvature, 1e-300)
-    top = curve.max_slope if np.isfinite(curve.max_slope) else max(1e4, 10.0 * curve.peak)
-    slopes = np.linspace(0.0, top, 2001)
-    declared = curve.curvature(slopes)
-    if np.any(declared < 0.0) or not np.all(np.isfinite(declared)):
-        yield "the declared curve is negative or not finite somewhere on [0, max_slope]"
-        return
-    rise = np.diff(declared)
-    if np.any(rise[slopes[1:] <= curve.peak] < -slack) or np.any(rise[slopes[:-1] >= curve.peak] > slack):
-        yield f"the declared curve does not rise up to peak={curve.peak:g} and fall after it"
-    if not curve.falls_by(2):
-        yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
+    def record_problems(
+        self, gradient: FloatArray, hessian: FloatArray, y: FloatArray
+    ) -> Iterator[tuple[str, BoolArray]]:
+        """What the curve does not cover of records in their predictors, and of which of them."""
+        slopes = np.minimum(np.linalg.norm(gradient, axis=1), self.max_slope)
+        room = SLACK * max(self.max_curvature, 1e-300)
+        above = np.linalg.eigvalsh(hessian)[:, -1] > self.curvature(slopes) * (1.0 + SLACK) + room
+        if np.any(above):
+            what = "the curvature" if self.outputs == 1 else "an eigenvalue of the Hessian"
+            yield f"{what} exceeds the declared curve", above
 
 
 @dataclass(frozen=True, eq=False)

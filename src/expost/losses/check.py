@@ -1,38 +1,54 @@
-"""Check numerically that a loss of linear predictors has the properties that it declares."""
+"""Check numerically that a loss has the properties that it declares, whatever its kind."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
-from expost.losses.base import SLACK, DerivativeCurve, LabelSet, curve_shape_problems
-from expost.losses.softmax import centring
-from expost.losses.softmax_curve import SoftmaxCurve
-from expost.losses.vector import AnyLoss, VectorLoss
+from expost.losses.base import SLACK, DerivativeCurve, LabelSet
+from expost.losses.convex import ConvexLoss
+from expost.losses.vector import AnyLoss
 
-# For one predictor, distances on a logarithmic scale: from zero and the label, and of labels from zero.
-_PREDICTORS = np.concatenate([[0.0], np.logspace(-6, np.log10(50.0), 120), [1e3, 1e4]])
+# The step of a finite difference in units of the parameters, its error, and that of the numbers in it.
+_STEP, _ERROR, _DIGITS = 1e-5, 1e-5, 1e-14
+# Records that are evaluated once more on their own.
+_ALONE = 5
+# Distances of labels from zero and from the ends of their set.
 _LABELS = np.concatenate([[0.0], np.logspace(-3, 4, 15)])
+# For one predictor, distances from zero and from the label.
+_PREDICTORS = np.concatenate([[0.0], np.logspace(-6, np.log10(50.0), 120), [1e3, 1e4]])
 # For several, lengths of vectors of predictors, and how many directions are tried for each, at each label.
 _LENGTHS = np.concatenate([[0.0], np.logspace(-3, 2, 11), [1e3, 1e4]])
 _DIRECTIONS = 24
 # The numbers in all Hessians at once, the labels and axes that are tried, and the predictors there may be.
 _MOST_NUMBERS, _MOST_LABELS, _MOST_AXES, _MOST_PREDICTORS = 3_000_000, 12, 8, 256
-# The step of a difference, where differences are accurate, and a shift off the places of kinks.
-_STEP, _NEAR, _SHIFT = 1e-5, 12.0, 0.0371
+# Where differences of predictors are accurate, and a shift off the places of kinks.
+_NEAR, _SHIFT = 12.0, 0.0371
+# For any convex loss, lengths of parameters in units of ξ/β, the distance over which a gradient can change by
+# all of its size, and how many directions and records are drawn.
+_CONVEX_LENGTHS = np.array([0.0, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4])
+_CONVEX_DIRECTIONS, _CONVEX_RECORDS = 4, 24
+# Records whose own minimum is looked for and steps towards it, and steps of a search for a largest value.
+_OWN, _NEWTON_STEPS, _SEARCH_STEPS = 8, 40, 80
+# Eigenvalues of a matrix of d rows take about d³ operations: these in all, for a least number of vectors.
+_WORK, _FEWEST = 1e9, 30
+# Regularisations at which determinants are compared, in units of β.
+_L2 = np.logspace(-3, 3, 7)
 
 
 def check_loss(loss: AnyLoss) -> None:
     """Verify a loss numerically; one error lists everything that is wrong with it.
 
     Checked on a grid of labels across the whole label set (both ends, between them, and up to 1e4 where there
-    is no end) and of linear predictors up to 1e4 from zero and from the label: that everything is finite;
-    that the second derivative is nowhere negative (convexity); that both derivatives agree with finite
-    differences; that the derivative curve really is an upper bound (no slope above ``max_slope``, no
-    curvature above the curve at its slope), rises to its peak and falls after it, and has
-    ``curvature(m) / m**2`` non-increasing; and that the label fixes the sign of the slope where the loss
+    is no end) and of linear predictors up to 1e4 from zero and from the label: that everything is finite, and
+    depends on no other record; that the second derivative is nowhere negative (convexity); that both
+    derivatives agree with finite differences; that the derivative curve really is an upper bound (no slope
+    above ``max_slope``, no curvature above the curve at its slope), rises to its peak and falls after it, and
+    has ``curvature(m) / m**2`` non-increasing; and that the label fixes the sign of the slope where the loss
     says so. The accountant relies on each of these. It also asks whether ``curvature(m) / m`` is
     non-increasing; a loss that fails only this is valid, and its reports get more noise
     (:attr:`expost.losses.base.DerivativeCurve.ratio_falls`).
@@ -59,211 +75,413 @@ def check_loss(loss: AnyLoss) -> None:
     >>> expost.check_loss(expost.SoftmaxLoss(4))
     """
     if not 1 <= loss.outputs <= _MOST_PREDICTORS:
-        raise not_valid(
-            loss, [f"it has {loss.outputs} linear predictors, and may have 1 to {_MOST_PREDICTORS}"]
-        )
+        _refuse(loss, [f"it has {loss.outputs} linear predictors, and may have 1 to {_MOST_PREDICTORS}"])
     if loss.along_row and not isinstance(loss.curve, DerivativeCurve):
-        raise not_valid(loss, ["its curve must be a DerivativeCurve"])
-    points, near = _one_predictor(loss) if loss.along_row else _several_predictors(loss)
-    problems = list(_pointwise_problems(loss, points)) or [
-        *_difference_problems(loss, near),
-        *_curve_problems(loss, points),
-    ]
+        _refuse(loss, ["its curve must be a DerivativeCurve"])
+    sample, near = _one_predictor(loss) if loss.along_row else _several_predictors(loss)
+    with np.errstate(all="ignore"):
+        _refuse(loss, [*_shape_problems([sample])])
+        problems = [*_company_problems(sample), *_difference_problems([near], lambda: np.eye(loss.outputs))]
+        _refuse(loss, [*problems, *_curve_problems(sample)])
+
+
+def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
+    """Verify a convex loss numerically; one error lists what is wrong with it.
+
+    Records are drawn from all of the declared set, its boundary included, with labels from all of the label
+    set. Parameters are drawn at distances up to ten thousand times the one over which a gradient can change,
+    and where single records have their minimum; from the largest value found of each bounded quantity, random
+    steps look for a larger one. Checked are: what is declared fits together; shapes, and that everything is
+    finite; that a record's results do not depend on the other records; that gradients agree with finite
+    differences of the value, and Hessians with those of the gradient; that Hessians are symmetric and have no
+    negative eigenvalue, and gradients are monotone between distant parameters (convexity); that gradients,
+    eigenvalues, traces, ranks and the dimension of one record's gradients stay within what is declared; and
+    that the declared curve bounds every determinant.
+
+    These are samples: a bound that fails only between them is not found. Prove the bounds.
+
+    Parameters
+    ----------
+    loss
+        The loss.
+    seed
+        Other seeds look at other places.
+
+    Raises
+    ------
+    LossError
+        Naming every property that fails and where.
+
+    Privacy
+    -------
+    Needs no table.
+
+    Examples
+    --------
+    >>> from expost.losses import SmoothedNorm
+    >>> check_convex_loss(SmoothedNorm(2))
+    """
+    random = np.random.default_rng(seed)
+    _refuse(loss, [*_declaration_problems(loss)])
+    points = _Points.of(loss, random)
+    with np.errstate(all="ignore"):
+        _refuse(loss, [*_shape_problems(points)])
+        problems = [*_company_problems(points.sample(points.thetas[len(points.thetas) // 2]))]
+        points = points.with_minima()
+        problems += _difference_problems(points, lambda: _unit_vectors(random, 2, loss.n_parameters))
+        problems += [*_convexity_problems(points, random), *_bound_problems(points, random)]
+        _refuse(loss, [*problems, *_subspace_problems(points)])
+
+
+def _refuse(loss: object, problems: list[str]) -> None:
+    """Raise the error that lists what is wrong with a loss, where anything is."""
     if problems:
-        raise not_valid(loss, problems)
-
-
-def not_valid(loss: object, problems: list[str]) -> LossError:
-    """The error that lists what is wrong with a loss; the caller raises it."""
-    return LossError(f"{type(loss).__name__} is not a valid loss: " + "; ".join(problems) + ".")
+        raise LossError(f"{type(loss).__name__} is not a valid loss: " + "; ".join(problems) + ".")
 
 
 @dataclass(frozen=True, eq=False)
-class _Points:
-    """Linear predictors, records by predictors, and labels."""
+class _Sample:
+    """Some records at parameters, of any convex loss or of one of linear predictors and labels."""
 
-    eta: FloatArray
-    y: FloatArray
+    loss: Any
+    at: FloatArray
+    """One vector for all records, or a vector of predictors for each."""
+    records: FloatArray
+    units: tuple[float, float] = (1.0, 1.0)
+    """The size of a gradient, and that of a Hessian."""
+
+    @cached_property
+    def parts(self) -> dict[str, FloatArray]:
+        """What the loss itself computes: values, first and second derivatives."""
+        loss, at = self.loss, self.at
+        if isinstance(loss, ConvexLoss):
+            names = ["value", "gradient", "hessian" if loss.has_hessian else "factor"]
+            return {name: np.asarray(getattr(loss, name)(at, self.records)) for name in names}
+        eta = at[:, 0] if loss.along_row else at
+        arrays = loss.value(eta, self.records), *loss.derivatives(eta, self.records)
+        return dict(zip(("value", *self.words), map(np.asarray, arrays), strict=True))
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What the loss calls its derivatives."""
+        if self.loss.along_row:
+            return "first derivative", "second derivative"
+        return "gradient", "Hessian" if isinstance(self.loss, ConvexLoss) else "factor"
+
+    @property
+    def value(self) -> FloatArray:
+        return self.parts["value"]
+
+    @cached_property
+    def gradient(self) -> FloatArray:
+        return [*self.parts.values()][1].reshape(len(self.records), -1)
+
+    @cached_property
+    def hessian(self) -> FloatArray:
+        second = [*self.parts.values()][2]
+        if "factor" in self.parts:
+            return np.asarray(second @ np.swapaxes(second, 1, 2))
+        return second.reshape(*self.gradient.shape, -1)
+
+    @cached_property
+    def steepness(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(self.gradient, axis=1))
+
+    @cached_property
+    def eigenvalues(self) -> FloatArray:
+        return np.linalg.eigvalsh(self.hessian)
+
+    def rank(self, least: float = 0.0) -> FloatArray:
+        """How many eigenvalues are neither rounding nor below ``least``."""
+        values = self.eigenvalues
+        return np.asarray(np.sum(values > np.maximum(SLACK * values[:, -1:], least), axis=1))
+
+    @property
+    def unit(self) -> float:
+        """The distance over which a gradient can change by all of its size."""
+        return self.units[0] / self.units[1]
+
+    def moved(self, shift: FloatArray) -> Self:
+        return replace(self, at=self.at + shift)
+
+    def only(self, row: int) -> Self:
+        at = self.at if self.at.ndim == 1 else self.at[row : row + 1]
+        return replace(self, at=at, records=self.records[row : row + 1])
 
     def where(self, bad: BoolArray) -> str:
-        """The first of some of the points, in words."""
-        first = int(np.flatnonzero(bad)[0])
-        entries = ", ".join(f"{entry:.6g}" for entry in self.eta[first])
-        entries = entries if self.eta.shape[1] == 1 else f"({entries})"
-        return f"at eta={entries}, y={self.y[first]:.6g}"
+        """The first of the records that are marked, in words."""
+        one = self.only(int(np.flatnonzero(bad)[0]))
+        names = ("theta", "record") if self.at.ndim == 1 else ("eta", "y")
+        return f"at {names[0]}={_listed(one.at)}, {names[1]}={_listed(one.records)}"
 
 
-def _one_predictor(loss: AnyLoss) -> tuple[_Points, _Points]:
-    """Where a loss of one predictor is looked at, and where its differences are."""
-    labels = _labels_across(loss.labels)
-    return _crossed(_PREDICTORS, labels), _crossed(np.linspace(0.0, _NEAR, 121) + _SHIFT, labels)
+def _listed(numbers: FloatArray) -> str:
+    entries = [f"{entry:.6g}" for entry in numbers.flat]
+    return entries[0] if len(entries) == 1 else f"({', '.join(entries[:6])}{', …' * (len(entries) > 6)})"
+
+
+def _unit_vectors(random: np.random.Generator, count: int, dimension: int) -> FloatArray:
+    drawn = random.normal(size=(count, dimension))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1)[:, None])
 
 
 def _labels_across(labels: LabelSet) -> FloatArray:
     """Labels across the whole set: its ends, between them, and far out where it has no end."""
     if labels.values is not None:
         return np.array(labels.values)
-    y = np.concatenate([-_LABELS, _LABELS])
-    if np.isfinite(labels.low):
-        y = np.concatenate([y, labels.low + _LABELS])
-    if np.isfinite(labels.high):
-        y = np.concatenate([y, labels.high - _LABELS])
-    if np.isfinite(labels.high - labels.low):
-        y = np.concatenate([y, np.linspace(labels.low, labels.high, 25)])
+    ends = [end for end in (labels.low, labels.high) if np.isfinite(end)]
+    y = np.concatenate([place + sign * _LABELS for place in (0.0, *ends) for sign in (-1.0, 1.0)])
+    if len(ends) == 2:
+        y = np.concatenate([y, np.linspace(*ends, 25)])
     return np.unique(y[labels.contains(y)])
 
 
-def _crossed(distances: FloatArray, labels: FloatArray) -> _Points:
-    """Linear predictors at these signed distances from zero and from the label, for every label."""
-    signed = np.unique(np.concatenate([-distances, distances]))
-    eta = np.concatenate(
-        [np.broadcast_to(signed, (len(labels), len(signed))), labels[:, None] + signed], axis=1
-    )
-    return _Points(eta.reshape(-1, 1), np.repeat(labels, eta.shape[1]))
+def _one_predictor(loss: AnyLoss) -> tuple[_Sample, _Sample]:
+    """Where a loss of one predictor is looked at, and where its differences are."""
+    labels = _labels_across(loss.labels)
+
+    def crossed(distances: FloatArray) -> _Sample:
+        """Predictors at these distances from zero and from the label, to both sides, for every label."""
+        signed = np.unique(np.concatenate([-distances, distances]))
+        eta = np.stack(np.broadcast_arrays(signed, labels[:, None] + signed), axis=1)
+        return _Sample(loss, eta.reshape(-1, 1), np.repeat(labels, 2 * len(signed)))
+
+    return crossed(_PREDICTORS), crossed(np.linspace(0.0, _NEAR, 121) + _SHIFT)
 
 
-def _several_predictors(loss: AnyLoss) -> tuple[_Points, _Points]:
-    """The same for several predictors; of many points a sample, so that memory stays small."""
+def _several_predictors(loss: AnyLoss) -> tuple[_Sample, _Sample]:
+    """Where a loss of several is looked at; of many points a sample, so that memory stays small."""
     random = np.random.default_rng(0)
-    drawn = random.normal(size=(_DIRECTIONS, loss.outputs))
     axes = np.eye(loss.outputs)[:_MOST_AXES]
-    directions = np.concatenate([axes, -axes, drawn / np.linalg.norm(drawn, axis=1)[:, None]])
+    directions = np.concatenate([axes, -axes, _unit_vectors(random, _DIRECTIONS, loss.outputs)])
     points = (_LENGTHS[:, None, None] * directions).reshape(-1, loss.outputs)
-    labels = np.linspace(max(loss.labels.low, -10.0), min(loss.labels.high, 10.0), 9)
-    if loss.labels.values is not None:
-        values = np.array(loss.labels.values)
-        labels = values[np.unique(np.linspace(0, len(values) - 1, _MOST_LABELS).astype(int))]
+    labels = _labels_across(loss.labels)
+    labels = labels[np.unique(np.linspace(0, len(labels) - 1, _MOST_LABELS).astype(int))]
     eta, y = np.tile(points, (len(labels), 1)), np.repeat(labels, len(points))
     most = max(len(labels), _MOST_NUMBERS // (loss.outputs + 1) ** 2)
     kept = np.sort(random.permutation(len(y))[:most])
     eta, y = eta[kept], y[kept]
     close = np.linalg.norm(eta, axis=1) <= _NEAR
-    return _Points(eta, y), _Points(eta[close] + _SHIFT, y[close])
+    return _Sample(loss, eta, y), _Sample(loss, eta[close] + _SHIFT, y[close])
 
 
-def _value(loss: AnyLoss, eta: FloatArray, y: FloatArray) -> FloatArray:
-    return loss.value(eta[:, 0] if loss.along_row else eta, y)
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Parameters, one vector a row, and records, every one of which is looked at with every vector."""
+
+    loss: ConvexLoss
+    thetas: FloatArray
+    records: FloatArray
+
+    @classmethod
+    def of(cls, loss: ConvexLoss, random: np.random.Generator) -> "_Points":
+        """Records across the set with labels across theirs, and parameters of all lengths."""
+        d, unit = loss.n_parameters, loss.max_gradient / loss.max_curvature
+        rows, labels = loss.record_set.draw(random, _CONVEX_RECORDS), _labels_across(loss.labels)
+        if len(labels):
+            chosen = np.resize(labels, max(len(rows), len(labels)))
+            rows = np.resize(rows, (len(chosen), rows.shape[1]))
+            rows = np.column_stack([rows, random.permutation(chosen)])
+        axes = np.eye(d)[:_CONVEX_DIRECTIONS]
+        spread = np.concatenate([_unit_vectors(random, _CONVEX_DIRECTIONS, d), axes, -axes])
+        lengths = np.concatenate([unit * _CONVEX_LENGTHS, loss.parameter_scale * _CONVEX_LENGTHS[3:6]])
+        thetas = random.permutation(np.unique((lengths[:, None, None] * spread).reshape(-1, d), axis=0))
+        most = max(_FEWEST, int(_WORK / (len(rows) * d**3)))
+        return cls(loss, np.concatenate([np.zeros((1, d)), thetas[: most - 1]]), rows)
+
+    def __iter__(self) -> Iterator[_Sample]:
+        return map(self.sample, self.thetas)  # made anew each time: all Hessians together may be too many
+
+    def sample(self, theta: FloatArray) -> _Sample:
+        return _Sample(self.loss, theta, self.records, (self.loss.max_gradient, self.loss.max_curvature))
+
+    def with_minima(self) -> "_Points":
+        """Also the places where single records are content, where curvature is often largest."""
+        rows = np.unique(np.linspace(0, len(self.records) - 1, _OWN).astype(int))
+        own = [_minimum(self.sample(np.zeros(self.thetas.shape[1])).only(row)) for row in rows.tolist()]
+        return replace(self, thetas=np.concatenate([self.thetas, np.array(own)]))
 
 
-def _derivatives(loss: AnyLoss, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradients and Hessians in the predictors."""
-    if isinstance(loss, VectorLoss):
-        gradient, factor = loss.derivatives(eta, y)
-        return gradient, factor @ np.swapaxes(factor, 1, 2)
-    slope, curvature = loss.derivatives(eta[:, 0], y)
-    return slope[:, None], curvature[:, None, None]
+def _minimum(one: _Sample) -> FloatArray:
+    """Close to the minimum of one record's loss, by damped Newton steps."""
+    ridge, longest = 1e-6 * one.units[1] * np.eye(len(one.at)), one.unit
+    for _ in range(_NEWTON_STEPS):
+        step = -np.linalg.lstsq(one.hessian[0] + ridge, one.gradient[0], rcond=None)[0]
+        length = float(np.linalg.norm(step))
+        if not np.isfinite(length) or length <= 1e-12 * longest:
+            break
+        one = one.moved(step * min(1.0, longest / length))
+    return one.at
 
 
-def _words(loss: AnyLoss) -> tuple[str, str]:
-    """What a loss calls its derivatives."""
-    return ("first derivative", "second derivative") if loss.along_row else ("gradient", "factor")
+def _shape_problems(samples: Iterable[_Sample]) -> Iterator[str]:
+    wrong: set[str] = set()
+    for sample in samples:
+        n, d = len(sample.records), sample.at.shape[-1]
+        first, second = ((n,), (n,)) if sample.loss.along_row else ((n, d), (n, d, d))
+        for (what, array), wanted in zip(sample.parts.items(), ((n,), first, second), strict=True):
+            problem = ""
+            if what == "factor":  # which may have any number of columns
+                wanted = (n, d, (*array.shape, 0, 0)[2])
+            if array.shape != wanted:
+                problem = f"has shape {array.shape} for {n} records of {d} parameters"
+            elif not np.all(finite := np.isfinite(array)):
+                problem = f"is not finite {sample.where(~finite.reshape(n, -1).all(axis=1))}"
+            if problem and what not in wrong:
+                wrong.add(what)
+                yield f"the {what} {problem}"
 
 
-def _pointwise_problems(loss: AnyLoss, points: _Points) -> Iterator[str]:
-    eta, y, rows = points.eta, points.y, len(points.y)
-    seen, (one, two) = eta[:, 0] if loss.along_row else eta, _words(loss)
-    with np.errstate(all="ignore"):
-        value = loss.value(seen, y)
-        first, second = loss.derivatives(seen, y)
-    wanted = seen.shape if loss.along_row or np.ndim(second) != 3 else (*seen.shape, np.shape(second)[-1])
-    sound = True
-    for what, array, shape in (("value", value, (rows,)), (one, first, seen.shape), (two, second, wanted)):
-        if np.shape(array) != shape or (what == "factor" and np.ndim(array) != 3):
-            sound = False
-            yield f"the {what} has shape {np.shape(array)} for inputs of shape {seen.shape}"
-        elif not np.all(np.isfinite(array)):
-            sound = False
-            bad = ~np.all(np.isfinite(array).reshape(rows, -1), axis=1)
-            yield f"the {what} is not finite {points.where(bad)}"
-    if sound and loss.along_row and np.any(second < 0.0):
-        yield f"it is not convex: the second derivative is negative {points.where(second < 0.0)}"
+def _company_problems(sample: _Sample) -> Iterator[str]:
+    """Evaluate some records once more, without the others."""
+    rows = range(0, len(sample.records), -(-len(sample.records) // _ALONE))
+    for what, name in zip(("value", *sample.words), ("value", "gradient", "hessian"), strict=True):
+        together = getattr(sample, name)
+        alone = np.concatenate([getattr(sample.only(row), name) for row in rows])
+        if not np.allclose(alone, together[rows], rtol=1e-9, atol=1e-9 * (1.0 + np.abs(together).max())):
+            yield f"the {what} of a record depends on the other records of its block"
 
 
-def _difference_problems(loss: AnyLoss, points: _Points) -> Iterator[str]:
-    """Compare with central differences on the part of the grid where those are accurate."""
-    eta, y = points.eta, points.y
-    gradient, hessian = _derivatives(loss, eta, y)
-    steep, bent = np.linalg.norm(gradient, axis=1), np.linalg.norm(hessian, axis=(1, 2))
-    # The difference of two values of size v is off by about 1e-16 v / step, plus the third-order term.
-    size = 1.0 + np.abs(_value(loss, eta, y)) + steep, 1.0 + steep + bent
-    wrong = [np.zeros(len(y), dtype=bool) for _ in range(2)]
-    for output in range(loss.outputs):
-        after, before = eta.copy(), eta.copy()
-        after[:, output] += _STEP
-        before[:, output] -= _STEP
-        # Far from zero the step itself is rounded, so what is divided by is the step that was taken.
-        step = after[:, output] - before[:, output]
-        slope = (_value(loss, after, y) - _value(loss, before, y)) / step
-        bend = (_derivatives(loss, after, y)[0] - _derivatives(loss, before, y)[0]) / step[:, None]
-        wrong[0] |= np.abs(gradient[:, output] - slope) > 1e-5 * size[0]
-        wrong[1] |= np.max(np.abs(hessian[:, output] - bend), axis=1) > 1e-5 * size[1]
-    for what, bad in zip(_words(loss), wrong, strict=True):
-        if np.any(bad):
-            yield f"the {what} disagrees with finite differences {points.where(bad)}"
+def _difference_problems(samples: Iterable[_Sample], directions: Callable[[], FloatArray]) -> Iterator[str]:
+    """Compare derivatives with central differences along some directions."""
+    wrong: set[str] = set()
+    for sample in samples:
+        step = _STEP * sample.unit
+        rounding = _DIGITS / step
+        # Where parameters or records are long beside the step, the difference has lost digits.
+        records = sample.records.reshape(len(sample.records), -1)
+        reach = np.linalg.norm(sample.at, axis=-1) + np.linalg.norm(records, axis=1)
+        bent, value = np.linalg.norm(sample.hessian, axis=(1, 2)), np.abs(sample.value)
+        room = (
+            (_ERROR + rounding * reach) * (sample.units[0] + sample.steepness) + rounding * value,
+            (_ERROR + rounding * reach) * (sample.units[1] + bent) + rounding * sample.steepness,
+        )
+        for direction in directions():
+            after, before = (sample.moved(sign * step * direction) for sign in (1.0, -1.0))
+            # Far from zero the step itself is rounded, so what is compared is the step that was taken.
+            taken = np.broadcast_to(after.at - before.at, sample.gradient.shape)
+            slope = after.value - before.value - np.vecdot(sample.gradient, taken)
+            bend = after.gradient - before.gradient - np.einsum("ijk,ik->ij", sample.hessian, taken)
+            off = np.abs(slope), np.max(np.abs(bend), axis=1)
+            for what, size, most in zip(sample.words, off, room, strict=True):
+                if what not in wrong and np.any(bad := size > 2.0 * step * most):
+                    wrong.add(what)
+                    yield f"the {what} disagrees with finite differences {sample.where(bad)}"
 
 
-def _curve_problems(loss: AnyLoss, points: _Points) -> Iterator[str]:
-    curve, y = loss.curve, points.y
+def _curve_problems(sample: _Sample) -> Iterator[str]:
+    loss, curve, y = sample.loss, sample.loss.curve, sample.records
+    if loss.along_row and np.any(bad := sample.hessian[:, 0, 0] < 0.0):
+        yield f"it is not convex: the second derivative is negative {sample.where(bad)}"
     if curve.outputs != loss.outputs:
         yield f"the curve has outputs={curve.outputs}, the loss {loss.outputs}"
-    gradient, hessian = _derivatives(loss, points.eta, y)
-    steepness = np.linalg.norm(gradient, axis=1)
-    steep_one, steep_many = "the slope exceeds", "the gradient is longer than"
-    if np.any(steep := steepness > curve.max_slope * (1.0 + SLACK)):
-        what = f"{steep_one if loss.along_row else steep_many} the declared max_slope={curve.max_slope:g}"
-        yield f"{what} {points.where(steep)}"
-    eigenvalues = np.linalg.eigvalsh(hessian)
-    largest = eigenvalues[:, -1]
-    ceiling = np.full(len(y), curve.max_curvature)
-    if isinstance(curve, SoftmaxCurve):
-        if curve.outputs == loss.outputs:
-            yield from _softmax_problems(curve, gradient, hessian, points)
-    else:
-        ceiling = curve.curvature(np.minimum(steepness, curve.max_slope))
-        yield from _sign_problems(loss, curve, gradient[:, 0], y)
-        yield from curve_shape_problems(curve)
-    slack = SLACK * max(curve.max_curvature, 1e-300)
-    if np.any(above := largest > ceiling * (1.0 + SLACK) + slack):
-        what = "the curvature" if loss.along_row else "an eigenvalue of the Hessian"
-        yield f"{what} exceeds the declared curve {points.where(above)}"
-    rank = np.sum(eigenvalues > SLACK * np.maximum(largest, 1e-300)[:, None], axis=1)
-    if np.any(full := rank > curve.rank):
-        yield f"the Hessian has more than the declared rank={curve.rank} {points.where(full)}"
-
-
-def _sign_problems(loss: AnyLoss, curve: DerivativeCurve, slope: FloatArray, y: FloatArray) -> Iterator[str]:
+    if np.any(bad := sample.steepness > curve.max_slope * (1.0 + SLACK)):
+        what = "the slope exceeds" if loss.along_row else "the gradient is longer than"
+        yield f"{what} the declared max_slope={curve.max_slope:g} {sample.where(bad)}"
     if curve.sign_fixed and not loss.along_row:
         yield "the curve declares sign_fixed, which is for one linear predictor only: set it to False"
-    elif curve.sign_fixed:
-        for label in np.unique(y):
-            if np.unique(np.sign(slope[(y == label) & (slope != 0.0)])).size > 1:
-                yield f"the sign of the slope is declared fixed but changes for y={label:g}"
+    for label in np.unique(y) if curve.sign_fixed and loss.along_row else ():
+        slopes = sample.gradient[y == label]
+        if np.unique(np.sign(slopes[slopes != 0.0])).size > 1:
+            yield f"the sign of the slope is declared fixed but changes for y={label:g}"
+    yield from curve.shape_problems()
+    if curve.outputs == loss.outputs:
+        for text, bad in curve.record_problems(sample.gradient, sample.hessian, y):
+            yield f"{text} {sample.where(bad)}"
+    if np.any(bad := sample.rank() > curve.rank):
+        yield f"the Hessian has more than the declared rank={curve.rank} {sample.where(bad)}"
 
 
-def _softmax_problems(
-    curve: SoftmaxCurve, gradient: FloatArray, hessian: FloatArray, points: "_Points"
-) -> Iterator[str]:
-    """In the scores of the classes a gradient is ``q(π - e)``, and the Hessian at most that of the curve."""
-    basis, y = centring(curve.classes), points.y
-    scores = gradient @ basis.T / curve.weight
-    slope = -np.min(scores, axis=1)
-    true = np.argmin(scores, axis=1)
-    away = scores / np.maximum(slope, 1e-300)[:, None]
-    others = away.copy()
-    np.put_along_axis(others, true[:, None], 0.0, axis=1)
-    beyond = (slope > curve.cap * (1.0 + SLACK)) | np.any(others < -SLACK, axis=1)
-    if np.any(beyond):
-        yield f"the gradient is none of the declared softmax curve {points.where(beyond)}"
-        return
-    steep = slope > SLACK
-    for label in np.unique(y[steep]):
-        if len(np.unique(true[steep & (y == label)])) > 1:
-            yield f"the gradients of the label y={label:g} do not point away from one class"
+def _declaration_problems(loss: ConvexLoss) -> Iterator[str]:
+    d, across = loss.n_parameters, loss.gradient_dimension
+    for name in ("max_gradient", "max_curvature", "parameter_scale"):
+        value = getattr(loss, name)
+        if not (np.isfinite(value) and value > 0.0):
+            yield f"{name} must be finite and above 0, and is {value:g}"
             return
-    within = others[:, :, None] * (np.eye(curve.classes) - others[:, None, :])
-    bend = curve.curvature(np.minimum(slope, curve.cap))
-    allowed = slope[:, None, None] * within + bend[:, None, None] * (away[:, :, None] * away[:, None, :])
-    scored = basis @ hessian @ basis.T / curve.weight
-    excess = np.linalg.eigvalsh(scored - allowed)[:, -1]
-    if np.any(above := excess > SLACK):
-        yield f"the Hessian exceeds that of the declared softmax curve {points.where(above)}"
+    if not 1 <= across <= d:
+        yield f"gradient_dimension must be between 1 and n_parameters={d}, and is {across}"
+    elif not 1 <= loss.rank <= across:
+        # The columns of a Hessian are differences of gradients, in the limit.
+        yield f"rank must be between 1 and gradient_dimension={across}, and is {loss.rank}"
+    if loss.max_trace is not None and not 0.0 < loss.max_trace < np.inf:
+        yield f"max_trace must be None or finite and above 0, and is {loss.max_trace:g}"
+        return
+    curve = loss.curve
+    if curve.outputs != across or curve.rank != loss.rank:
+        yield (
+            f"the curve has outputs={curve.outputs} and rank={curve.rank}, the loss "
+            f"gradient_dimension={across} and rank={loss.rank}"
+        )
+    if curve.sign_fixed:
+        yield "the curve declares sign_fixed, which is for losses of a linear predictor: set it to False"
+    if curve.max_slope < loss.max_gradient:
+        yield f"the curve ends at max_slope={curve.max_slope:g}, below max_gradient={loss.max_gradient:g}"
+    yield from curve.shape_problems()
+
+
+def _convexity_problems(points: _Points, random: np.random.Generator) -> Iterator[str]:
+    loss = points.loss
+    for sample in points if loss.has_hessian else ():
+        hessian, least = sample.hessian, SLACK * loss.max_curvature
+        if np.any(bad := np.max(np.abs(hessian - np.swapaxes(hessian, 1, 2)), axis=(1, 2)) > least):
+            yield f"the Hessian is not symmetric {sample.where(bad)}"
+            break
+        if np.any(bad := sample.eigenvalues[:, 0] < -least):
+            yield f"it is not convex: the Hessian has a negative eigenvalue {sample.where(bad)}"
+            break
+    for sample, theta in zip(points, random.permutation(points.thetas), strict=True):
+        apart = sample.at - theta
+        rise = (sample.gradient - points.sample(theta).gradient) @ apart
+        if np.any(bad := rise < -SLACK * loss.max_gradient * float(np.linalg.norm(apart))):
+            between = f"between theta={_listed(theta)} and the one {sample.where(bad)}"
+            yield f"it is not convex: the gradient falls {between}"
+            break
+
+
+def _bound_problems(points: _Points, random: np.random.Generator) -> Iterator[str]:
+    loss, curve, largest = points.loss, points.loss.curve, points.loss.max_curvature
+
+    def measures(sample: _Sample) -> FloatArray:
+        steep, values = sample.steepness, sample.eigenvalues
+        # By how much a log-determinant exceeds what the curve allows, at the worst regularisation.
+        # A curve can be steep where the gradient is longest, so its rounding counts.
+        about = (np.minimum(steep * (1.0 + sign * 1e-12), curve.max_slope) for sign in (-1.0, 1.0))
+        allowed = curve.max_curvature_between(*about)[:, None] / (largest * _L2)
+        bent = np.log1p(np.maximum(values, 0.0)[:, :, None] / (largest * _L2)).sum(axis=1)
+        excess = np.max(bent - loss.rank * np.log1p(allowed), axis=1)
+        rank = sample.rank(1e-12 * largest)
+        return np.stack([steep, values[:, -1], values.sum(axis=1), rank, excess], axis=1)
+
+    trace = np.inf if loss.max_trace is None else loss.max_trace
+    bounds = (
+        (loss.max_gradient, f"a gradient is longer than the declared max_gradient={loss.max_gradient:g}"),
+        (largest, f"an eigenvalue of the Hessian exceeds the declared max_curvature={largest:g}"),
+        (trace, f"the trace of the Hessian exceeds the declared max_trace={trace:g}"),
+        (loss.rank, f"the Hessian has more than the declared rank={loss.rank}"),
+        (1e-7, "a determinant exceeds what the declared curve allows"),
+    )
+    seen = np.array([measures(sample) for sample in points])
+    for column, (limit, text) in enumerate(bounds):
+        place, row = np.unravel_index(int(np.argmax(seen[:, :, column])), seen.shape[:2])
+        most, best = float(seen[place, row, column]), points.sample(points.thetas[place]).only(int(row))
+        # From the largest that was seen, random steps of many lengths look for a larger one.
+        for length in np.repeat(np.logspace(1, -3, _SEARCH_STEPS // 4), 4) * best.unit:
+            tried = best.moved(length * random.normal(size=len(best.at)) / np.sqrt(len(best.at)))
+            if (value := float(measures(tried)[0, column])) > most:
+                most, best = value, tried
+        if most > limit * (1.0 + SLACK):
+            yield f"{text} {best.where(np.ones(1, dtype=bool))}"
+
+
+def _subspace_problems(points: _Points) -> Iterator[str]:
+    declared = points.loss.gradient_dimension
+    gradients = np.array([sample.gradient for sample in points])
+    sizes = np.linalg.svd(np.swapaxes(gradients, 0, 1), compute_uv=False)
+    across = np.sum(sizes > 1e-7 * np.maximum(sizes[:, :1], 1e-300), axis=1)
+    if np.any(bad := across > declared):
+        row = int(np.argmax(bad))
+        yield (
+            f"the gradients of one record span {across[row]} dimensions, more than "
+            f"gradient_dimension={declared}, at {_listed(points.records[row])}"
+        )

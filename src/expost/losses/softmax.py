@@ -6,33 +6,13 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import helmert
 
 from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import ADDED, LabelSet
 from expost.losses.scalar import LogisticLoss
-from expost.losses.softmax_curve import SoftmaxCurve
+from expost.losses.softmax_curve import SoftmaxCurve, centring as centring
 from expost.losses.vector import VectorLoss
-
-
-@cache
-def centring(classes: int) -> FloatArray:
-    r"""The Helmert matrix :math:`Q`: one row per class, orthonormal columns that each sum to zero.
-
-    Class scores are :math:`Q` times the linear predictors, and :math:`Qw` are the coefficients of the
-    classes, which sum to zero over the classes.
-
-    Examples
-    --------
-    >>> centring(3).round(3)
-    array([[ 0.707,  0.408],
-           [-0.707,  0.408],
-           [ 0.   , -0.816]])
-    """
-    matrix: FloatArray = np.ascontiguousarray(helmert(classes).T)
-    matrix.flags.writeable = False
-    return matrix
 
 
 @dataclass(frozen=True)

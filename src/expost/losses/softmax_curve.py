@@ -1,16 +1,40 @@
 """What accounting needs to know of the softmax loss of several classes, capped or not."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import helmert
 
-from expost._common.typing import FloatArray
+from expost._common.typing import BoolArray, FloatArray
 from expost._common.validation import check_count, parameter_error
+from expost.losses.base import SLACK
 from expost.losses.scalar import LogisticLoss
 
 MOST_CLASSES = 1000
 """More classes are refused: matrices of classes by classes would take much memory."""
+
+
+@cache
+def centring(classes: int) -> FloatArray:
+    r"""The Helmert matrix :math:`Q`: one row per class, orthonormal columns that each sum to zero.
+
+    Class scores are :math:`Q` times the linear predictors, and :math:`Qw` are the coefficients of the
+    classes, which sum to zero over the classes.
+
+    Examples
+    --------
+    >>> centring(3).round(3)
+    array([[ 0.707,  0.408],
+           [-0.707,  0.408],
+           [ 0.   , -0.816]])
+    """
+    matrix: FloatArray = np.ascontiguousarray(helmert(classes).T)
+    matrix.flags.writeable = False
+    return matrix
 
 
 @dataclass(frozen=True)
@@ -50,6 +74,7 @@ class SoftmaxCurve:
     cap: float = 1.0
     corner: float | None = None
     weight: float = 1.0
+    sign_fixed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 2 <= check_count("classes", self.classes) <= MOST_CLASSES:
@@ -127,3 +152,36 @@ class SoftmaxCurve:
         beyond = np.maximum(slope, steep)
         bent = beyond**2 / (beyond - self.curvature(beyond))
         return np.where(slope <= steep, 1.0, bent)
+
+    def shape_problems(self) -> Iterator[str]:
+        """None: the shape is proved."""
+        return iter(())
+
+    def record_problems(
+        self, gradient: FloatArray, hessian: FloatArray, y: FloatArray
+    ) -> Iterator[tuple[str, BoolArray]]:
+        r"""What the curve does not cover of records in centred coordinates, and of which of them.
+
+        In the scores of the classes a gradient is :math:`q(\pi - e)` and the Hessian no larger than declared.
+        """
+        basis = centring(self.classes)
+        scores = gradient @ basis.T / self.weight
+        slope, true = -np.min(scores, axis=1), np.argmin(scores, axis=1)
+        away = scores / np.maximum(slope, 1e-300)[:, None]
+        others = away.copy()
+        np.put_along_axis(others, true[:, None], 0.0, axis=1)
+        beyond = (slope > self.cap * (1.0 + SLACK)) | np.any(others < -SLACK, axis=1)
+        if np.any(beyond):
+            yield "the gradient is none of the declared softmax curve", beyond
+            return
+        for label in np.unique(y):
+            steep = (slope > SLACK) & (y == label)
+            if len(np.unique(true[steep])) > 1:
+                yield f"the gradients of the label y={label:g} do not point away from one class", steep
+                return
+        within = others[:, :, None] * (np.eye(self.classes) - others[:, None, :])
+        bend = self.curvature(np.minimum(slope, self.cap))
+        allowed = slope[:, None, None] * within + bend[:, None, None] * (away[:, :, None] * away[:, None, :])
+        above = np.linalg.eigvalsh(basis @ hessian @ basis.T / self.weight - allowed)[:, -1] > SLACK
+        if np.any(above):
+            yield "the Hessian exceeds that of the declared softmax curve", above

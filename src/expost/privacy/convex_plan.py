@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from expost._common.validation import check_positive, parameter_error
+from expost.losses import check_convex_loss
 from expost.losses.convex import ConvexLoss
-from expost.losses.convex_check import check_convex_loss
 from expost.losses.lipschitz_poisson import LipschitzPoisson
 from expost.losses.location import LocationScale, SmoothedNorm
 from expost.privacy.plan import Plan
