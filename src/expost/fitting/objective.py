@@ -17,9 +17,8 @@ from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.gram import Gram
-from expost.losses import Loss, RecordLoss
+from expost.losses import Loss, RecordLoss, Regularizer
 from expost.losses.base import LinearRecords
-from expost.losses.regularizers import Regularizer
 
 _EPS = np.finfo(np.float64).eps
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.losses.regularizers import Regularizer
+from expost.losses import Regularizer
 from expost.privacy.plan import Plan
 
 

@@ -4,7 +4,6 @@ from expost.losses.base import (
     DerivativeCurve as DerivativeCurve,
     LabelSet as LabelSet,
     Loss as Loss,
-    weighted_derivatives as weighted_derivatives,
 )
 from expost.losses.check import check_convex_loss as check_convex_loss, check_loss as check_loss
 from expost.losses.convex import (
@@ -14,11 +13,19 @@ from expost.losses.convex import (
     RecordBox as RecordBox,
     RecordSet as RecordSet,
 )
-from expost.losses.lipschitz_poisson import LipschitzPoisson as LipschitzPoisson
-from expost.losses.location import LocationScale as LocationScale, SmoothedNorm as SmoothedNorm
 from expost.losses.records import RecordLoss as RecordLoss, Records as Records
-from expost.losses.registry import LOSSES as LOSSES, as_loss as as_loss, describe as describe
-from expost.losses.regularizers import Regularizer as Regularizer, SmoothedL1 as SmoothedL1
+from expost.losses.registry import (
+    LOSSES as LOSSES,
+    Regularizer as Regularizer,
+    SmoothedL1 as SmoothedL1,
+    as_loss as as_loss,
+    describe as describe,
+)
+from expost.losses.robust import (
+    LipschitzPoisson as LipschitzPoisson,
+    LocationScale as LocationScale,
+    SmoothedNorm as SmoothedNorm,
+)
 from expost.losses.scalar import (
     LogisticLoss as LogisticLoss,
     PseudoHuber as PseudoHuber,

@@ -13,7 +13,7 @@ import numpy as np
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray, FloatArray
-from expost.losses.records import RecordLoss, Records, SumOfSquares, derivatives_of
+from expost.losses.records import RecordLoss, RowRecords, SumOfSquares, derivatives_of
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
 SLACK = 1e-9
@@ -181,10 +181,9 @@ class DerivativeCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRecords(Records):
+class LinearRecords(RowRecords):
     r"""Records of one linear predictor: :math:`g = f'x` and :math:`F = \sqrt{f''}\,x`, one column."""
 
-    rows: Any
     signed: FloatArray
     """The first derivative of the weighted loss."""
     curvature: FloatArray
@@ -193,10 +192,9 @@ class LinearRecords(Records):
     def __len__(self) -> int:
         return int(self.signed.shape[0])
 
-    def total(self) -> FloatArray:
+    def total(self) -> Any:
         """The sum of the rows, each times its slope."""
-        total: FloatArray = self.rows.summed(self.signed)
-        return total
+        return self.rows.summed(self.signed)
 
     def size(self, reach: float, length: float) -> Any:
         """Slopes, and curvatures times predictors, as long as they can be."""
@@ -207,55 +205,42 @@ class LinearRecords(Records):
         """Add the squares of the rows, each times its curvature."""
         squares.add(self.rows, self.curvature)
 
-    def product(self, direction: FloatArray) -> FloatArray:
+    def product(self, direction: FloatArray) -> Any:
         """The Hessian times a vector: two products with the rows."""
-        total: FloatArray = self.rows.summed(self.curvature * (self.rows @ direction))
-        return total
+        return self.rows.summed(self.curvature * (self.rows @ direction))
 
-    def along(self, direction: FloatArray) -> FloatArray:
+    def along(self, direction: FloatArray) -> Any:
         """The slope times the row's inner product."""
-        along: FloatArray = self.signed * (self.rows @ direction)
-        return along
+        return self.signed * (self.rows @ direction)
 
-    def leverages(self, root: FloatArray) -> FloatArray:
+    def leverages(self, root: FloatArray) -> Any:
         r"""The leverage of each record, one number: :math:`f''\,x^\top H^{-1}x`."""
-        leverage: FloatArray = self.curvature * self.rows.squares_under(root)
-        return leverage[:, None, None]
+        return (self.curvature * self.rows.squares_under(root))[:, None, None]
 
-    def coordinates(self, basis: FloatArray) -> FloatArray:
+    def coordinates(self, basis: FloatArray) -> Any:
         """The row's coordinates, times the root of the curvature."""
         root = namespace_of(self.curvature).sqrt(self.curvature)
-        rotated: FloatArray = (root[:, None] * (self.rows @ basis))[:, None, :]
-        return rotated
+        return (root[:, None] * (self.rows @ basis))[:, None, :]
 
     @property
-    def norm1(self) -> FloatArray:
+    def norm1(self) -> Any:
         """The sum of the row's absolute entries."""
         xp = namespace_of(self.signed)
-        total: FloatArray = xp.sum(xp.abs(self.rows.encoded()), axis=1)
-        return total
+        return xp.sum(xp.abs(self.rows.encoded()), axis=1)
 
     @cached_property
-    def norm(self) -> FloatArray:
-        """The length of the row."""
-        length: FloatArray = namespace_of(self.signed).sqrt(self.rows.squares)
-        return length
-
-    @cached_property
-    def slope(self) -> FloatArray:
+    def slope(self) -> Any:
         """The size of the first derivative."""
-        size: FloatArray = namespace_of(self.signed).abs(self.signed)
-        return size
+        return namespace_of(self.signed).abs(self.signed)
 
     @property
-    def hessian_norm(self) -> FloatArray:
+    def hessian_norm(self) -> Any:
         """The only eigenvalue of the Hessian."""
         return self.curvature * self.norm**2
 
-    def log_determinant(self, l2: float) -> FloatArray:
+    def log_determinant(self, l2: float) -> Any:
         r""":math:`\log(1 + f''\|x\|^2/\lambda)`."""
-        logarithm: FloatArray = namespace_of(self.norm).log1p(self.hessian_norm / l2)
-        return logarithm
+        return namespace_of(self.norm).log1p(self.hessian_norm / l2)
 
 
 class Loss(RecordLoss):
@@ -274,14 +259,6 @@ class Loss(RecordLoss):
 
     If not, linear predictors of a table on another device are copied to the host for it.
     """
-
-    def __str__(self) -> str:
-        """As the repr, with six digits of each parameter."""
-        parameters = (
-            f"{name}={float(f'{value:.6g}') if isinstance(value, float) else value!r}"
-            for name, value in vars(self).items()
-        )
-        return f"{type(self).__name__}({', '.join(parameters)})"
 
     @property
     @abstractmethod
@@ -303,17 +280,7 @@ class Loss(RecordLoss):
 
     def at(self, theta: FloatArray, block: Any) -> LinearRecords:
         """The records of a block at coefficients."""
-        slope, curvature = weighted_derivatives(self, block.X @ theta, block.y, block.weights)
+        slope, curvature = derivatives_of(self, block.X @ theta, block.y)
+        if block.weights is not None:
+            slope, curvature = block.weights * slope, block.weights * curvature
         return LinearRecords(block.X, slope, curvature)
-
-    def coefficient_count(self, columns: int) -> int:
-        """One coefficient for each column."""
-        return columns
-
-
-def weighted_derivatives(
-    loss: Loss, eta: FloatArray, y: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """First and second derivative of each record's weight times its loss; ``None`` is weight one."""
-    slope, curvature = derivatives_of(loss, eta, y)
-    return (slope, curvature) if weights is None else (weights * slope, weights * curvature)

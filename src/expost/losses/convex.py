@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
 from expost.exceptions import LossError
 from expost.losses.base import DerivativeCurve, LabelSet
-from expost.losses.records import RecordLoss, Records, SumOfSquares, log_determinants, small_squares
+from expost.losses.records import RecordLoss, Records, SumOfSquares
 
 # More than the rounding of a norm and of a product with a scale, in units of the last place.
 _ROUNDINGS = 8
@@ -83,8 +83,7 @@ class RecordBall(RecordSet):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             short = largest * lengths <= self.radius * margin
             scaled = shares * (self.radius / lengths)[:, None]
-        enclosed: FloatArray = np.where(short[:, None], rows, scaled)
-        return enclosed
+        return np.asarray(np.where(short[:, None], rows, scaled))
 
     def draw(self, random: np.random.Generator, count: int) -> FloatArray:
         """The centre, the ends of the first axes, and directions at every distance from the centre."""
@@ -134,8 +133,7 @@ class RecordBox(RecordSet):
         shares = random.random((count, len(low)))
         corners = np.where(random.random((count, len(low))) < 0.5, 0.0, 1.0)
         all_shares = np.concatenate([np.full((1, len(low)), 0.5), corners, shares])
-        drawn: FloatArray = low + (high - low) * all_shares
-        return drawn
+        return np.asarray(low + (high - low) * all_shares)
 
     def __str__(self) -> str:
         intervals = ", ".join(f"[{low:g}, {high:g}]" for low, high in zip(self.low, self.high, strict=True))
@@ -169,11 +167,6 @@ class ConvexLoss(RecordLoss):
     where the subspace :math:`V_z` depends on the record alone. The guarantee is as good as these bounds:
     prove them. :func:`expost.check_convex_loss` finds many mistakes, and cannot find all.
     """
-
-    def __str__(self) -> str:
-        return (
-            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
-        )
 
     @property
     @abstractmethod
@@ -267,14 +260,12 @@ class ConvexLoss(RecordLoss):
         if np.any(values < -_NEGATIVE * largest):
             raise LossError(f"{type(self).__name__} is not convex: a Hessian has a negative eigenvalue.")
         kept = np.where(values > _ZERO * largest, values, 0.0)
-        factor: FloatArray = vectors * np.sqrt(kept)[:, None, :]
-        return factor
+        return np.asarray(vectors * np.sqrt(kept)[:, None, :])
 
     def hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The Hessian of each record, records by parameters by parameters; by default from :meth:`factor`."""
         factor = self.factor(theta, records)
-        hessian: FloatArray = factor @ np.swapaxes(factor, 1, 2)
-        return hessian
+        return np.asarray(factor @ np.swapaxes(factor, 1, 2))
 
     @property
     def has_hessian(self) -> bool:
@@ -288,9 +279,9 @@ class ConvexLoss(RecordLoss):
         stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
         return np.asarray(stacked.T @ stacked)
 
-    def at(self, theta: FloatArray, block: Any) -> "ConvexRecords":
+    def at(self, theta: FloatArray, block: Any) -> Records:
         """The records of a block at parameters."""
-        return ConvexRecords(self, theta, block.X.encoded())
+        return _ConvexRecords(self, theta, block.X.encoded())
 
     def coefficient_count(self, columns: int) -> int:
         """One coefficient for each parameter."""
@@ -303,7 +294,7 @@ class ConvexLoss(RecordLoss):
 
 
 @dataclass(frozen=True, eq=False)
-class ConvexRecords(Records):
+class _ConvexRecords(Records):
     """Records of any convex loss at parameters: gradients and factors written out."""
 
     loss: ConvexLoss
@@ -315,17 +306,11 @@ class ConvexRecords(Records):
 
     @cached_property
     def gradient(self) -> FloatArray:
-        """The gradients: records by parameters."""
         return self.loss.gradient(self.theta, self.records)
 
     @cached_property
     def factor(self) -> FloatArray:
-        """Factors of the Hessians: records by parameters by columns."""
         return self.loss.factor(self.theta, self.records)
-
-    def total(self) -> FloatArray:
-        """The sum of the gradients."""
-        return np.asarray(np.sum(self.gradient, axis=0))
 
     def size(self, reach: float, length: float) -> float:
         """Gradients, and what rounding the parameters and the record can move them by."""
@@ -335,39 +320,3 @@ class ConvexRecords(Records):
     def add_hessian(self, squares: SumOfSquares) -> None:
         """Add the sum of the Hessians, in double precision whatever is asked for."""
         squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))
-
-    def product(self, direction: FloatArray) -> FloatArray:
-        """The Hessian times a vector, by the factors."""
-        along = np.einsum("ijk,j->ik", self.factor, direction)
-        return np.asarray(np.einsum("ijk,ik->j", self.factor, along))
-
-    def along(self, direction: FloatArray) -> FloatArray:
-        """The gradients' products with a vector."""
-        return self.gradient @ direction
-
-    def leverages(self, root: FloatArray) -> FloatArray:
-        """The smaller of two squares of the factor under the root."""
-        return small_squares(root @ self.factor)
-
-    def coordinates(self, basis: FloatArray) -> FloatArray:
-        """The factors' coordinates in a basis."""
-        return np.asarray(np.swapaxes(self.factor, 1, 2) @ basis)
-
-    @property
-    def norm(self) -> FloatArray:
-        """One: all of the gradient depends on the noise."""
-        return np.ones(len(self.records))
-
-    @cached_property
-    def slope(self) -> FloatArray:
-        """The length of the gradient."""
-        return np.asarray(np.linalg.norm(self.gradient, axis=1))
-
-    @property
-    def hessian_norm(self) -> FloatArray:
-        """The Frobenius norm of the smaller square of the factor."""
-        return np.asarray(np.linalg.matrix_norm(small_squares(self.factor)))
-
-    def log_determinant(self, l2: float) -> FloatArray:
-        """The determinant terms that need no data, by elimination."""
-        return log_determinants(small_squares(self.factor / math.sqrt(l2)), 1.0)

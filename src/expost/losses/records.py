@@ -5,7 +5,10 @@ its Hessian :math:`\nabla^2\ell = FF^\top`. Whoever makes these two, for a block
 model: its objective, its exact losses and its reports follow.
 """
 
+import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -32,20 +35,27 @@ class SumOfSquares(Protocol):
 class Records(ABC):
     r"""Some records at a point, each by its gradient :math:`g` and a factor :math:`F` of its Hessian.
 
-    Weights of records are in both. A record of another kind, such as a person with several rows, is one more
-    maker of :math:`g` and :math:`F`.
+    Weights of records are in both. What follows from the two is computed here for gradients and factors that
+    are written out; records whose gradients have a form take shorter ways. A record of another kind, such as
+    a person with several rows, is one more maker of :math:`g` and :math:`F`.
 
     Privacy
     -------
     As private as the records.
     """
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    @property
+    def gradient(self) -> FloatArray:
+        """The gradients where they are written out, records by coefficients."""
+        raise NotImplementedError
+
+    @property
+    def factor(self) -> FloatArray:
+        """Factors of the Hessians where they are written out, records by coefficients by columns."""
+        raise NotImplementedError
 
     @abstractmethod
-    def total(self) -> FloatArray:
-        r""":math:`\sum_ig_i`."""
+    def __len__(self) -> int: ...
 
     @abstractmethod
     def size(self, reach: float, length: float) -> Any:
@@ -59,35 +69,64 @@ class Records(ABC):
     def add_hessian(self, squares: SumOfSquares) -> None:
         r"""Add :math:`\sum_iF_iF_i^\top`."""
 
-    @abstractmethod
+    def total(self) -> FloatArray:
+        r""":math:`\sum_ig_i`."""
+        return np.asarray(np.sum(self.gradient, axis=0))
+
     def product(self, direction: FloatArray) -> FloatArray:
         r""":math:`\sum_iF_i(F_i^\top d)`."""
+        along = np.einsum("ijk,j->ik", self.factor, direction)
+        return np.asarray(np.einsum("ijk,ik->j", self.factor, along))
 
-    @property
-    def squares(self) -> FloatArray:
-        r""":math:`\|g_i\|^2` of each record."""
-        return (self.slope * self.norm) ** 2
-
-    @abstractmethod
     def along(self, direction: FloatArray) -> FloatArray:
         """The inner product of each gradient with a vector."""
+        return self.gradient @ direction
 
-    @abstractmethod
     def leverages(self, root: FloatArray) -> FloatArray:
         r""":math:`F_i^\top H^{-1}F_i` of each record, a small matrix, for :math:`H^{-1} = U^\top U`.
 
         ``root`` is :math:`U`, lower triangular. Any matrix of the same determinants
         :math:`\det(I \pm N)` serves.
         """
+        return _small_squares(root @ self.factor)
 
-    @abstractmethod
     def coordinates(self, basis: FloatArray) -> FloatArray:
         r""":math:`F_i^\top B` of each record: columns of the factor by columns of the basis."""
+        return np.asarray(np.swapaxes(self.factor, 1, 2) @ basis)
+
+    @property
+    def norm(self) -> FloatArray:
+        r"""The part of :math:`\|g_i\|` that the noise has no part in: the length of an encoded row, or 1."""
+        return np.ones(len(self))
 
     @property
     def norm1(self) -> FloatArray | None:
         """The sum of the absolute entries of an encoded row, where gradients are multiples of it."""
         return None
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        r"""The other part, :math:`\|g_i\|` for each unit of :attr:`norm`."""
+        return np.asarray(np.linalg.norm(self.gradient, axis=1))
+
+    @property
+    def steepness(self) -> FloatArray:
+        """What the noise along a row of norm one is multiplied with (:mod:`expost.reports.laws`)."""
+        return self.slope
+
+    @property
+    def squares(self) -> FloatArray:
+        r""":math:`\|g_i\|^2` of each record."""
+        return (self.slope * self.norm) ** 2
+
+    @property
+    def hessian_norm(self) -> FloatArray:
+        r"""The Frobenius norm of :math:`F_iF_i^\top`."""
+        return np.asarray(np.linalg.matrix_norm(_small_squares(self.factor)))
+
+    def log_determinant(self, l2: float) -> FloatArray:
+        r""":math:`\log\det(I + F_iF_i^\top/\lambda)`."""
+        return log_determinants(_small_squares(self.factor / math.sqrt(l2)), 1.0)
 
     @property
     def reduced_weights(self) -> FloatArray:
@@ -97,39 +136,37 @@ class Records(ABC):
         """
         raise NotImplementedError
 
-    @property
-    @abstractmethod
-    def norm(self) -> FloatArray:
-        r"""The part of :math:`\|g_i\|` that the noise has no part in: the length of an encoded row."""
 
-    @property
-    @abstractmethod
-    def slope(self) -> FloatArray:
-        r"""The other part, :math:`\|g_i\|` for each unit of :attr:`norm`."""
+@dataclass(frozen=True, eq=False)
+class RowRecords(Records):
+    """Records whose gradients are products with their rows, which may lie on a device."""
 
-    @property
-    def steepness(self) -> FloatArray:
-        """What the noise along a row of norm one is multiplied with (:mod:`expost.reports.laws`)."""
-        return self.slope
+    rows: Any
 
-    @property
-    @abstractmethod
-    def hessian_norm(self) -> FloatArray:
-        r"""The Frobenius norm of :math:`F_iF_i^\top`."""
-
-    @abstractmethod
-    def log_determinant(self, l2: float) -> FloatArray:
-        r""":math:`\log\det(I + F_iF_i^\top/\lambda)`."""
+    @cached_property
+    def norm(self) -> Any:
+        """The length of the row."""
+        return namespace_of(self.rows.squares).sqrt(self.rows.squares)
 
 
 class RecordLoss(ABC):
     """A loss as far as models need it: how many coefficients it has, and its records at them."""
 
     name: ClassVar[str]
+    noise_classes: int | None = None
+    """How many classes there are, where :attr:`Records.steepness` goes with the noise between them."""
     along_row: ClassVar[bool] = False
     """Whether a record's gradient is a multiple of its row: its factor has one column."""
     factor_columns: int = 1
-    """How many columns a record's factor has at most, where records are so many that it matters."""
+    """How many columns a record's factor has at most, where records are many."""
+
+    def __str__(self) -> str:
+        """As the repr, with six digits of each parameter."""
+        parameters = (
+            f"{name}={float(f'{value:.6g}') if isinstance(value, float) else value!r}"
+            for name, value in vars(self).items()
+        )
+        return f"{type(self).__name__}({', '.join(parameters)})"
 
     @property
     @abstractmethod
@@ -145,26 +182,24 @@ class RecordLoss(ABC):
     def at(self, theta: FloatArray, block: Any) -> Records:
         """The records of a block at coefficients that lie where the rows do."""
 
-    @abstractmethod
     def coefficient_count(self, columns: int) -> int:
-        """How many coefficients a model has, for rows of so many columns, the intercept's included."""
+        """How many coefficients a model has, for rows of this many columns, the intercept's included."""
+        return self.outputs * columns
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
         """How many numbers :class:`Records` hold for each, beside the row, or while a Hessian is added."""
         return 1
 
 
-def by_columns(coefficients: FloatArray, outputs: int) -> FloatArray:
+def by_columns(coefficients: FloatArray, outputs: int) -> Any:
     """A vector of coefficients as a matrix, one column for each linear predictor."""
-    columns: FloatArray = namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
-    return columns
+    return namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
 
 
-def small_squares(factors: FloatArray) -> FloatArray:
+def _small_squares(factors: FloatArray) -> FloatArray:
     r"""The smaller of :math:`W^\top W` and :math:`WW^\top` of each record: their determinants agree."""
     turned = np.swapaxes(factors, 1, 2)
-    products: FloatArray = turned @ factors if factors.shape[2] <= factors.shape[1] else factors @ turned
-    return products
+    return np.asarray(turned @ factors if factors.shape[2] <= factors.shape[1] else factors @ turned)
 
 
 def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:

@@ -184,14 +184,11 @@ class PseudoHuber(Loss):
     threshold: float = 1.0
     name: ClassVar[str] = "pseudo_huber"
     in_any_namespace: ClassVar[bool] = True
+    labels = LabelSet()
+    """Every real number."""
 
     def __post_init__(self) -> None:
         check_positive("threshold", self.threshold)
-
-    @property
-    def labels(self) -> LabelSet:
-        """Every real number."""
-        return LabelSet()
 
     @property
     def curve(self) -> DerivativeCurve:
@@ -234,14 +231,11 @@ class SmoothedHinge(Loss):
     scale: float = 0.5
     name: ClassVar[str] = "smoothed_hinge"
     in_any_namespace: ClassVar[bool] = True
+    labels = LabelSet(-1.0, 1.0, values=(-1.0, 1.0))
+    """Minus one and one."""
 
     def __post_init__(self) -> None:
         check_positive("scale", self.scale)
-
-    @property
-    def labels(self) -> LabelSet:
-        """Minus one and one."""
-        return LabelSet(-1.0, 1.0, values=(-1.0, 1.0))
 
     @property
     def curve(self) -> DerivativeCurve:
@@ -275,16 +269,10 @@ class SquaredLoss(Loss):
 
     name: ClassVar[str] = "squared"
     in_any_namespace: ClassVar[bool] = True
-
-    @property
-    def labels(self) -> LabelSet:
-        """Every real number."""
-        return LabelSet()
-
-    @property
-    def curve(self) -> DerivativeCurve:
-        """Curvature one at every slope, and no largest slope."""
-        return DerivativeCurve(max_slope=math.inf, curvature=np.ones_like, peak=0.0, sign_fixed=False)
+    labels = LabelSet()
+    """Every real number."""
+    curve = DerivativeCurve(max_slope=math.inf, curvature=np.ones_like, peak=0.0, sign_fixed=False)
+    """Curvature one at every slope, and no largest slope."""
 
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """``(eta - y)² / 2``."""

@@ -79,10 +79,14 @@ class SoftmaxLoss(VectorLoss):
         return self.classes - 1
 
     @property
+    def noise_classes(self) -> int:  # type: ignore[override]  # an attribute of the base
+        """The steepness goes with the noise between all classes."""
+        return self.classes
+
+    @property
     def labels(self) -> LabelSet:
         """The whole numbers from zero to one below the number of classes."""
-        top = self.classes - 1
-        return LabelSet(0.0, float(top), values=tuple(float(label) for label in range(top + 1)))
+        return LabelSet(0.0, self.classes - 1.0, values=tuple(map(float, range(self.classes))))
 
     @property
     def curve(self) -> SoftmaxCurve:
@@ -91,7 +95,7 @@ class SoftmaxLoss(VectorLoss):
 
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """``F(g)``."""
-        wrong, _ = self._others(eta, TrueClass(y, self.classes))
+        wrong = self._others(eta, TrueClass(y, self.classes))[0]
         return self.link.value(wrong, np.zeros_like(wrong))
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -102,8 +106,7 @@ class SoftmaxLoss(VectorLoss):
         Sums and products of positive weights: what is tiny keeps its digits.
         """
         xp, true = namespace_of(eta), TrueClass(y, self.classes)
-        wrong, others = self._others(eta, true)
-        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
+        slope, curvature, others = self._parts(eta, true)
         basis = true.basis
         mean = others @ basis
         gradient = slope[:, None] * (mean - true.rows(basis))
@@ -113,14 +116,13 @@ class SoftmaxLoss(VectorLoss):
 
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
-        wrong, _ = self._others(eta, TrueClass(y, self.classes))
-        return self.link.derivatives(wrong, namespace_of(eta).zeros_like(wrong))[0]
+        return self._parts(eta, TrueClass(y, self.classes))[0]
 
     def steepness(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`\sqrt2q`, which goes with the spread of the classes' noise."""
         return math.sqrt(2.0) * self.slope(eta, y)
 
-    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> Any:
         r"""The smallest mass, at most :math:`u^\top Au` for every unit vector :math:`u` that sums to zero.
 
         The masses are those of :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`: :math:`q\pi_j` and,
@@ -128,16 +130,14 @@ class SoftmaxLoss(VectorLoss):
         they are the probabilities.
         """
         xp, true = namespace_of(eta), TrueClass(y, self.classes)
-        wrong, others = self._others(eta, true)
-        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
+        slope, curvature, others = self._parts(eta, true)
         bent = slope > self.link.corner_slope
         # κ/q up to the corner, qκ/(q - κ) beyond it: neither is a difference of nearly equal numbers.
         ratio = curvature / xp.where(slope > 0.0, slope, 1.0)
         own = xp.where(bent, curvature / xp.where(bent, 1.0 - ratio, 1.0), xp.where(slope > 0.0, ratio, 1.0))
-        smallest: FloatArray = xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))
-        return smallest
+        return xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))
 
-    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
+    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> Any:
         r""":math:`\log\det(I + sA)` in closed form.
 
         With :math:`t = sq`, :math:`b = \sum\pi_j^2/(1 + t\pi_j)` and :math:`e = 1 - tb`,
@@ -148,27 +148,24 @@ class SoftmaxLoss(VectorLoss):
         The largest :math:`\pi_j` is taken out of both sums, so that only positive numbers are added.
         """
         xp = namespace_of(eta)
-        wrong, others = self._others(eta, TrueClass(y, self.classes))
-        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
+        slope, curvature, others = self._parts(eta, TrueClass(y, self.classes))
         top, rest = _largest_apart(others)
         t = (scale * slope)[:, None]
         spread = t * rest * (top[:, None] - rest) / (1.0 + t * rest)
         lifted = xp.sum(spread, axis=1)
-        within: FloatArray = xp.sum(xp.log1p(t * rest), axis=1) + xp.log1p(lifted)
+        within = xp.sum(xp.log1p(t * rest), axis=1) + xp.log1p(lifted)
         squares = xp.sum(others**2 / (1.0 + t * others), axis=1)
         # e (1 + t top) = 1 + lifted, by the same reordering.
         ratio = squares * (1.0 + t[:, 0] * top) / (1.0 + lifted)
-        total: FloatArray = within + xp.log1p(scale * curvature * (1.0 + ratio))
-        return total
+        return within + xp.log1p(scale * curvature * (1.0 + ratio))
 
-    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> Any:
         r""":math:`\|A\|_F` in closed form.
 
         .. math:: \|A\|_F^2 = q^2\|A(\pi)\|_F^2 + 2q\kappa\,\pi^\top A(\pi)\pi + \kappa^2(1 + \|\pi\|^2)^2
         """
         xp = namespace_of(eta)
-        wrong, others = self._others(eta, TrueClass(y, self.classes))
-        slope, curvature = self.link.derivatives(wrong, xp.zeros_like(wrong))
+        slope, curvature, others = self._parts(eta, TrueClass(y, self.classes))
         top, rest = _largest_apart(others)
         gap, rest_squares = xp.sum(rest, axis=1), xp.sum(rest**2, axis=1)
         diagonal = (top * gap) ** 2 + xp.sum((rest * (1.0 - rest)) ** 2, axis=1)
@@ -180,8 +177,12 @@ class SoftmaxLoss(VectorLoss):
         along = top * (top * gap - rest_squares) ** 2 + xp.sum(rest * (rest - squares[:, None]) ** 2, axis=1)
         # Squares of tiny slopes would underflow; a curvature is never larger than its slope.
         share = curvature / xp.clip(slope, np.finfo(np.float64).tiny, None)
-        norms: FloatArray = slope * xp.hypot(xp.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
-        return norms
+        return slope * xp.hypot(xp.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
+
+    def _parts(self, eta: FloatArray, true: "TrueClass") -> tuple[FloatArray, FloatArray, FloatArray]:
+        r""":math:`q`, :math:`\kappa` and :math:`\pi`."""
+        wrong, others = self._others(eta, true)
+        return *self.link.derivatives(wrong, namespace_of(eta).zeros_like(wrong)), others
 
     def _others(self, eta: FloatArray, true: "TrueClass") -> tuple[FloatArray, FloatArray]:
         """How far the prediction is on the wrong side, and the softmax of the other classes."""
@@ -208,29 +209,24 @@ class TrueClass:
             numbers, self.basis = _placed_constants(Space.of(y), classes)
             self._place = y[:, None] == numbers[None, :]
 
-    def entries(self, values: FloatArray) -> FloatArray:
+    def entries(self, values: FloatArray) -> Any:
         """The entry of each row at its class, as a column."""
         if self._xp is np:
             return np.take_along_axis(values, self._place, axis=1)
-        column: FloatArray = self._xp.sum(self._xp.where(self._place, values, 0.0), axis=1, keepdims=True)
-        return column
+        return self._xp.sum(self._xp.where(self._place, values, 0.0), axis=1, keepdims=True)
 
-    def rows(self, matrix: FloatArray) -> FloatArray:
+    def rows(self, matrix: FloatArray) -> Any:
         """The row of a matrix, one for each class, that each record has."""
-        found: FloatArray
         if self._xp is np:
-            found = matrix[self._place[:, 0]]
-        else:
-            found = self._xp.astype(self._place, self._xp.float64) @ matrix
-        return found
+            return matrix[self._place[:, 0]]
+        return self._xp.astype(self._place, self._xp.float64) @ matrix
 
-    def replaced(self, values: FloatArray, by: FloatArray | float) -> FloatArray:
+    def replaced(self, values: FloatArray, by: FloatArray | float) -> Any:
         """The values with others at each row's class; NumPy's are changed in place."""
         if self._xp is np:
             np.put_along_axis(values, self._place, by, axis=1)
             return values
-        changed: FloatArray = self._xp.where(self._place, by, values)
-        return changed
+        return self._xp.where(self._place, by, values)
 
 
 @cache

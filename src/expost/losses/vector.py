@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, LabelSet, Loss
-from expost.losses.records import RecordLoss, Records, SumOfSquares, by_columns, derivatives_of
+from expost.losses.records import RecordLoss, RowRecords, SumOfSquares, by_columns, derivatives_of
 from expost.losses.softmax_curve import SoftmaxCurve
 
 # Matrices of the size of a record's Hessian in its predictors that are held for each record.
@@ -16,7 +16,7 @@ _FACTORS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class PredictorRecords(Records):
+class _PredictorRecords(RowRecords):
     r"""Records of :math:`k` linear predictors: :math:`g = v \otimes x` and :math:`F \otimes x`.
 
     .. math:: \sum_iF_iF_i^\top \otimes x_ix_i^\top, \qquad N = F^\top GF, \quad G_{ab} = x^\top(H^{-1})_{ab}x
@@ -25,7 +25,6 @@ class PredictorRecords(Records):
     """
 
     loss: "VectorLoss"
-    rows: Any
     eta: FloatArray
     """The predictors of each record."""
     y: FloatArray
@@ -33,116 +32,81 @@ class PredictorRecords(Records):
 
     @cached_property
     def _derivatives(self) -> tuple[FloatArray, FloatArray]:
+        """Gradients in the predictors, and factors of the Hessians in them."""
         gradient, factor = derivatives_of(self.loss, self.eta, self.y)
         if self.weights is None:
             return gradient, factor
         root = namespace_of(self.weights).sqrt(self.weights)
         return self.weights[:, None] * gradient, root[:, None, None] * factor
 
-    @property
-    def gradient(self) -> FloatArray:
-        """The gradients in the predictors: records by predictors."""
-        return self._derivatives[0]
-
-    @property
-    def factor(self) -> FloatArray:
-        """Factors of the Hessians in the predictors: records by predictors by columns."""
-        return self._derivatives[1]
-
     def __len__(self) -> int:
         return int(self.eta.shape[0])
 
-    def total(self) -> FloatArray:
-        """One sum of rows for each predictor."""
-        xp = namespace_of(self.gradient)
-        total: FloatArray = xp.reshape(self.rows.summed(self.gradient), (-1,))
-        return total
+    def total(self) -> Any:
+        return namespace_of(self.eta).reshape(self.rows.summed(self._derivatives[0]), (-1,))
 
     def size(self, reach: float, length: float) -> Any:
-        """Gradients in the predictors, and traces of Hessians in them."""
-        xp = namespace_of(self.gradient)
-        lengths = xp.sum(xp.linalg.vector_norm(self.gradient, axis=1))
-        return reach * (lengths + reach * length * xp.sum(self.factor * self.factor))
+        xp, factor = namespace_of(self.eta), self._derivatives[1]
+        return reach * (xp.sum(self.slope) + reach * length * xp.sum(factor * factor))
 
     def add_hessian(self, squares: SumOfSquares) -> None:
         """Add the blocks on and to the right of the diagonal, one row of them after the other."""
-        xp, outputs, columns = namespace_of(self.factor), self.loss.outputs, self.rows.columns
-        bend = self.factor @ xp.matrix_transpose(self.factor)
-        bend = xp.astype(bend, squares.precision, copy=False)
+        xp, outputs, columns = namespace_of(self.eta), self.loss.outputs, self.rows.columns
+        factor = self._derivatives[1]
+        bend = xp.astype(factor @ xp.matrix_transpose(factor), squares.precision, copy=False)
         narrow = xp.astype(self.rows.encoded(), squares.precision, copy=False)
         for a in range(outputs):
             part = bend[:, a, a:][:, :, None] * narrow[:, None, :]
             squares.add_strip(a * columns, narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns)))
 
-    def product(self, direction: FloatArray) -> FloatArray:
+    def product(self, direction: FloatArray) -> Any:
         """The Hessian times a vector: two products with the rows, and two with each factor between them."""
-        xp = namespace_of(self.factor)
-        moved = self._predictors(direction)
-        bent = self.factor @ (xp.matrix_transpose(self.factor) @ moved[:, :, None])
-        total: FloatArray = xp.reshape(self.rows.summed(bent[:, :, 0]), (-1,))
-        return total
+        xp, factor = namespace_of(self.eta), self._derivatives[1]
+        bent = factor @ (xp.matrix_transpose(factor) @ self._predictors(direction)[:, :, None])
+        return xp.reshape(self.rows.summed(bent[:, :, 0]), (-1,))
 
-    def along(self, direction: FloatArray) -> FloatArray:
-        """The gradients' products with a vector, by the predictors that it would give."""
-        along: FloatArray = namespace_of(self.gradient).vecdot(self.gradient, self._predictors(direction))
-        return along
+    def along(self, direction: FloatArray) -> Any:
+        return namespace_of(self.eta).vecdot(self._derivatives[0], self._predictors(direction))
 
-    def leverages(self, root: FloatArray) -> FloatArray:
-        """The row's forms between its factors."""
-        forms = self.rows.forms_under(root, self.loss.outputs)
-        small: FloatArray = namespace_of(forms).matrix_transpose(self.factor) @ forms @ self.factor
-        return small
+    def leverages(self, root: FloatArray) -> Any:
+        factor, forms = self._derivatives[1], self.rows.forms_under(root, self.loss.outputs)
+        return namespace_of(forms).matrix_transpose(factor) @ forms @ factor
 
-    def coordinates(self, basis: FloatArray) -> FloatArray:
+    def coordinates(self, basis: FloatArray) -> Any:
         """The factors' coordinates: each predictor's part of the basis times the row, then the factor."""
-        xp, outputs = namespace_of(self.factor), self.loss.outputs
-        rotated = self.rows.encoded() @ xp.reshape(basis, (outputs, self.rows.columns, -1))
-        coordinates: FloatArray = xp.matrix_transpose(self.factor) @ xp.permute_dims(rotated, (1, 0, 2))
-        return coordinates
+        xp, factor = namespace_of(self.eta), self._derivatives[1]
+        rotated = self.rows.encoded() @ xp.reshape(basis, (self.loss.outputs, self.rows.columns, -1))
+        return xp.matrix_transpose(factor) @ xp.permute_dims(rotated, (1, 0, 2))
 
-    def _predictors(self, vector: FloatArray) -> FloatArray:
-        """The predictors of the rows at coefficients: records by predictors."""
-        predictors: FloatArray = self.rows @ by_columns(vector, self.loss.outputs)
-        return predictors
+    def _predictors(self, vector: FloatArray) -> Any:
+        return self.rows @ by_columns(vector, self.loss.outputs)
 
     @cached_property
-    def norm(self) -> FloatArray:
-        """The length of the row."""
-        length: FloatArray = namespace_of(self.eta).sqrt(self.rows.squares)
-        return length
-
-    @cached_property
-    def slope(self) -> FloatArray:
-        """The length of the gradient in the predictors."""
-        length: FloatArray = namespace_of(self.eta).linalg.vector_norm(self.gradient, axis=1)
-        return length
+    def slope(self) -> Any:
+        return namespace_of(self.eta).linalg.vector_norm(self._derivatives[0], axis=1)
 
     @property
     def steepness(self) -> FloatArray:
         """The loss's own steepness, or the slope where it has none."""
         own = self.loss.steepness(self.eta, self.y)
-        return self.slope if own is None else self.weighted(own)
+        return self.slope if own is None else self._weighted(own)
 
     @cached_property
     def hessian_norm(self) -> FloatArray:
-        """The Frobenius norms of the Hessians, by the loss's own formula."""
-        return self.weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
+        return self._weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
 
     def log_determinant(self, l2: float) -> FloatArray:
-        """The determinant terms that need no data, by the loss's own formula."""
         return self.scaled_determinant(self.norm**2 / l2)
 
     def scaled_determinant(self, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + s\omega\nabla^2f)` of each record, with a scale :math:`s` of its own."""
-        return self.loss.log_determinant(self.eta, self.y, self.weighted(scale))
+        return self.loss.log_determinant(self.eta, self.y, self._weighted(scale))
 
     @cached_property
     def reduced_weights(self) -> FloatArray:
-        """The smallest masses."""
-        return self.weighted(self.loss.smallest_mass(self.eta, self.y))
+        return self._weighted(self.loss.smallest_mass(self.eta, self.y))
 
-    def weighted(self, values: FloatArray) -> FloatArray:
-        """Values times the weights of the records."""
+    def _weighted(self, values: FloatArray) -> FloatArray:
         return values if self.weights is None else self.weights * values
 
 
@@ -195,31 +159,25 @@ class VectorLoss(RecordLoss):
         """What goes with the law of the noise along each record, where that is not the gradient's length."""
         return None
 
-    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> Any:
         """A number below every eigenvalue of the Hessian, which a loss has that can be reduced."""
         raise NotImplementedError
 
-    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
+    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> Any:
         r""":math:`\log\det(I + s\nabla^2 f)` of each record, with a scale :math:`s \ge 0` of its own."""
         factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
         eigenvalues = xp.clip(xp.linalg.eigvalsh(xp.matrix_transpose(factor) @ factor), 0.0, None)
-        total: FloatArray = xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
-        return total
+        return xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
 
-    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> Any:
         r"""The Frobenius norm of :math:`\nabla^2 f` of each record."""
         factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
-        norms: FloatArray = xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
-        return norms
+        return xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
 
-    def at(self, theta: FloatArray, block: Any) -> PredictorRecords:
+    def at(self, theta: FloatArray, block: Any) -> _PredictorRecords:
         """The records of a block at coefficients."""
         eta = block.X @ by_columns(theta, self.outputs)
-        return PredictorRecords(self, block.X, eta, block.y, block.weights)
-
-    def coefficient_count(self, columns: int) -> int:
-        """One coefficient for each column and linear predictor."""
-        return self.outputs * columns
+        return _PredictorRecords(block.X, self, eta, block.y, block.weights)
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
         """Some matrices in the predictors; with a Hessian the row times all its weights, twice."""

@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from expost._common.validation import check_positive, parameter_error
-from expost.losses import check_convex_loss
-from expost.losses.convex import ConvexLoss
-from expost.losses.lipschitz_poisson import LipschitzPoisson
-from expost.losses.location import LocationScale, SmoothedNorm
+from expost.losses import ConvexLoss, LipschitzPoisson, LocationScale, SmoothedNorm, check_convex_loss
 from expost.privacy.plan import Plan
 from expost.privacy.recipes import Target, check_delta, tight
 from expost.privacy.scales import NoiseScales

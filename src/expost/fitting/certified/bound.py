@@ -30,8 +30,7 @@ from expost.engines.base import Pass
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, third_order
-from expost.losses import AnyLoss, DerivativeCurve
-from expost.losses.regularizers import SmoothedL1
+from expost.losses import AnyLoss, DerivativeCurve, SmoothedL1
 from expost.losses.softmax_curve import SoftmaxCurve
 
 Blocks: TypeAlias = Iterable[Block]

@@ -27,7 +27,7 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
-from expost.losses.regularizers import Regularizer, SmoothedL1
+from expost.losses.registry import Regularizer, SmoothedL1
 
 _NEAR_ONE = 2.0**-100
 OF_PRODUCT = 2.0**-102
