@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -98,14 +98,8 @@ def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
     eigenvalues, traces, ranks and the dimension of one record's gradients stay within what is declared; and
     that the declared curve bounds every determinant.
 
-    These are samples: a bound that fails only between them is not found. Prove the bounds.
-
-    Parameters
-    ----------
-    loss
-        The loss.
-    seed
-        Other seeds look at other places.
+    These are samples, and other seeds look at other places: a bound that fails only between them is not
+    found. Prove the bounds.
 
     Raises
     ------
@@ -128,7 +122,8 @@ def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
         _refuse(loss, [*_shape_problems(points)])
         problems = [*_company_problems(points.sample(points.thetas[len(points.thetas) // 2]))]
         points = points.with_minima()
-        problems += _difference_problems(points, lambda: _unit_vectors(random, 2, loss.n_parameters))
+        drawn = partial(_rays, random, loss.n_parameters, np.ones(1), axes=0, drawn=2)
+        problems += _difference_problems(points, drawn)
         problems += [*_convexity_problems(points, random), *_bound_problems(points, random)]
         _refuse(loss, [*problems, *_subspace_problems(points)])
 
@@ -189,7 +184,7 @@ class _Sample:
 
     @cached_property
     def eigenvalues(self) -> FloatArray:
-        return np.linalg.eigvalsh(self.hessian)
+        return np.asarray(np.linalg.eigvalsh(self.hessian), dtype=float)
 
     def rank(self, least: float = 0.0) -> FloatArray:
         """How many eigenvalues are neither rounding nor below ``least``."""
@@ -220,9 +215,13 @@ def _listed(numbers: FloatArray) -> str:
     return entries[0] if len(entries) == 1 else f"({', '.join(entries[:6])}{', …' * (len(entries) > 6)})"
 
 
-def _unit_vectors(random: np.random.Generator, count: int, dimension: int) -> FloatArray:
-    drawn = random.normal(size=(count, dimension))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=1)[:, None])
+def _rays(
+    random: np.random.Generator, dimension: int, lengths: FloatArray, *, axes: int, drawn: int
+) -> FloatArray:
+    """Vectors of all lengths along the first axes, both ways, and in random directions."""
+    ends, spread = np.eye(dimension)[:axes], random.normal(size=(drawn, dimension))
+    directions = np.concatenate([ends, -ends, spread / np.linalg.norm(spread, axis=1)[:, None]])
+    return np.asarray((lengths[:, None, None] * directions).reshape(-1, dimension))
 
 
 def _labels_across(labels: LabelSet) -> FloatArray:
@@ -232,7 +231,7 @@ def _labels_across(labels: LabelSet) -> FloatArray:
     ends = [end for end in (labels.low, labels.high) if np.isfinite(end)]
     y = np.concatenate([place + sign * _LABELS for place in (0.0, *ends) for sign in (-1.0, 1.0)])
     if len(ends) == 2:
-        y = np.concatenate([y, np.linspace(*ends, 25)])
+        y = np.concatenate([y, np.linspace(ends[0], ends[1], 25)])
     return np.unique(y[labels.contains(y)])
 
 
@@ -252,9 +251,7 @@ def _one_predictor(loss: AnyLoss) -> tuple[_Sample, _Sample]:
 def _several_predictors(loss: AnyLoss) -> tuple[_Sample, _Sample]:
     """Where a loss of several is looked at; of many points a sample, so that memory stays small."""
     random = np.random.default_rng(0)
-    axes = np.eye(loss.outputs)[:_MOST_AXES]
-    directions = np.concatenate([axes, -axes, _unit_vectors(random, _DIRECTIONS, loss.outputs)])
-    points = (_LENGTHS[:, None, None] * directions).reshape(-1, loss.outputs)
+    points = _rays(random, loss.outputs, _LENGTHS, axes=_MOST_AXES, drawn=_DIRECTIONS)
     labels = _labels_across(loss.labels)
     labels = labels[np.unique(np.linspace(0, len(labels) - 1, _MOST_LABELS).astype(int))]
     eta, y = np.tile(points, (len(labels), 1)), np.repeat(labels, len(points))
@@ -282,10 +279,9 @@ class _Points:
             chosen = np.resize(labels, max(len(rows), len(labels)))
             rows = np.resize(rows, (len(chosen), rows.shape[1]))
             rows = np.column_stack([rows, random.permutation(chosen)])
-        axes = np.eye(d)[:_CONVEX_DIRECTIONS]
-        spread = np.concatenate([_unit_vectors(random, _CONVEX_DIRECTIONS, d), axes, -axes])
         lengths = np.concatenate([unit * _CONVEX_LENGTHS, loss.parameter_scale * _CONVEX_LENGTHS[3:6]])
-        thetas = random.permutation(np.unique((lengths[:, None, None] * spread).reshape(-1, d), axis=0))
+        thetas = _rays(random, d, lengths, axes=_CONVEX_DIRECTIONS, drawn=_CONVEX_DIRECTIONS)
+        thetas = random.permutation(np.unique(thetas, axis=0))
         most = max(_FEWEST, int(_WORK / (len(rows) * d**3)))
         return cls(loss, np.concatenate([np.zeros((1, d)), thetas[: most - 1]]), rows)
 
@@ -325,8 +321,8 @@ def _shape_problems(samples: Iterable[_Sample]) -> Iterator[str]:
                 wanted = (n, d, (*array.shape, 0, 0)[2])
             if array.shape != wanted:
                 problem = f"has shape {array.shape} for {n} records of {d} parameters"
-            elif not np.all(finite := np.isfinite(array)):
-                problem = f"is not finite {sample.where(~finite.reshape(n, -1).all(axis=1))}"
+            elif np.any(bad := ~np.isfinite(array.reshape(n, -1)).all(axis=1)):
+                problem = f"is not finite {sample.where(bad)}"
             if problem and what not in wrong:
                 wrong.add(what)
                 yield f"the {what} {problem}"

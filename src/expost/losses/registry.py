@@ -1,10 +1,10 @@
 """Regularisers, and the losses and regularisers by name, as a file describes them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class SmoothedL1(Regularizer):
 
     weight: float
     scale: float = 0.1
+    name: ClassVar[str] = "smoothed_l1"
 
     def __post_init__(self) -> None:
         check_positive("weight", self.weight)
@@ -95,20 +96,19 @@ LOSSES: dict[str, type[Loss]] = {
 }
 PUBLISHED: dict[str, type[AnyLoss]] = LOSSES | {SoftmaxLoss.name: SoftmaxLoss}
 """The losses that every reader knows, by their names in a file."""
-REGULARIZERS: dict[str, type[Regularizer]] = {"smoothed_l1": SmoothedL1}
+REGULARIZERS: dict[str, type[Regularizer]] = {SmoothedL1.name: SmoothedL1}
 
 
 def as_loss(loss: Any) -> AnyLoss:
     """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
     if isinstance(loss, Loss | VectorLoss):
-        if type(loss) not in PUBLISHED.values():
+        if not has_certified_slopes(loss):
             _check_once(loss)  # the certificate relies on the curve that the loss declares
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
-    way_out = (
-        "A ConvexLoss is for `ConvexModel` and `calibrate_convex`." if isinstance(loss, ConvexLoss) else ""
-    )
+    convex = "A ConvexLoss is for `ConvexModel` and `calibrate_convex`."
+    way_out = convex if isinstance(loss, ConvexLoss) else ""
     raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss, way_out)
 
 
@@ -116,7 +116,7 @@ def _check_once(loss: Any) -> None:
     """Check a loss, and one that cannot change only once."""
     parameters = getattr(type(loss), "__dataclass_params__", None)
     frozen = parameters is not None and parameters.frozen
-    if frozen and all(isinstance(value, Hashable) for value in (loss, *dict(_parameters(loss)).values())):
+    if frozen and all(isinstance(value, Hashable) for value in (loss, *_parameters(loss).values())):
         _check_frozen(loss)
     else:
         check_loss(loss)
@@ -135,7 +135,7 @@ def has_certified_slopes(loss: AnyLoss) -> bool:
 def can_be_published(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
     """Whether a publication can name this loss and this regulariser."""
     known = regularizer is None or type(regularizer) in REGULARIZERS.values()
-    return known and (type(loss) in PUBLISHED.values() or _is_own(loss))
+    return known and (has_certified_slopes(loss) or _is_own(loss))
 
 
 def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
@@ -174,38 +174,37 @@ def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
     >>> describe(SoftmaxLoss(3))
     {'name': 'softmax', 'classes': 3}
     """
-    known: dict[str, type] = PUBLISHED | REGULARIZERS
-    for name, kind in known.items():
-        if type(thing) is kind:
-            return {"name": name} | dict(_parameters(thing))
+    if type(thing) in (*PUBLISHED.values(), *REGULARIZERS.values()) or _is_own(thing):
+        return {"name": thing.name} | _parameters(thing)
+    kind = f"a {type(thing).__name__} cannot be published"
     if isinstance(thing, Loss | VectorLoss):
-        if _is_own(thing):
-            return {"name": thing.name} | dict(_parameters(thing))
         raise PublicationError(
-            f"a {type(thing).__name__} cannot be published: a loss of one's own must be a dataclass with a "
-            "`name` that no other loss has, and parameters that are numbers, true or false."
+            f"{kind}: a loss of one's own must be a dataclass with a `name` that no other loss has, and "
+            "parameters that are numbers, true or false."
         )
     raise PublicationError(
-        f"a {type(thing).__name__} cannot be published because a reader would not know its formula; use "
-        f"one of {', '.join(REGULARIZERS)}, or share the coefficients without a publication."
+        f"{kind} because a reader would not know its formula; use one of {', '.join(REGULARIZERS)}, or share "
+        "the coefficients without a publication."
     )
 
 
 def _is_own(loss: Any) -> bool:
     """Whether this loss of someone's own can be written to a file, and be made again from it."""
-    name = getattr(loss, "name", None)
-    if not is_dataclass(loss) or not isinstance(name, str) or name in PUBLISHED or not name.isidentifier():
+    if not isinstance(loss, Loss | VectorLoss) or not _makes_losses(type(loss)):
         return False
-    parameters = dict(_parameters(loss))
+    if loss.name in PUBLISHED or not loss.name.isidentifier():
+        return False
+    parameters = _parameters(loss)
     plain = all(isinstance(value, bool | int | float) for value in parameters.values())
     return plain and "name" not in parameters
 
 
-def _parameters(thing: Any) -> Iterator[tuple[str, Any]]:
-    for parameter in fields(thing):
-        value = getattr(thing, parameter.name)
-        if "added" not in parameter.metadata or value != parameter.default:
-            yield parameter.name, _plain(value, whole=parameter.type in (int, "int"))
+def _parameters(thing: Any) -> dict[str, Any]:
+    return {
+        parameter.name: _plain(value, whole=parameter.type in (int, "int"))
+        for parameter in fields(thing)
+        if (value := getattr(thing, parameter.name)) != parameter.default or "added" not in parameter.metadata
+    }
 
 
 def _plain(value: Any, *, whole: bool) -> Any:

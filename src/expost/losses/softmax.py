@@ -122,7 +122,7 @@ class SoftmaxLoss(VectorLoss):
         r""":math:`\sqrt2q`, which goes with the spread of the classes' noise."""
         return math.sqrt(2.0) * self.slope(eta, y)
 
-    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> Any:
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The smallest mass, at most :math:`u^\top Au` for every unit vector :math:`u` that sums to zero.
 
         The masses are those of :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`: :math:`q\pi_j` and,
@@ -135,9 +135,10 @@ class SoftmaxLoss(VectorLoss):
         # κ/q up to the corner, qκ/(q - κ) beyond it: neither is a difference of nearly equal numbers.
         ratio = curvature / xp.where(slope > 0.0, slope, 1.0)
         own = xp.where(bent, curvature / xp.where(bent, 1.0 - ratio, 1.0), xp.where(slope > 0.0, ratio, 1.0))
-        return xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))
+        smallest: FloatArray = xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))
+        return smallest
 
-    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> Any:
+    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + sA)` in closed form.
 
         With :math:`t = sq`, :math:`b = \sum\pi_j^2/(1 + t\pi_j)` and :math:`e = 1 - tb`,
@@ -157,9 +158,10 @@ class SoftmaxLoss(VectorLoss):
         squares = xp.sum(others**2 / (1.0 + t * others), axis=1)
         # e (1 + t top) = 1 + lifted, by the same reordering.
         ratio = squares * (1.0 + t[:, 0] * top) / (1.0 + lifted)
-        return within + xp.log1p(scale * curvature * (1.0 + ratio))
+        total: FloatArray = within + xp.log1p(scale * curvature * (1.0 + ratio))
+        return total
 
-    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> Any:
+    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`\|A\|_F` in closed form.
 
         .. math:: \|A\|_F^2 = q^2\|A(\pi)\|_F^2 + 2q\kappa\,\pi^\top A(\pi)\pi + \kappa^2(1 + \|\pi\|^2)^2
@@ -177,7 +179,8 @@ class SoftmaxLoss(VectorLoss):
         along = top * (top * gap - rest_squares) ** 2 + xp.sum(rest * (rest - squares[:, None]) ** 2, axis=1)
         # Squares of tiny slopes would underflow; a curvature is never larger than its slope.
         share = curvature / xp.clip(slope, np.finfo(np.float64).tiny, None)
-        return slope * xp.hypot(xp.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
+        norms: FloatArray = slope * xp.hypot(xp.sqrt(within + 2.0 * share * along), share * (1.0 + squares))
+        return norms
 
     def _parts(self, eta: FloatArray, true: "TrueClass") -> tuple[FloatArray, FloatArray, FloatArray]:
         r""":math:`q`, :math:`\kappa` and :math:`\pi`."""

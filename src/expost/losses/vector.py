@@ -86,13 +86,13 @@ class _PredictorRecords(RowRecords):
         return namespace_of(self.eta).linalg.vector_norm(self._derivatives[0], axis=1)
 
     @property
-    def steepness(self) -> FloatArray:
+    def steepness(self) -> Any:
         """The loss's own steepness, or the slope where it has none."""
         own = self.loss.steepness(self.eta, self.y)
         return self.slope if own is None else self._weighted(own)
 
     @cached_property
-    def hessian_norm(self) -> FloatArray:
+    def hessian_norm(self) -> Any:
         return self._weighted(self.loss.curvature_norm(self.eta, self.y)) * self.norm**2
 
     def log_determinant(self, l2: float) -> FloatArray:
@@ -159,20 +159,22 @@ class VectorLoss(RecordLoss):
         """What goes with the law of the noise along each record, where that is not the gradient's length."""
         return None
 
-    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> Any:
+    def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """A number below every eigenvalue of the Hessian, which a loss has that can be reduced."""
         raise NotImplementedError
 
-    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> Any:
+    def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + s\nabla^2 f)` of each record, with a scale :math:`s \ge 0` of its own."""
         factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
         eigenvalues = xp.clip(xp.linalg.eigvalsh(xp.matrix_transpose(factor) @ factor), 0.0, None)
-        return xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
+        total: FloatArray = xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
+        return total
 
-    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> Any:
+    def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The Frobenius norm of :math:`\nabla^2 f` of each record."""
         factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
-        return xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
+        norms: FloatArray = xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
+        return norms
 
     def at(self, theta: FloatArray, block: Any) -> _PredictorRecords:
         """The records of a block at coefficients."""
