@@ -138,7 +138,7 @@ def test_the_reduced_matrix_bounds_the_whole_one(cap):
         assert np.all(np.minimum(np.abs(got.low), np.abs(got.high)) == 0.0)
         # Near a cap the Hessian is flat in one direction, and no multiple of the identity is below it.
         assert size.mean() < (1.4 if cap == 1.0 else 4.0) * truth.mean()
-        assert size.mean() < (0.1 if cap == 1.0 else 0.4) * records.log_determinant(L2).mean()
+        assert size.mean() < (0.1 if cap == 1.0 else 0.4) * records.at.log_determinant(L2).mean()
 
 
 def test_a_precise_hessian_gives_the_exact_term():

@@ -321,7 +321,7 @@ def _shape_problems(samples: Iterable[_Sample]) -> Iterator[str]:
                 wanted = (n, d, (*array.shape, 0, 0)[2])
             if array.shape != wanted:
                 problem = f"has shape {array.shape} for {n} records of {d} parameters"
-            elif np.any(bad := ~np.isfinite(array.reshape(n, -1)).all(axis=1)):
+            elif np.any(bad := np.any(~np.isfinite(array.reshape(n, -1)), axis=1)):
                 problem = f"is not finite {sample.where(bad)}"
             if problem and what not in wrong:
                 wrong.add(what)

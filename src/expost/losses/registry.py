@@ -26,6 +26,9 @@ class Regularizer(ABC):
     It applies to the intercept too.
     """
 
+    name: ClassVar[str]
+    """What files call it, where they can."""
+
     @abstractmethod
     def value(self, theta: FloatArray) -> float:
         r""":math:`r(\theta)`."""

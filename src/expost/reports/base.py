@@ -57,12 +57,10 @@ class Scope:
     @classmethod
     def of(cls, simultaneous: Any) -> "Scope":
         """Check what the reader asked for."""
-        if simultaneous is None:
-            return cls(None)
-        if isinstance(simultaneous, str) and simultaneous == "all":
-            return cls("all")
-        if isinstance(simultaneous, str):
+        if isinstance(simultaneous, str) and simultaneous != "all":
             raise parameter_error("simultaneous", "None, a number of records or 'all'", simultaneous)
+        if simultaneous is None or isinstance(simultaneous, str):
+            return cls(None if simultaneous is None else "all")
         way_out = "'all' covers every record at once."
         count = check_count("simultaneous", simultaneous, way_out=way_out)
         if count > 10**12:

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
-from typing import NamedTuple
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -35,14 +34,7 @@ from expost.reports.total import report_cost, whole_cost
 SLACK = 1e-12
 
 
-class Reading(NamedTuple):
-    """What a report says of each record whose membership is known."""
-
-    lower: FloatArray
-    upper: FloatArray
-    total: FloatArray
-
-
+@dataclass(frozen=True, eq=False)
 class TightReader:
     r"""How to read a release at one failure probability.
 
@@ -69,25 +61,44 @@ class TightReader:
     .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
 
-    def __init__(
-        self, release: Release, failure: float, scope: Scope, *, weights_at_most: bool = False
-    ) -> None:
-        self._release = release
-        self._scope = scope
-        self._weights_at_most = weights_at_most
-        self.shares = Shares.of(release.plan.report, failure)
-        self.drift = Drift.of(release)
-        self.determinant = Determinant(release, self.shares, scope, self.drift)
+    release: Release
+    failure: float
+    scope: Scope
+    weights_at_most: bool = False
 
-    def read(self, records: ReadRecords, *, member: bool) -> Reading:
-        """The interval and the total of each record."""
-        determinant = self.determinant.bound(records, member=member)
-        interval = self._interval(records, determinant, member=member)
-        if not self._release.plan.scales.releases_statistics:
-            return Reading(interval.low, interval.high, interval.high)
-        size = self._size(determinant)
-        whole = whole_cost(self._release, records, size, self._scope, self.shares.whole, self.drift)
-        return Reading(interval.low, interval.high, whole)
+    @cached_property
+    def shares(self) -> Shares:
+        """What each event may take of the failure probability."""
+        return Shares.of(self.release.plan.report, self.failure)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """How far the printed coefficients are from the exact minimiser."""
+        return Drift.of(self.release)
+
+    @cached_property
+    def determinant(self) -> Determinant:
+        """Bounds of the determinant term."""
+        return Determinant(self.release, self.shares, self.scope, self.drift)
+
+    def read(self, records: ReadRecords, sides: tuple[bool, ...]) -> Figures:
+        """The figures of records that were in the table, were not, or may have been (both ``sides``)."""
+        xp = namespace_of(records.norm)
+        lower, upper, total = zip(*(self._read(records, member=side) for side in sides), strict=True)
+        cost = report_cost(self.release, records, self.scope, self.failure)
+        return Figures(reduce(xp.minimum, lower), reduce(xp.maximum, upper), cost, reduce(xp.maximum, total))
+
+    def _read(self, records: ReadRecords, *, member: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The ends of the interval, and the total."""
+        plan, determinant = self.release.plan, self.determinant.bound(records, member=member)
+        product = inner_product(self.release, records, self.shares, self.scope, self.drift, member=member)
+        quadratic = 0.5 * (records.gradient_norm / plan.sigma) ** 2
+        model = sum_of_terms(determinant, quadratic, product, each_may_vanish=self.weights_at_most)
+        if not plan.scales.releases_statistics:
+            return model.low, model.high, model.high
+        size, failure = self._size(determinant), self.shares.whole
+        total = whole_cost(self.release, records, size, self.scope, failure, self.drift)
+        return model.low, model.high, total
 
     def determinant_size(self, records: ReadRecords, *, member: bool) -> FloatArray:
         """How large the determinant term is at most, as a total counts it."""
@@ -97,11 +108,6 @@ class TightReader:
         xp = namespace_of(determinant.low)
         size: FloatArray = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
         return size * (1.0 + 2.0 * self.drift.curvature)
-
-    def _interval(self, records: ReadRecords, determinant: Interval, *, member: bool) -> Interval:
-        product = inner_product(self._release, records, self.shares, self._scope, self.drift, member=member)
-        quadratic = 0.5 * (records.gradient_norm / self._release.plan.sigma) ** 2
-        return sum_of_terms(determinant, quadratic, product, each_may_vanish=self._weights_at_most)
 
 
 def sum_of_terms(
@@ -139,10 +145,7 @@ _NUMBERS_PER_COLUMN = 8
 class Evaluation(Kernel[Figures]):
     """The pass that reads a release for every record."""
 
-    release: Release
     reader: TightReader
-    scope: Scope
-    failure: float
     sides: tuple[bool, ...]
     """Whether the records were in the table: one answer, or both."""
     width: int
@@ -150,16 +153,12 @@ class Evaluation(Kernel[Figures]):
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Figures:
         """The figures of the part's records, in their order, left where they are."""
-        xp, found = space.xp, []
+        found = []
         for block in row_blocks(blocks, self.width):
             # The squared loss has no largest slope: a label may be so far away that its bounds are infinite.
             with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.release, block, self.scope)
-                readings = [self.reader.read(records, member=side) for side in self.sides]
-                cost = report_cost(self.release, records, self.scope, self.failure)
-            lower, upper, total = zip(*readings, strict=True)
-            ends = reduce(xp.minimum, lower), reduce(xp.maximum, upper)
-            found.append(Figures(*ends, report_cost=cost, total=reduce(xp.maximum, total)))
+                records = records_of(self.reader.release, block, self.reader.scope)
+                found.append(self.reader.read(records, self.sides))
         return Figures.joined(found)
 
 
@@ -180,14 +179,8 @@ def streamed_figures(
     if records.source.n_rows is not None:
         scope.check_records(records.source.n_rows)
     width = row_width(release, records)
-    work = Evaluation(
-        release=release,
-        reader=TightReader(release, failure, scope, weights_at_most=records.weights_at_most),
-        scope=scope,
-        failure=failure,
-        sides=sides_of(member),
-        width=_NUMBERS_PER_COLUMN * width,
-    )
+    reader = TightReader(release, failure, scope, records.weights_at_most)
+    work = Evaluation(reader, sides_of(member), _NUMBERS_PER_COLUMN * width)
     return _counted(records.sweep(work, width=width), scope)
 
 

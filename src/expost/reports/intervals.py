@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
@@ -26,7 +26,7 @@ class Factors(NamedTuple):
     norm1: float | None
 
 
-def reach(records: ReadRecords, factors: Factors) -> FloatArray:
+def reach(records: ReadRecords, factors: Factors) -> Any:
     r"""How far :math:`x \cdot N(0, I)` reaches, with probability ``1 - failure``, for the records in scope.
 
     For a record fixed before the noise was drawn :math:`x \cdot b \sim N(0, \sigma^2\|x\|^2)` although the
@@ -45,8 +45,7 @@ def reach(records: ReadRecords, factors: Factors) -> FloatArray:
     if factors.norm1 is None:
         return straight
     assert records.norm1 is not None
-    nearer: FloatArray = namespace_of(straight).minimum(straight, records.norm1 * factors.norm1)
-    return nearer
+    return namespace_of(straight).minimum(straight, records.norm1 * factors.norm1)
 
 
 def reach_factors(
@@ -166,7 +165,7 @@ class Determinant:
         """The interval of each record."""
         xp = namespace_of(records.norm)
         if self.release.hessian is None and self.release.regularizer is None:
-            largest = records.log_determinant(self.release.plan.l2)
+            largest = records.at.log_determinant(self.release.plan.l2)
             nothing = xp.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
         largest = records.above(self.public, self.public.weights if member else 0.0)
@@ -188,13 +187,6 @@ class Determinant:
     def _regularizer(self) -> Regularizer | None:
         """The regulariser, where it has a part in the matrix that bounds the Hessian."""
         return None if self.release.plan.reduced else self.release.regularizer
-
-    @cached_property
-    def _floor(self) -> FloatArray:
-        """The public lower bound of the Hessian: the curvature of both regularisers."""
-        plan, theta = self.release.plan, self.release.coefficients
-        assert self._regularizer is not None, "without one it is a multiple of the identity"
-        return plan.l2 * np.eye(len(theta)) + self._regularizer.hessian(theta)
 
     @cached_property
     def _margin(self) -> float:
@@ -223,15 +215,17 @@ class Determinant:
     @cached_property
     def public(self) -> Pencil:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
-        if self.release.hessian is not None and self._regularizer is None:
+        hessian, l2, regularizer = self.release.hessian, self.release.plan.l2, self._regularizer
+        if regularizer is None:
             values, vectors = self._spectrum
-            return self._mixed(vectors, self._lowered(values), self.release.plan.l2, self._margin)
-        # Whitened by the floor, the mixtures are diagonal in one basis again.
-        identity = np.eye(len(self._floor))
-        whiten = solve_triangular(cholesky(self._floor, lower=True), identity, lower=True)
-        if self.release.hessian is None:
+            return self._mixed(vectors, self._lowered(values), l2, self._margin)
+        identity = np.eye(len(self.release.coefficients))
+        # Whitened by the regularisers' curvature, the mixtures are diagonal in one basis again.
+        floor = l2 * identity + regularizer.hessian(self.release.coefficients)
+        whiten = solve_triangular(cholesky(floor, lower=True), identity, lower=True)
+        if hessian is None:
             return Pencil.single(whiten.T, np.ones(len(identity)))
-        values, vectors = eigh(whiten @ (self.release.hessian - self._margin * identity) @ whiten.T)
+        values, vectors = eigh(whiten @ (hessian - self._margin * identity) @ whiten.T)
         return self._mixed(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
 
     @cached_property

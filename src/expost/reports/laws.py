@@ -21,16 +21,16 @@ Then
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfc, gammaincc, gammainccinv, ndtr, ndtri
+from scipy.special import gammaincc, gammainccinv, ndtr, ndtri
 
 from expost._common.typing import FloatArray
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.release import Release
-from expost.losses import RecordLoss, SmoothedL1, SoftmaxLoss
+from expost.losses import RecordLoss, SmoothedL1
 
 # The noise of the own class, beyond which nothing is left of any tail; half a density is integrated.
 _OWN = np.arange(0.0, 40.0, 0.05)
@@ -38,48 +38,18 @@ _DENSITY = 0.1 * np.exp(-0.5 * _OWN**2) / math.sqrt(2.0 * math.pi)
 _DENSITY[0] *= 0.5
 
 
-class NoiseLaw(Protocol):
-    """The law of a variable that is not negative."""
-
-    def tail(self, at: FloatArray) -> FloatArray:
-        """The probability of a larger value than each of ``at``."""
-        ...
-
-    def quantile(self, failure: float) -> float:
-        """What is exceeded with probability ``failure``."""
-        ...
-
-    def __hash__(self) -> int:
-        """Laws are values."""
-        ...
-
-
-@dataclass(frozen=True)
-class NormalSize:
-    """The size of one standard normal: for one linear predictor, with the size of the slope."""
-
-    def tail(self, at: FloatArray) -> FloatArray:
-        """The two tails of the normal law."""
-        tail: FloatArray = erfc(at / math.sqrt(2.0))
-        return tail
-
-    def quantile(self, failure: float) -> float:
-        """The normal quantile of half the failure."""
-        return two_sided(failure)
-
-
 @dataclass(frozen=True)
 class Chi:
-    r"""The length of ``freedom`` standard normals: with :math:`\|v\|`, for any loss of several predictors."""
+    r"""The length of ``freedom`` standard normals: with :math:`\|v\|`, for any loss."""
 
     freedom: int
 
     def tail(self, at: FloatArray) -> FloatArray:
-        """The tail of the chi law."""
+        """The probability of a larger value than each of ``at``."""
         return np.asarray(gammaincc(0.5 * self.freedom, 0.5 * np.square(at)), dtype=float)
 
     def quantile(self, failure: float) -> float:
-        """The chi quantile."""
+        """What is exceeded with probability ``failure``."""
         return chi_quantile(self.freedom, failure)
 
 
@@ -92,7 +62,7 @@ class Spread:
 
     The gradient in the scores is :math:`v = q(\pi - e_y)` with a law :math:`\pi` on the other classes, capped
     or not, so :math:`v\cdot W = q\sum\pi_j(W_j - W_y)` is at most :math:`\sqrt2qT` in size, whatever
-    :math:`\pi`. Two classes have the law of :class:`NormalSize`.
+    :math:`\pi`. Two classes have the law of one normal.
 
     Examples
     --------
@@ -103,16 +73,15 @@ class Spread:
     classes: int
 
     def tail(self, at: FloatArray) -> FloatArray:
-        """The tail, by the trapezoidal rule, which converges exponentially for such an integrand."""
+        """Tails by the trapezoidal rule, which converges exponentially for such an integrand."""
         t = math.sqrt(2.0) * np.asarray(at, dtype=float)[..., None]
         outside = ndtr(-(t + _OWN)) + ndtr(_OWN - t)  # of one other class
         with np.errstate(divide="ignore"):
             missed = -np.expm1((self.classes - 1) * np.log1p(-np.minimum(outside, 1.0)))
-        tail: FloatArray = missed @ _DENSITY
-        return tail
+        return np.asarray(missed @ _DENSITY)
 
     def quantile(self, failure: float) -> float:
-        """The quantile, by bisection."""
+        """What is exceeded with probability ``failure``."""
         return _spread_quantile(self, failure)
 
 
@@ -126,15 +95,14 @@ def _spread_quantile(law: Spread, failure: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
 
 
-NORMAL = NormalSize()
+NoiseLaw: TypeAlias = Chi | Spread
+NORMAL = Chi(1)
+"""The size of one standard normal: for one linear predictor."""
 
 
 def noise_law(loss: RecordLoss) -> NoiseLaw:
     """The law that goes with the steepness of a record fixed in advance."""
-    curve = loss.curve
-    if isinstance(loss, SoftmaxLoss):
-        return Spread(loss.classes)
-    return NORMAL if curve.outputs == 1 else Chi(curve.outputs)
+    return Chi(loss.curve.outputs) if loss.noise_classes is None else Spread(loss.noise_classes)
 
 
 def every_quantile(dimension: int, outputs: int, failure: float) -> float:
@@ -163,6 +131,8 @@ def two_sided(failure: float) -> float:
 
 def chi_quantile(freedom: int, failure: float) -> float:
     """The quantile that a chi variable exceeds with probability ``failure``."""
+    if freedom == 1:
+        return two_sided(failure)
     if freedom == 2:
         return math.sqrt(-2.0 * math.log(failure))
     return math.sqrt(2.0 * float(gammainccinv(0.5 * freedom, failure)))
@@ -199,7 +169,7 @@ class Drift:
             return cls()
         noise, curvature = plan.precision.output_noise, plan.curve.max_curvature * plan.radius**2
         # Longer output noise has a probability below 1e-15, far below every share of a failure.
-        distance = noise * (math.sqrt(2.0 * float(gammainccinv(0.5 * dimension, 1e-15))) + 1.0)
+        distance = noise * (chi_quantile(dimension, 1e-15) + 1.0)
         change = (third_order(plan.loss) or 0.0) * plan.radius * distance
         largest = plan.l2 + curvature * plan.precision.rows_at_most
         if isinstance(release.regularizer, SmoothedL1):

@@ -46,8 +46,7 @@ class Pencil:
     def reciprocals(self) -> FloatArray:
         """The reciprocals of each mixture's eigenvalues, eigenvalues by mixtures."""
         mixed = np.outer(self.values, self.weights) + self.floor * (1.0 - self.weights)
-        reciprocals: FloatArray = 1.0 / mixed
-        return reciprocals
+        return np.asarray(1.0 / mixed)
 
     def forms(self, coordinates: FloatArray) -> FloatArray:
         """The quadratic form of each inverse matrix at rows of these :func:`squares`, matrices by rows."""
@@ -110,15 +109,9 @@ class ReadRecords:
         )
 
     @property
-    def released_norm(self) -> FloatArray:
+    def released_norm(self) -> Any:
         """The Frobenius norm of each record's part in the Hessian that is released."""
-        norm: FloatArray = self.at.hessian_norm
-        return norm
-
-    def log_determinant(self, l2: float) -> FloatArray:
-        r"""The largest determinant term that needs no data, :math:`\log\det(I + \nabla^2\ell/\lambda)`."""
-        largest: FloatArray = self.at.log_determinant(l2)
-        return largest
+        return self.at.hessian_norm
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
         """What the forms of a record take from the basis of a pencil.
@@ -127,10 +120,9 @@ class ReadRecords:
         """
         return self._once(basis, self.rotated)
 
-    def rotated(self, basis: FloatArray) -> FloatArray:
+    def rotated(self, basis: FloatArray) -> Any:
         """Compute :meth:`coordinates`: those of the columns of each factor."""
-        rotated: FloatArray = self.at.coordinates(beside(basis, self.norm))
-        return rotated
+        return self.at.coordinates(beside(basis, self.norm))
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r"""The smallest :math:`\log\det(I + C(I - wC)^{-1})`, :math:`C` a record's form of each mixture.
@@ -151,7 +143,7 @@ class ReadRecords:
             largest = xp.minimum(largest, size)
         return largest
 
-    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> Any:
         r""":math:`-\log\det(I - C)` for members, or zero where there is none; :math:`\log\det(I + C)` else.
 
         Of an upper bound of the Hessian, hence a lower bound of the determinant term's size.
@@ -160,8 +152,7 @@ class ReadRecords:
         if not member:
             return log_determinants(forms, 1.0)
         size, xp = -log_determinants(forms, -1.0), namespace_of(forms)
-        smallest: FloatArray = xp.where(xp.isfinite(size), size, 0.0)
-        return smallest
+        return xp.where(xp.isfinite(size), size, 0.0)
 
     def _once(self, key: Any, make: Callable[[Any], FloatArray]) -> FloatArray:
         """What was made of an object, which is made once."""
@@ -180,22 +171,18 @@ class ScalarRecords(ReadRecords):
         """The squares of the row's coordinates."""
         return squares(self.at.rows.encoded(), basis)
 
-    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> Any:
         r""":math:`\log(1 + \kappa\mu/(1 - w\kappa\mu))`."""
         # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
         # terms keep their digits.
         ratio = smallest_ratio(self._once(pencil, self._leverages), by_mixtures(weights))
-        largest: FloatArray = namespace_of(ratio).log1p(ratio)
-        return largest
+        return namespace_of(ratio).log1p(ratio)
 
-    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> Any:
         r""":math:`-\log(1 - \kappa\mu)` or :math:`\log(1 + \kappa\mu)`."""
         leverage = self._once(pencil, self._leverages)[0, :]
         xp = namespace_of(leverage)
-        smallest: FloatArray = xp.log1p(leverage)
-        if member:
-            smallest = -xp.log1p(-xp.where(leverage < 1.0, leverage, 0.0))
-        return smallest
+        return -xp.log1p(-xp.where(leverage < 1.0, leverage, 0.0)) if member else xp.log1p(leverage)
 
     def _leverages(self, pencil: Pencil) -> FloatArray:
         """Mixtures by records: reductions over the mixtures then run along the records."""
@@ -204,8 +191,7 @@ class ScalarRecords(ReadRecords):
         return made
 
 
-@dataclass(frozen=True)
-class ReducedRecords(ReadRecords):
+class ReducedRecords(ScalarRecords):
     r"""Records of the softmax loss with a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
 
     The whole Hessian is at least this matrix for every predictor. So with :math:`\mu` the form of a row under
@@ -213,35 +199,22 @@ class ReducedRecords(ReadRecords):
     :math:`\log\det(I + \mu A)`; an upper bound of the whole Hessian is not known.
     """
 
-    @cached_property
-    def mass(self) -> FloatArray:
-        """The smallest mass of each record, times its weight."""
-        mass: FloatArray = self.at.reduced_weights
-        return mass
-
-    @cached_property
-    def released_norm(self) -> FloatArray:
+    @property
+    def released_norm(self) -> Any:
         """The only eigenvalue of the record's part."""
-        return self.mass * self.norm**2
+        return self.at.reduced_weights * self.norm**2
 
-    def rotated(self, basis: FloatArray) -> FloatArray:
-        """The squares of the row's coordinates."""
-        return squares(self.at.rows.encoded(), basis)
-
-    def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> Any:
         r""":math:`\log\det(I + A\mu/(1 - wP\mu))`."""
         forms = pencil.forms(self.coordinates(pencil.basis))
         xp = namespace_of(forms)
-        scale = smallest_ratio(forms, beside(by_mixtures(weights), forms) * self.mass)
+        scale = smallest_ratio(forms, beside(by_mixtures(weights), forms) * self.at.reduced_weights)
         known = xp.isfinite(scale)
-        largest = self.at.scaled_determinant(xp.where(known, scale, 0.0))
-        bounded: FloatArray = xp.where(known, largest, math.inf)
-        return bounded
+        return xp.where(known, self.at.scaled_determinant(xp.where(known, scale, 0.0)), math.inf)
 
-    def below(self, pencil: Pencil, *, member: bool) -> FloatArray:
+    def below(self, pencil: Pencil, *, member: bool) -> Any:
         """Zero: no upper bound of the whole Hessian is known."""
-        nothing: FloatArray = namespace_of(self.norm).zeros_like(self.norm)
-        return nothing
+        return namespace_of(self.norm).zeros_like(self.norm)
 
 
 def by_mixtures(weights: FloatArray | float) -> FloatArray:
@@ -249,29 +222,25 @@ def by_mixtures(weights: FloatArray | float) -> FloatArray:
     return np.atleast_1d(np.asarray(weights, dtype=float))[:, None]
 
 
-def smallest_ratio(forms: FloatArray, weights: FloatArray) -> FloatArray:
+def smallest_ratio(forms: FloatArray, weights: FloatArray) -> Any:
     r"""The smallest :math:`f/(1 - wf)` over the mixtures :math:`f`, which come first, where :math:`wf < 1`.
 
     As :math:`1/\max(1/f - w)`, which takes one division for each.
     """
     xp = namespace_of(forms)
-    smallest: FloatArray
     if not bool(namespace_of(weights).any(weights != 0.0)):
-        smallest = xp.min(forms, axis=0)
-        return smallest
+        return xp.min(forms, axis=0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         left = 1.0 / forms
         left -= beside(weights, forms)
         best = xp.max(left, axis=0)
-        smallest = xp.where(best > 0.0, 1.0 / best, math.inf)
-    return smallest
+        return xp.where(best > 0.0, 1.0 / best, math.inf)
 
 
-def _forms(coordinates: FloatArray, scale: FloatArray) -> FloatArray:
+def _forms(coordinates: FloatArray, scale: FloatArray) -> Any:
     """The small matrices of one member of a pencil, positive semi-definite by construction."""
     half = coordinates * beside(np.sqrt(scale), coordinates)
-    forms: FloatArray = half @ namespace_of(half).matrix_transpose(half)
-    return forms
+    return half @ namespace_of(half).matrix_transpose(half)
 
 
 def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:

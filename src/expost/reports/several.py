@@ -37,9 +37,7 @@ class Shifts(NamedTuple):
 class ShiftReading:
     """The pass that reads the shifts of every record."""
 
-    release: Release
     reader: TightReader
-    scope: Scope
     sides: tuple[bool, ...]
 
     def __call__(self, blocks: Iterator[Block]) -> Shifts:
@@ -47,10 +45,9 @@ class ShiftReading:
         found = [Shifts(np.empty(0), np.empty(0))]
         for block in row_blocks(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.release, block, self.scope)
-                drift = self.reader.drift
+                records = records_of(self.reader.release, block, self.reader.scope)
                 sizes = [self.reader.determinant_size(records, member=side) for side in self.sides]
-                parts = whole_parts(self.release, records, drift)
+                parts = whole_parts(self.reader.release, records, self.reader.drift)
                 squared = parts.moved**2 + parts.curved**2
                 found.append(Shifts(np.max(sizes, axis=0) + 0.5 * squared, squared))
         return Shifts(*map(np.concatenate, zip(*found, strict=True)))
@@ -76,7 +73,7 @@ def streamed_totals(
     sides = sides_of(member)
     shifts = []
     for release, rows in zip(releases, records, strict=True):
-        work = ShiftReading(release, TightReader(release, share, scope), scope, sides)
+        work = ShiftReading(TightReader(release, share, scope), sides)
         shifts.append(rows.sweep(work, width=row_width(release, rows)))
     return _bounded(_together(shifts), noise, scope)
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -24,7 +24,7 @@ BEYOND = 8.1
 """What a normal variable exceeds less often than that."""
 
 
-def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> FloatArray:
+def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> Any:
     """How far each record moves the statistics, without the printed coefficients.
 
     See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
@@ -34,18 +34,16 @@ def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> Fl
     rounding = replace(plan.rounding, solver=0.0)
     gradient = records.gradient_norm + drift.slope * plan.sigma
     curvature = records.released_norm * (1.0 + drift.curvature)
-    shift: FloatArray = plan.scales.shift(gradient, curvature, rounding=rounding)
-    return shift
+    return plan.scales.shift(gradient, curvature, rounding=rounding)
 
 
-def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> FloatArray:
+def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> Any:
     r"""The statistics' own ex-post loss: at most this with probability ``1 - failure``, from public values.
 
     .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
     """
     if not release.plan.scales.releases_statistics:
-        nothing: FloatArray = namespace_of(records.norm).zeros_like(records.norm)
-        return nothing
+        return namespace_of(records.norm).zeros_like(records.norm)
     shift = statistics_shift(release, records, Drift.of(release))
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
@@ -53,7 +51,7 @@ def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: f
 def cost_quantile(release: Release, scope: Scope, failure: float) -> float:
     """What :func:`report_cost` allows for the statistics' noise along any record's shift, in its units."""
     if scope.every:
-        return chi_quantile(_statistics_dimension(release), failure)
+        return chi_quantile(release.plan.entries(len(release.coefficients)), failure)
     return two_sided(scope.each(failure))
 
 
@@ -137,7 +135,7 @@ def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
     error = gradient_error(plan)
     if scope.every:
         model = every_quantile(dimension, plan.loss.outputs, 0.5 * failure)
-        freedom = _statistics_dimension(release) - (dimension if release.gradient is not None else 0)
+        freedom = plan.entries(dimension) - (dimension if release.gradient is not None else 0)
         others = chi_quantile(freedom, 0.5 * failure)
         # The errors of a computed gradient and of the solver lie in directions of their own.
         rest = (error + plan.rounding.solver) * chi_quantile(dimension, _NEGLIGIBLE)
@@ -196,7 +194,7 @@ def ellipse_quantile(stretch: float, failure: float, law: NoiseLaw = NORMAL) -> 
     .. math:: P\bigl(T^2 + N^2/c^2 > q^2\bigr) = 2\Phi(-cq) + 2\int_0^{\pi/2}
               \phi(cq\sin\varphi)\,G(q\cos\varphi)\,cq\cos\varphi\,d\varphi.
     """
-    if law is not NORMAL:
+    if law != NORMAL:
         return _law_quantile(stretch, failure, law)
     if stretch == 1.0:
         return chi_quantile(2, failure)
@@ -226,7 +224,3 @@ def _law_quantile(stretch: float, failure: float, law: NoiseLaw) -> float:
     # Between the quantile of the first variable and a rectangle that the two leave as seldom.
     high = math.hypot(law.quantile(0.5 * failure), two_sided(0.5 * failure) / stretch)
     return float(brentq(excess, law.quantile(failure), high, xtol=1e-13, rtol=1e-14))
-
-
-def _statistics_dimension(release: Release) -> int:
-    return release.plan.entries(len(release.coefficients))
