@@ -110,10 +110,9 @@ def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeyp
 
 
 def test_one_predictor_is_a_case_of_each_law():
-    """Of one normal, of a vector of one, and of two classes; and of the formulas for the whole noise."""
+    """Of a vector of one, and of two classes; and of the formulas for the whole noise."""
     at = np.array([0.0, 0.3, 1.0, 3.0, 9.0])
     np.testing.assert_allclose(NORMAL.tail(at), 2.0 * stats.norm.sf(at), rtol=1e-13)
-    np.testing.assert_allclose(Chi(1).tail(at), NORMAL.tail(at), rtol=1e-12)
     np.testing.assert_allclose(Spread(2).tail(at), NORMAL.tail(at), rtol=1e-12)
     for failure in (0.3, 0.05, 1e-6):
         assert NORMAL.tail(np.array(NORMAL.quantile(failure))) == pytest.approx(failure, rel=1e-12)

@@ -86,7 +86,7 @@ class DerivativeCurve:
     -----
     The accountant also covers rows shorter than the declared norm, because :math:`\kappa(m)/m^2` does not
     rise with :math:`m`; :func:`expost.check_loss` verifies that. Where :math:`\kappa(m)/m` does not rise
-    either, statistics beside the model are accounted for in closed form.
+    either, statistics released with the model are accounted for in closed form.
     """
 
     max_slope: float

@@ -292,7 +292,7 @@ class _Points:
         return _Sample(self.loss, theta, self.records, (self.loss.max_gradient, self.loss.max_curvature))
 
     def with_minima(self) -> "_Points":
-        """Also the places where single records are content, where curvature is often largest."""
+        """Also the places where single records have their minimum: there curvature is often largest."""
         rows = np.unique(np.linspace(0, len(self.records) - 1, _OWN).astype(int))
         own = [_minimum(self.sample(np.zeros(self.thetas.shape[1])).only(row)) for row in rows.tolist()]
         return replace(self, thetas=np.concatenate([self.thetas, np.array(own)]))
@@ -344,7 +344,7 @@ def _difference_problems(samples: Iterable[_Sample], directions: Callable[[], Fl
     for sample in samples:
         step = _STEP * sample.unit
         rounding = _DIGITS / step
-        # Where parameters or records are long beside the step, the difference has lost digits.
+        # Where parameters or records are long compared with the step, the difference has lost digits.
         records = sample.records.reshape(len(sample.records), -1)
         reach = np.linalg.norm(sample.at, axis=-1) + np.linalg.norm(records, axis=1)
         bent, value = np.linalg.norm(sample.hessian, axis=(1, 2)), np.abs(sample.value)

@@ -187,7 +187,7 @@ class RecordLoss(ABC):
         return self.outputs * columns
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
-        """How many numbers :class:`Records` hold for each, beside the row, or while a Hessian is added."""
+        """How many numbers :class:`Records` hold for each besides the row, or while a Hessian is added."""
         return 1
 
 
@@ -198,8 +198,8 @@ def by_columns(coefficients: FloatArray, outputs: int) -> Any:
 
 def _small_squares(factors: FloatArray) -> FloatArray:
     r"""The smaller of :math:`W^\top W` and :math:`WW^\top` of each record: their determinants agree."""
-    turned = np.swapaxes(factors, 1, 2)
-    return np.asarray(turned @ factors if factors.shape[2] <= factors.shape[1] else factors @ turned)
+    transposed = np.swapaxes(factors, 1, 2)
+    return np.asarray(transposed @ factors if factors.shape[2] <= factors.shape[1] else factors @ transposed)
 
 
 def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:

@@ -1,7 +1,7 @@
 """Robust convex losses: location as a smoothed distance, location with scale, and Poisson regression."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -85,15 +85,7 @@ class SmoothedNorm(ConvexLoss):
             total: FloatArray = np.sqrt(left) * (self.dimension - 1 + left)
             return total / (self.smoothing * self.dimension)
 
-        return DerivativeCurve(
-            max_slope=1.0,
-            curvature=mean,
-            peak=0.0,
-            sign_fixed=False,
-            outputs=self.dimension,
-            rank=self.dimension,
-            predictor_unit=self.parameter_scale,
-        )
+        return replace(super().curve, curvature=mean)
 
     def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
         apart = theta - records

@@ -18,7 +18,7 @@ SMALLEST_CAP = 1e-6
 LARGEST_CORNER = 1.0 - 2.0**-20
 """A sharper corner bends more than a million times as fast as the logistic loss."""
 _USUAL_CORNER = 0.8
-# So many widths of the corner beyond it the slope is the cap and the curvature zero, in doubles.
+# This many widths beyond the corner the slope is the cap and the curvature zero, in doubles.
 _FAR = 800.0
 
 
@@ -125,9 +125,9 @@ class LogisticLoss(Loss):
         """Split as ``(1 - y) log(1 + e^eta) + y log(1 + e^-eta)``, so that nothing cancels."""
         if self.corner is None:
             return (1.0 - y) * np.logaddexp(0.0, eta) + y * np.logaddexp(0.0, -eta)
-        inner, beyond, turn = self._parts(eta, y)
+        inner, beyond, widths = self._parts(eta, y)
         rest = (self.cap - self.corner_slope) / self.corner_rate
-        return np.logaddexp(0.0, inner) + self.cap * beyond + rest * np.expm1(-turn)
+        return np.logaddexp(0.0, inner) + self.cap * beyond + rest * np.expm1(-widths)
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, both accurate even close to zero.
@@ -139,10 +139,10 @@ class LogisticLoss(Loss):
             p, q, curvature = probabilities(eta)
             return (1.0 - y) * p - y * q, curvature
         xp = namespace_of(eta)
-        inner, _, turn = self._parts(eta, y)
+        inner, _, widths = self._parts(eta, y)
         steep, _, curvature = probabilities(inner)
-        steep -= (self.cap - self.corner_slope) * xp.expm1(-turn)
-        return xp.where(y > 0.5, -steep, steep), curvature * xp.exp(-turn)
+        steep -= (self.cap - self.corner_slope) * xp.expm1(-widths)
+        return xp.where(y > 0.5, -steep, steep), curvature * xp.exp(-widths)
 
     def _parts(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """How far on the wrong side: up to the corner, beyond it, and beyond it in the corner's widths."""

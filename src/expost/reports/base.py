@@ -73,7 +73,7 @@ class Scope:
         Which of them would be covered is left open, so the confidence would belong to none in particular.
         """
         if isinstance(self.simultaneous, int) and self.simultaneous < count:
-            # The number of records is not told: a curator may ask about her table.
+            # The number of records is not shown: a curator may ask about her table.
             raise parameter_error(
                 "simultaneous",
                 "at least the number of records that are asked about",

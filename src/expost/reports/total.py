@@ -221,6 +221,6 @@ def _law_quantile(stretch: float, failure: float, law: NoiseLaw) -> float:
         inside = float(density @ law.tail(quantile * np.cos(angles)))
         return math.log(inside + 2.0 * float(ndtr(-far))) - math.log(failure)
 
-    # Between the quantile of the first variable and a rectangle that the two leave as seldom.
+    # Between the quantile of the first variable and a rectangle that the two leave as rarely.
     high = math.hypot(law.quantile(0.5 * failure), two_sided(0.5 * failure) / stretch)
     return float(brentq(excess, law.quantile(failure), high, xtol=1e-13, rtol=1e-14))
