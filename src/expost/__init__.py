@@ -53,9 +53,8 @@ if TYPE_CHECKING:
         check_convex_loss as check_convex_loss,
         check_loss as check_loss,
     )
-    from expost.privacy.calibration import calibrate as calibrate
+    from expost.privacy.calibration import calibrate as calibrate, calibrate_convex as calibrate_convex
     from expost.privacy.composition import compose as compose
-    from expost.privacy.convex_plan import calibrate_convex as calibrate_convex
     from expost.privacy.plan import Plan as Plan
     from expost.publication import Publication as Publication, total as total
 
@@ -76,9 +75,8 @@ _NAMES = {
     "losses": "ConvexLoss DerivativeCurve LabelSet LipschitzPoisson LocationScale LogisticLoss Loss "
     "PseudoHuber RecordBall RecordBox Regularizer SmoothedHinge SmoothedL1 SmoothedNorm SoftmaxLoss "
     "SquaredLoss VectorLoss check_convex_loss check_loss",
-    "privacy.calibration": "calibrate",
+    "privacy.calibration": "calibrate calibrate_convex",
     "privacy.composition": "compose",
-    "privacy.convex_plan": "calibrate_convex",
     "privacy.plan": "Plan",
     "publication": "Publication total",
 }

@@ -15,8 +15,7 @@ from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
 from expost.fitting.mechanism import fit
 from expost.fitting.private_fit import PrivateFit as PrivateFit, recover
 from expost.fitting.release import Release as Release
-from expost.privacy.convex_plan import ConvexPlan
-from expost.privacy.plan import Plan
+from expost.privacy.plan import ConvexPlan, Plan
 from expost.reports.base import CONFIDENCE, Bounds, Figures as Figures, Scope, check_confidence
 from expost.reports.evaluate import evaluate
 from expost.reports.laws import Drift as Drift

@@ -13,7 +13,7 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
-from expost.privacy.convex_plan import ConvexPlan
+from expost.privacy.plan import ConvexPlan
 
 SIGMA, L2 = 1.3, 0.4
 

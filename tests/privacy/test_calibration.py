@@ -10,7 +10,7 @@ import pytest
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
 from expost.exceptions import CalibrationError, ParameterError
-from expost.privacy.expectation import Bracket
+from expost.privacy.certified_profile import Bracket
 from expost.privacy.recipes import HESSIAN_NOISE, Target
 
 LOSSES = ["logistic", LogisticLoss(soft=True), "smoothed_hinge", "pseudo_huber"]

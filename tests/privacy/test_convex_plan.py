@@ -13,7 +13,7 @@ import expost
 from expost import LipschitzPoisson, LocationScale, PseudoHuber, SmoothedNorm
 from expost.exceptions import CalibrationError, ParameterError
 from expost.losses import ConvexLoss
-from expost.privacy.convex_plan import ConvexPlan
+from expost.privacy.plan import ConvexPlan
 
 
 class Box(SmoothedNorm):

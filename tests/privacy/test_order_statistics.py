@@ -9,8 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from expost import gaussian
-from expost.privacy.order_statistics import LargestTwo, flat_delta
-from expost.privacy.softmax_rules import flat_sigma
+from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
 
 
 def direct(classes, largest, gap):

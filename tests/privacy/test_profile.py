@@ -12,9 +12,8 @@ from scipy.stats import chi, norm
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss, calibrate, gaussian
 from expost.exceptions import CalibrationError, ParameterError
 from expost.losses.base import DerivativeCurve
-from expost.privacy.expectation import Noise, expectation
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import PrivacyProfile, Slopes
+from expost.privacy.profile import Noise, PrivacyProfile, WorstSlope, expectation
 from expost.privacy.scales import NoiseScales
 
 LOGISTIC = LogisticLoss().curve
@@ -68,7 +67,7 @@ CASES = [
 
 
 def dense(profile: PrivacyProfile, epsilon: float) -> float:
-    """The expressions of the module's docstring, by brute force and without its code."""
+    """The expressions of docs/mathematics.md, section 6, by brute force and without the module's code."""
     curve, norm_ = profile.curve, profile.norm
     slopes = np.unique(np.append(np.linspace(0.0, curve.max_slope, 1501), curve.peak))
     curvature = curve.curvature(slopes) * norm_**2
@@ -168,9 +167,9 @@ def test_noise_of_the_hessian_is_the_reference(scales, expected):
     assert round(brentq(excess, 0.9 * expected, 1.1 * expected, xtol=1e-5), 3) == expected
 
 
-def slopes_of(profile: PrivacyProfile, l2: float, epsilon: float) -> Slopes:
+def slopes_of(profile: PrivacyProfile, l2: float, epsilon: float) -> WorstSlope:
     """One direction of the profile: a record is added, or removed where l2 is infinite."""
-    return Slopes(profile.curve, profile.norm, l2, profile.scales, profile.rounding, epsilon)
+    return WorstSlope(profile.curve, profile.norm, l2, profile.scales, profile.rounding, epsilon)
 
 
 def test_a_plan_with_a_hessian_has_the_two_directions_of_the_reference():

@@ -8,10 +8,11 @@ import pytest
 from expost.exceptions import CalibrationError
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
+from expost.privacy.order_statistics import flat_sigma
 from expost.privacy.precision import Rounding
 from expost.privacy.recipes import Target, kifer, tight
 from expost.privacy.shapes import capped_softmax
-from expost.privacy.softmax_rules import flat_sigma, softmax_floor
+from expost.privacy.softmax_profile import SoftmaxAccounting
 
 DELTA = 1e-6
 
@@ -62,7 +63,7 @@ def test_below_the_floor_is_refused_with_its_number(classes, floor):
         tight(target(curve), 0.5, None)
     with pytest.raises(CalibrationError, match="its floor is l2 > "):
         tight(target(SoftmaxCurve(classes, 0.5)), 0.4, None)
-    l2 = 1.02 * softmax_floor(curve, 1.0, 1.0)
+    l2 = 1.02 * SoftmaxAccounting(curve, 1.0).floor(1.0)
     wanted = target(curve)
     _, scales = tight(wanted, l2, None)
     assert wanted.profile(l2, scales).certifies(1.0, DELTA)
@@ -72,7 +73,7 @@ def test_a_large_delta_keeps_away_from_the_floor():
     curve = SoftmaxCurve(10, 0.9)
     wanted = target(curve, epsilon=0.2, delta=0.4)
     l2, scales = tight(wanted, None, None)
-    assert l2 >= 2.0 * softmax_floor(curve, 1.0, 0.2)
+    assert l2 >= 2.0 * SoftmaxAccounting(curve, 1.0).floor(0.2)
     assert wanted.profile(l2, scales).certifies(0.2, 0.4)
 
 

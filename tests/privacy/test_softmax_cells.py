@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.softmax_cells import _frobenius, _hessian, softmax_cells
+from expost.privacy.softmax_cells import _frobenius, _hessian, largest_log_determinant, softmax_cells
 
 CURVES = [
     SoftmaxCurve(3),
@@ -96,12 +96,14 @@ def test_records_at_the_corners_are_exact(curve):
 
 def test_largest_norms():
     for classes in (3, 10):
-        cells = softmax_cells(SoftmaxCurve(classes))
+        curve = SoftmaxCurve(classes)
+        cells = softmax_cells(curve)
         assert 0.5 <= cells.hessian.max() <= 0.503
         assert cells.reduced.max() == pytest.approx(1.0 / classes, rel=1e-9)
         for weight in WEIGHTS:
             most = (classes - 1) * np.log1p(weight / classes)
-            assert cells.largest_log_determinant(weight) == pytest.approx(most, rel=1e-12)
+            assert cells.planes(weight).max() == pytest.approx(most, rel=1e-12)
+            assert largest_log_determinant(curve, weight) == pytest.approx(most, rel=1e-12)
 
 
 @pytest.mark.parametrize("curve", CURVES, ids=str)

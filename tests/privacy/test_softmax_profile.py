@@ -10,11 +10,11 @@ import pytest
 from expost import LogisticLoss, gaussian
 from expost.exceptions import ParameterError
 from expost.losses.softmax_curve import SoftmaxCurve
+from expost.privacy.order_statistics import flat_sigma
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import SoftmaxProfile, profile_of
-from expost.privacy.softmax_rules import flat_sigma, softmax_floor
+from expost.privacy.softmax_profile import SoftmaxAccounting, SoftmaxProfile
 
 DELTA = 1e-6
 EVERYTHING = {"sigma_gradient": 9.0, "sigma_hessian": 3.0, "sigma_eigenvalue": 4.0}
@@ -22,7 +22,7 @@ EVERYTHING = {"sigma_gradient": 9.0, "sigma_hessian": 3.0, "sigma_eigenvalue": 4
 
 def profile(classes, l2, sigma, *, cap=1.0, rounding=REAL, reduced=False, **statistics):
     scales = NoiseScales(sigma, **statistics)
-    return SoftmaxProfile(SoftmaxCurve(classes, cap), 1.0, l2, scales, rounding, reduced)
+    return SoftmaxAccounting(SoftmaxCurve(classes, cap), 1.0, reduced).profile(l2, scales, rounding)
 
 
 def upper(*arguments, epsilon=1.0, **options):
@@ -144,12 +144,12 @@ def test_the_lower_end_is_below():
 @pytest.mark.parametrize(("classes", "floor"), [(3, 0.514), (10, 0.851)])
 def test_floor(classes, floor):
     curve = SoftmaxCurve(classes)
-    found = softmax_floor(curve, 1.0, 1.0)
+    found = SoftmaxAccounting(curve, 1.0).floor(1.0)
     assert found == pytest.approx(floor, abs=5e-4)
-    assert softmax_floor(curve, 3.0, 1.0) == pytest.approx(9.0 * found, rel=1e-12)
+    assert SoftmaxAccounting(curve, 3.0).floor(1.0) == pytest.approx(9.0 * found, rel=1e-12)
     assert upper(classes, 0.999 * found, 1e7) > 1e-4
     assert upper(classes, 1.01 * found, 1e7) < 1e-12
-    capped = softmax_floor(SoftmaxCurve(classes, 0.5), 1.0, 1.0)
+    capped = SoftmaxAccounting(SoftmaxCurve(classes, 0.5), 1.0).floor(1.0)
     assert capped < found
     assert upper(classes, 0.999 * capped, 1e7, cap=0.5) > 1e-4
     assert upper(classes, 1.01 * capped, 1e7, cap=0.5) < 1e-12
@@ -209,8 +209,8 @@ def test_epsilon_inverts_delta():
 
 
 def test_wrong_parameters_are_refused():
-    with pytest.raises(ParameterError, match="`reduced` must be False with two classes"):
-        profile(2, 5.0, 6.0, reduced=True)
+    with pytest.raises(ParameterError, match="`curve` must be one of weight 1 and at least three classes"):
+        SoftmaxProfile(SoftmaxCurve(2), 1.0, 5.0, NoiseScales(6.0))
     with pytest.raises(ParameterError, match="`l2` must be"):
         profile(3, 0.0, 6.0)
     with pytest.raises(ParameterError, match="`classes` must be between 2 and 1000"):
@@ -243,9 +243,7 @@ def test_to_remove_a_record_costs_what_it_does_without_a_determinant(statistics)
 
 def test_a_weight_is_divided_out_before_there_is_a_profile():
     weighted = SoftmaxCurve(3).scaled(2.0)
-    with pytest.raises(
-        ParameterError, match=r"`curve` must be one of weight 1; got curve=2\.0\. Use `profile_of`"
-    ):
+    with pytest.raises(ParameterError, match="`curve` must be one of weight 1"):
         SoftmaxProfile(weighted, 1.0, 5.0, NoiseScales(6.0))
-    found = profile_of(weighted, norm=1.0, l2=10.0, scales=NoiseScales(12.0))
+    found = SoftmaxAccounting(weighted, 1.0).profile(10.0, NoiseScales(12.0))
     assert found == profile(3, 5.0, 6.0)

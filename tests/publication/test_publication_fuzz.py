@@ -164,13 +164,13 @@ def peak_kilobytes():
 def work(monkeypatch):
     """How many numbers each evaluation of the privacy profile took; nothing else in reading takes long."""
     sizes = []
-    bound = profile.Slopes.left
+    bound = profile.WorstSlope.left
 
     def counted(self, noise, low, high):
         sizes.append(np.broadcast(noise, low, high).size)
         return bound(self, noise, low, high)
 
-    monkeypatch.setattr(profile.Slopes, "left", counted)
+    monkeypatch.setattr(profile.WorstSlope, "left", counted)
     return sizes
 
 

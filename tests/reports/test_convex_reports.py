@@ -16,7 +16,7 @@ from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release
-from expost.privacy.convex_plan import ConvexPlan
+from expost.privacy.plan import ConvexPlan
 from expost.reports import evaluate
 
 FITS = 200

@@ -362,8 +362,7 @@ def make_plan(
     from expost.losses import AnyLoss, PseudoHuber, as_loss
     from expost.privacy.calibration import calibrate
     from expost.privacy.plan import row_radius
-    from expost.privacy.shapes import classification_loss, default_threshold
-    from expost.privacy.softmax_rules import default_reduced
+    from expost.privacy.shapes import classification_loss, default_reduced, default_threshold
 
     classes = 0 if domain.classes is None else len(domain.classes)
     max_weight = Weighting.declared(max_weight, None, of_records=False).largest

@@ -19,7 +19,7 @@ from expost.fitting.mechanism import fit
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
-from expost.privacy.convex_plan import calibrate_convex
+from expost.privacy.calibration import calibrate_convex
 from expost.reports.base import CONFIDENCE, Bounds
 from expost.reports.evaluate import evaluate
 
@@ -56,7 +56,7 @@ class ConvexModel(PrivateEstimator):
     coef_
         The released parameters.
     plan_
-        Noise, regularisation and certificate (:class:`~expost.privacy.convex_plan.ConvexPlan`).
+        Noise, regularisation and certificate (:class:`~expost.privacy.plan.ConvexPlan`).
     insecure_
         Whether a seed was used, which voids the guarantee.
 

@@ -15,7 +15,7 @@ from expost.losses import AnyLoss
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
 from expost.privacy.scales import REPORT_KINDS
-from expost.privacy.softmax_rules import default_reduced
+from expost.privacy.shapes import default_reduced
 
 
 class Spending:

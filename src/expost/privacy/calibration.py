@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from expost._common.validation import (
     CalibrationName,
@@ -13,9 +15,10 @@ from expost._common.validation import (
     parameter_error,
 )
 from expost.exceptions import CalibrationError
-from expost.losses import AnyLoss, SoftmaxLoss, as_loss
+from expost.losses import AnyLoss, ConvexLoss, as_loss, check_convex_loss
 from expost.losses.registry import has_certified_slopes
-from expost.privacy.plan import Plan, row_radius
+from expost.losses.robust import LipschitzPoisson, LocationScale, SmoothedNorm
+from expost.privacy.plan import ConvexPlan, Plan, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
 from expost.privacy.recipes import Target, check_delta, kifer, tight
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
@@ -25,6 +28,10 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
 """Between which the largest weight of a record may lie."""
 # Of the largest curvature of a record; with less, minimisers are so far away that no arithmetic finds them.
 _SMALLEST_L2 = 1e-12
+# Convex losses whose bounds are proved in docs/mathematics.md; every other one is checked.
+_PROVED = (SmoothedNorm, LipschitzPoisson, LocationScale)
+# A fit with a convex loss holds a square matrix of this order for each record of a block.
+_MOST_PARAMETERS = 2_000
 
 
 def calibrate(
@@ -72,8 +79,8 @@ def calibrate(
         What is published with the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
         ``"dependent"`` a noisy gradient too, ``"adaptive"`` the Hessian's smallest eigenvalue too.
     split
-        By default the Hessian and its eigenvalue get so much noise that they cost little, and the model all
-        but a little of the budget, half of which it gives to a gradient (docs/calibration.md). Otherwise the
+        By default the Hessian and its eigenvalue get enough noise to cost little, and the model all but a
+        little of the budget, half of which it gives to a gradient (docs/calibration.md). Otherwise the
         model's share of the precision :math:`1/\sigma^2` that the budget would buy it alone, between 0 and
         1; the rest pays for the statistics. With ``"kifer2012"``: one ε for each part, adding up to
         ``epsilon``.
@@ -88,7 +95,7 @@ def calibrate(
         limit: the guarantee holds for any number of rows.
     max_weight
         The largest weight of a record, between 1e-9 and 1e9. Weights from 0 to it cost as much as all of them
-        at it: the noise and the default ``l2`` are those of so many times the loss (docs/mathematics.md,
+        at it: the noise and the default ``l2`` are those of the loss times it (docs/mathematics.md,
         section 6).
     reduced
         For more than two classes: whether the Hessian is released as a matrix of the features alone, the
@@ -123,61 +130,42 @@ def calibrate(
     if l2 is not None:
         l2 = check_positive("l2", l2)
     epsilon = check_positive("epsilon", epsilon)
-    radius = row_radius(norm, fit_intercept=fit_intercept)
-    max_weight = _check_weight(loss, max_weight)
-    curve = loss.curve.scaled(max_weight)
-    rounding = REAL
-    if has_certified_slopes(loss):
-        curvature = curve.max_curvature * radius**2
-        if check_count("rows_at_most", rows_at_most) > 10**15:
-            raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
-        rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
-    delta = check_delta(delta)
-    if reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2):
-        raise parameter_error("reduced", "False without more than two classes", reduced)
-    if reduced and "hessian" not in REPORT_KINDS[report].releases:
-        raise parameter_error("reduced", f"False with report={report!r}, which has no Hessian", reduced)
-    target = Target(epsilon, delta, loss, radius, report, rounding, max_weight, bool(reduced))
+    target = Target(
+        epsilon=epsilon,
+        delta=check_delta(delta),
+        loss=loss,
+        radius=row_radius(norm, fit_intercept=fit_intercept),
+        report=report,
+        max_weight=_check_weight(loss, max_weight),
+        reduced=bool(reduced),
+    )
+    target = replace(target, rounding=_rounding(target, rows_at_most))
+    if reduced:
+        _check_reduced(target)
     explicit = {
         "sigma": sigma,
         "sigma_gradient": sigma_gradient,
         "sigma_hessian": sigma_hessian,
         "sigma_eigenvalue": sigma_eigenvalue,
     }
-    promised = target.epsilon
     if any(scale is not None for scale in explicit.values()):
         if split is not None:
             raise parameter_error("split", "None where the scales are given", split)
-        promised, l2, scales = _explicit(target, l2, explicit)
-    elif math.isinf(loss.curve.max_slope):
-        raise CalibrationError(
-            f"no noise scale gives {type(loss).__name__} a worst-case guarantee: its slope is unbounded. "
-            "Give `sigma` and `l2` to fit without one, or choose loss='pseudo_huber'."
-        )
+        epsilon, l2, scales = _explicit(target, l2, explicit)
     else:
-        l2, scales = CALIBRATIONS[calibration](target, l2, split)
-        if calibration != "tight" and not target.profile(l2, scales).certifies(target.epsilon, target.delta):
-            raise CalibrationError(
-                f"calibration={calibration!r} does not pay for printed numbers here; lower `rows_at_most`, "
-                "give the statistics more of `split`, or choose calibration='tight'."
-            )
-    if rounding != REAL and l2 < _SMALLEST_L2 * target.curvature:
-        least = _SMALLEST_L2 * target.curvature
-        raise CalibrationError(
-            f"l2={l2:g} is too small for printed numbers; raise it to {least:.3g} or more."
-        )
+        l2, scales = _searched(target, l2, split, calibration)
     return Plan(
         loss=loss,
         norm=norm,
         fit_intercept=bool(fit_intercept),
         report=report,
         calibration=calibration,
-        epsilon=promised,
+        epsilon=epsilon,
         delta=target.delta,
         l2=l2,
         scales=scales,
         precision=_precision(target, l2, scales, rows_at_most),
-        max_weight=max_weight,
+        max_weight=target.max_weight,
         reduced=target.reduced,
     )
 
@@ -194,17 +182,56 @@ def _check_weight(loss: AnyLoss, max_weight: float) -> float:
     return weight
 
 
+def _check_reduced(target: Target) -> None:
+    if not target.accounting.can_be_reduced:
+        raise parameter_error("reduced", "False without more than two classes", True)
+    if "hessian" not in target.kind.releases:
+        raise parameter_error("reduced", f"False with report={target.report!r}, which has no Hessian", True)
+
+
+def _rounding(target: Target, rows_at_most: int) -> Rounding:
+    """What printed numbers cost; nothing for a loss that states no error for its derivatives."""
+    if not has_certified_slopes(target.loss):
+        return REAL
+    if check_count("rows_at_most", rows_at_most) > 10**15:
+        raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
+    curvature = target.accounting.curvature
+    return Rounding.planned(target.epsilon, curvature=curvature, rows_at_most=rows_at_most)
+
+
 def _precision(target: Target, l2: float, scales: NoiseScales, rows_at_most: int) -> Precision | None:
     if target.rounding == REAL:
         return None
+    curvature = target.accounting.curvature
+    least = _SMALLEST_L2 * curvature
+    if l2 < least:
+        raise CalibrationError(
+            f"l2={l2:g} is too small for printed numbers; raise it to {least:.3g} or more."
+        )
     return Precision.choose(
         target.rounding,
         sigma=scales.sigma,
         l2=l2,
-        curvature=target.curvature,
+        curvature=curvature,
         radius=target.radius,
         rows_at_most=rows_at_most,
     )
+
+
+def _searched(target: Target, l2: float | None, split: Any, calibration: str) -> tuple[float, NoiseScales]:
+    """The regularisation and the scales that meet the budget by one of the recipes."""
+    if math.isinf(target.accounting.slope):
+        raise CalibrationError(
+            f"no noise scale gives {type(target.loss).__name__} a worst-case guarantee: its slope is "
+            "unbounded. Give `sigma` and `l2` to fit without one, or choose loss='pseudo_huber'."
+        )
+    l2, scales = CALIBRATIONS[calibration](target, l2, split)
+    if calibration != "tight" and not target.profile(l2, scales).certifies(target.epsilon, target.delta):
+        raise CalibrationError(
+            f"calibration={calibration!r} does not pay for printed numbers here; lower `rows_at_most`, "
+            "give the statistics more of `split`, or choose calibration='tight'."
+        )
+    return l2, scales
 
 
 def _explicit(
@@ -215,11 +242,74 @@ def _explicit(
     scales = {}
     for name, scale in given.items():
         if name in needed:
-            scales[name] = check_positive(name, scale, way_out="Explicit scales come all together.")
+            way_out = "Explicit scales come all together." if scale is None else ""
+            scales[name] = check_positive(name, scale, way_out=way_out)
         elif scale is not None:
             raise parameter_error(name, f"None with report={target.report!r}", scale)
     l2 = check_positive("l2", l2, way_out="An explicit `sigma` needs an explicit `l2`.")
     noise = NoiseScales(**scales)
-    if math.isinf(target.slope):
+    if math.isinf(target.accounting.slope):
         return math.inf, l2, noise
     return target.profile(l2, noise).epsilon(target.delta), l2, noise
+
+
+def calibrate_convex(
+    loss: ConvexLoss,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    l2: float | None = None,
+    sigma: float | None = None,
+) -> ConvexPlan:
+    r"""Choose the noise and the regularisation of a convex model for a budget, without seeing any data.
+
+    The smallest :math:`\sigma` is taken at which the certified profile is at most ``delta`` at ``epsilon``:
+
+    .. math:: \delta(\epsilon) \le E\,\sup_m \delta_G\Bigl(\epsilon - k\log(1 + \kappa(m)/\lambda)
+              - \frac{m^2}{2\sigma^2} - \frac{m}{\sigma}\chi_{r_g};\, 0\Bigr)
+
+    with the loss's :attr:`~expost.ConvexLoss.curve` :math:`\kappa` on :math:`0 \le m \le \xi`, the rank
+    :math:`k` of its Hessians and a chi variable of :math:`r_g` degrees of freedom, the dimension of one
+    record's gradients; where :math:`r_g = 1` by the sharper profile of one linear predictor
+    (docs/mathematics.md, section 12). This certificate has no noise scale unless
+    :math:`k\log(1 + \kappa_{\max}/\lambda) < \epsilon`.
+
+    Parameters
+    ----------
+    loss
+        A convex loss with its bounds. One that the library does not know is checked by
+        :func:`expost.check_convex_loss` first.
+    epsilon, delta
+        The budget.
+    l2
+        The regularisation :math:`\lambda`; by default :math:`\max\{\lambda_{1.05}, \sigma(\infty)/2e\}`, with
+        :math:`\lambda_{1.05}` the smallest that costs at most 5% more noise than an infinite one and
+        :math:`e` the loss's :attr:`~expost.ConvexLoss.parameter_scale`.
+    sigma
+        An explicit noise scale. It needs ``l2``, and ``epsilon`` is then what it guarantees at ``delta``.
+
+    Privacy
+    -------
+    Public in, public out.
+
+    Examples
+    --------
+    >>> from expost.losses import SmoothedNorm
+    >>> plan = calibrate_convex(SmoothedNorm(2), epsilon=1.0, delta=1e-6, l2=1e6)
+    >>> round(plan.sigma, 3), plan.delta_at(1.0) <= 1e-6
+    (4.721, True)
+    """
+    if not isinstance(loss, ConvexLoss):
+        raise parameter_error("loss", "a ConvexLoss", loss, "For other losses use `expost.calibrate`.")
+    if loss.n_parameters > _MOST_PARAMETERS:
+        raise parameter_error("n_parameters", f"at most {_MOST_PARAMETERS}", loss.n_parameters)
+    if type(loss) not in _PROVED:
+        check_convex_loss(loss)  # the certificate relies on what the loss declares
+    epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
+    l2 = None if l2 is None else check_positive("l2", l2)
+    target = Target(epsilon, delta, loss, 1.0, "independent")
+    if sigma is None:
+        l2, scales = tight(target, l2, None)
+    else:
+        epsilon, l2, scales = _explicit(target, l2, {"sigma": sigma})
+    return ConvexPlan.of(loss, epsilon=epsilon, delta=delta, l2=l2, sigma=scales.sigma)

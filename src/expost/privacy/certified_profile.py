@@ -1,20 +1,42 @@
-r"""What every certified privacy profile can do, whatever the loss: the questions and printed numbers."""
+"""What every certified privacy profile can do, and what calibration asks of every kind of loss."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error
-from expost.privacy.expectation import NEGLIGIBLE, Bracket
-from expost.privacy.precision import Rounding
+from expost.losses.base import DerivativeCurve
+from expost.losses.softmax_curve import SoftmaxCurve
+from expost.privacy.precision import REAL, Rounding
+from expost.privacy.scales import NoiseScales, Statistic
 
+# Probabilities below this are not resolved, only bounded.
+NEGLIGIBLE = 1e-300
+# Covers rounding: errors of 1e-12 in the Gaussian profile and, where cells are narrow, of 1e-10 in their
+# probabilities and means. Directed rounding of every operation would buy nothing at a tolerance of 1e-4.
+_ROUNDING = 1e-9
+# The narrowest bracket that can be asked for.
 _FINEST = 1e-6
 
 
+class Bracket(NamedTuple):
+    """Two numbers with the wanted one between them."""
+
+    lower: float
+    upper: float
+
+
+def certified(lower: float, upper: float) -> Bracket:
+    """The bracket of two computed ends, with room for rounding and for what is too small to be a double."""
+    return Bracket(lower * (1.0 - _ROUNDING), min(upper * (1.0 + _ROUNDING) + NEGLIGIBLE, 1.0))
+
+
 class CertifiedProfile(ABC):
-    r"""A certified upper bound on :math:`\delta(\epsilon)` of a whole publication.
+    r"""A certified upper bound on :math:`\delta(\epsilon)` of a whole publication, from public values alone.
 
     A subclass brackets its bound for continuous noise, for both directions together and for each. The price
     of discrete noise, the decision and the inversion are the same for all.
@@ -43,18 +65,9 @@ class CertifiedProfile(ABC):
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.
 
-        Parameters
-        ----------
-        epsilon
-            A finite number, at least 0.
-        rtol
-            The width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at least
-            1e-6, by default :attr:`width`. A closed form gets a hundredth of it; what cannot be resolved that
-            far gets a wider bracket, still certified.
-
-        Privacy
-        -------
-        A function of public parameters only.
+        ``rtol`` is the width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at
+        least 1e-6, by default :attr:`width`. A closed form gets a hundredth of it; what cannot be resolved
+        that far gets a wider bracket, still certified.
         """
         at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
         width = self.width if rtol is None else check_positive("rtol", rtol, below=1.0)
@@ -69,17 +82,6 @@ class CertifiedProfile(ABC):
 
         The larger is what :meth:`delta` states. A composition needs them apart: the determinant counts in
         one direction only, so the two together say more about the privacy loss than the larger alone.
-
-        Parameters
-        ----------
-        epsilon
-            A finite number, at least 0.
-        rtol
-            The width of each bracket, as for :meth:`delta`.
-
-        Privacy
-        -------
-        A function of public parameters only.
         """
         adding = self._printed(epsilon, lambda at: self.adding(at, rtol))
         removing = self._printed(epsilon, lambda at: self.removing(at, rtol))
@@ -99,12 +101,7 @@ class CertifiedProfile(ABC):
         return Bracket(lower, min(math.exp(law) * upper + self.rounding.tail, 1.0))
 
     def certifies(self, epsilon: float, delta: float) -> bool:
-        """Whether ``self.delta(epsilon).upper <= delta``, with no more work than the answer takes.
-
-        Privacy
-        -------
-        A function of public parameters only.
-        """
+        """Whether ``self.delta(epsilon).upper <= delta``, with no more work than the answer takes."""
         target = check_positive("delta", delta, below=1.0)
         for rtol in (0.1, 0.01):
             lower, upper = self.delta(epsilon, rtol=rtol)
@@ -121,10 +118,6 @@ class CertifiedProfile(ABC):
         It exists, the privacy loss having Gaussian tails, and it is on the private side:
         ``profile.delta(profile.epsilon(delta)).upper <= delta``. Printed numbers are certified up to 1e14
         only; beyond that it is infinite.
-
-        Privacy
-        -------
-        A function of public parameters only.
         """
         target = check_positive("delta", delta, below=1.0)
         if target < 10.0 * NEGLIGIBLE:
@@ -144,3 +137,67 @@ class CertifiedProfile(ABC):
         while excess(root) > 0.0:
             root *= 1.0 + 1e-6
         return root
+
+
+@dataclass(frozen=True)
+class Accounting(ABC):
+    """How one kind of loss is accounted for, on rows of at most one norm: its profiles and its limits.
+
+    ``reduced`` says that the released Hessian is the reduced one of several classes.
+    """
+
+    curve: DerivativeCurve | SoftmaxCurve
+    norm: float
+    reduced: bool = False
+
+    classical: ClassVar[bool] = True
+    """Whether the classical theorem for objective perturbation may be asked."""
+
+    @property
+    def slope(self) -> float:
+        """The largest norm of one record's gradient, ξ."""
+        return self.curve.max_slope * self.norm
+
+    @property
+    def curvature(self) -> float:
+        """The largest eigenvalue of one record's Hessian, β."""
+        return self.curve.max_curvature * self.norm**2
+
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        return self.curvature
+
+    @property
+    def released_rank(self) -> int:
+        """The rank of that part where its Frobenius norm is largest."""
+        return self.curve.rank
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one record can move a statistic."""
+        return float(statistic.sensitivity(self.slope, self.released_curvature, self.released_rank))
+
+    @property
+    def can_be_reduced(self) -> bool:
+        """Whether there is a reduced Hessian."""
+        return False
+
+    @abstractmethod
+    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
+        """The certified profile of a publication with this regularisation and this noise."""
+
+    @abstractmethod
+    def log_determinant(self, l2: float) -> float:
+        """The largest log-determinant of a record."""
+
+    @abstractmethod
+    def floor(self, epsilon: float) -> float:
+        """The regularisation at which the largest log-determinant is ε; below it no noise is enough."""
+
+    @abstractmethod
+    def flat_sigma(self, epsilon: float, delta: float) -> float | None:
+        """The noise at an infinite regularisation, or None where only a search of the profile finds it."""
+
+    def least_l2(self, epsilon: float) -> float | None:
+        """The least default regularisation; None where it is found by what it costs in noise."""
+        return None

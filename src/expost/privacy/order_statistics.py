@@ -1,14 +1,9 @@
 r"""The law of the two largest of :math:`K - 1` differences of normal variables.
 
-With :math:`W \sim N(0, I_K)` and :math:`X_j = W_j - W_y`, :math:`j \ne y`, let :math:`M_1 \ge M_2` be the two
-largest. Given :math:`W_y = w` the :math:`X_j + w` are independent and normal, so that the density is
-
-.. math:: f(m_1, m_2) = (K - 1)(K - 2)\int\varphi(w)\varphi(m_1 + w)\varphi(m_2 + w)\Phi(m_2 + w)^{K - 3}\,dw
-          = \frac{(K - 1)(K - 2)}{2\pi\sqrt3}\,e^{-(m_1^2 - m_1m_2 + m_2^2)/3}\,
-          \mathbb{E}\,\Phi\Bigl(\frac{2m_2 - m_1}{3} + \frac{Z}{\sqrt3}\Bigr)^{K - 3},
-
-and that of :math:`M_1` alone is :math:`(K - 1)(4\pi)^{-1/2}e^{-m^2/4}\,\mathbb{E}\,\Phi(m/2 +
-Z/\sqrt2)^{K - 2}`. The expectations are functions of one variable, tabulated once for each :math:`K`.
+With :math:`W \sim N(0, I_K)` these are the largest of :math:`W_j - W_y`, :math:`j \ne y`. Their density
+(docs/mathematics.md, section 11, "Two order statistics") and that of the largest alone, :math:`(K -
+1)(4\pi)^{-1/2}e^{-m^2/4}\,\mathbb{E}\,\Phi(m/2 + Z/\sqrt2)^{K - 2}`, have an expectation that is a function
+of one variable, tabulated once for each :math:`K`.
 """
 
 import math
@@ -17,9 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.interpolate import BSpline, make_interp_spline
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from expost._common.typing import FloatArray
+from expost._common.validation import check_positive
+from expost.privacy import gaussian
 
 # Gauss-Legendre nodes in each direction of a cell.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
@@ -102,13 +100,10 @@ class Grid:
     def weights(self, rate: float, gap_rate: float) -> FloatArray:
         r"""Weights on the points of the grid that bound the expectation of a function from above.
 
-        For a function that rises with :math:`M_1`, falls with the gap :math:`\Gamma`, and is convex in
-        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately, the bilinear interpolant in these two from
-        the corners of a rectangle lies above it. Its expectation over all rectangles is the sum of the
-        function over the grid with these weights; gaps beyond the last edge count as the last edge. What lies
-        outside the first and the last of ``edges`` is left out.
-
-        ``rate`` and ``gap_rate`` are :math:`r` and :math:`r'`, or any larger numbers.
+        The function rises with :math:`M_1`, falls with the gap :math:`\Gamma`, and is convex in
+        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately (section 11, "Expectation"); ``rate`` and
+        ``gap_rate`` are :math:`r` and :math:`r'`, or any larger numbers. What lies outside the first and the
+        last of ``edges`` is left out.
         """
         nodes, _ = _composite(self.edges)
         gap_nodes, _ = _composite(self.gaps)
@@ -162,8 +157,7 @@ def flat_delta(classes: int, epsilon: float, shift: float) -> float:
 
     .. math:: \mathbb{E}\bigl(1 - e^{\epsilon - s^2 - sM_1}\bigr)_+
 
-    ``shift`` is :math:`s = cR/\sigma`. Without the logarithm the privacy loss is convex in the masses of the
-    classes, so that one wrong class with all of :math:`q = c` is the worst.
+    ``shift`` is :math:`s = cR/\sigma` (docs/mathematics.md, section 11, "Without the determinant").
 
     Examples
     --------
@@ -178,3 +172,29 @@ def flat_delta(classes: int, epsilon: float, shift: float) -> float:
     excess = -np.expm1(np.minimum(epsilon - shift**2 - shift * nodes, 0.0))
     outside = law.above(reach) + (law.below(lowest) if kink < lowest else 0.0)
     return min(1.0, float(masses @ (excess * law.largest(nodes))) + outside)
+
+
+def flat_sigma(classes: int, epsilon: float, delta: float) -> float:
+    r"""The noise that softmax needs without its log-determinant, where the cap times the norm is 1.
+
+    :math:`\sigma_K(\infty)`, from :func:`flat_delta`, on the private side.
+
+    Examples
+    --------
+    >>> [round(flat_sigma(classes, 1.0, 1e-6), 3) for classes in (2, 3, 10)]
+    [5.975, 6.172, 6.584]
+    """
+    target = check_positive("delta", delta, below=1.0)
+    one = math.sqrt(2.0) * gaussian.sigma(epsilon, target, sensitivity=1.0)
+    if classes == 2:
+        return one
+    # At most one Gaussian mechanism for each wrong class.
+    most = math.sqrt(2.0) * gaussian.sigma(epsilon, target / (classes - 1), sensitivity=1.0)
+
+    def excess(sigma: float) -> float:
+        return math.log(flat_delta(classes, epsilon, 1.0 / sigma) / target)
+
+    root = float(brentq(excess, 0.99 * one, 1.01 * most, xtol=1e-12 * one))
+    while excess(root) > 0.0:
+        root *= 1.0 + 1e-12
+    return root

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from expost._common.summary import Summary
 from expost.exceptions import PublicationError
-from expost.losses import AnyLoss, DerivativeCurve, describe
-from expost.losses.softmax_curve import SoftmaxCurve
+from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.certified_profile import Accounting, CertifiedProfile
 from expost.privacy.precision import REAL, Precision, Rounding
+from expost.privacy.profile import LinearAccounting
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_profile import profile_of, released_curvature
+from expost.privacy.softmax_profile import SoftmaxAccounting
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 def row_radius(norm: float, *, fit_intercept: bool) -> float:
     """The largest norm of an encoded row: an intercept is one more feature with the value 1."""
     return math.hypot(norm, 1.0) if fit_intercept else norm
+
+
+def accounting_of(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced: bool = False) -> Accounting:
+    """How a loss with this curve is accounted for, on rows of at most this norm."""
+    if isinstance(curve, SoftmaxCurve):
+        return SoftmaxAccounting(curve, norm, reduced)
+    return LinearAccounting(curve, norm, reduced)
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Plan:
     loss, norm, fit_intercept, report, calibration
         What the plan was made for.
     max_weight
-        The largest weight of a record: the guarantee is that of so many times the loss.
+        The largest weight of a record: the guarantee is that of the loss times it.
     reduced
         Whether the released Hessian of a loss of several classes is the reduced one, and with it the
         eigenvalue (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
@@ -113,7 +120,7 @@ class Plan:
         """What the certificate pays for the difference between real numbers and printed ones."""
         if self.precision is None:
             return REAL
-        return self.precision.rounding(self.curve.max_curvature * self.radius**2)
+        return self.precision.rounding(self.accounting.curvature)
 
     @property
     def curve(self) -> DerivativeCurve | SoftmaxCurve:
@@ -126,9 +133,14 @@ class Plan:
         return row_radius(self.norm, fit_intercept=self.fit_intercept)
 
     @property
+    def accounting(self) -> Accounting:
+        """How the loss is accounted for."""
+        return accounting_of(self.curve, self.radius, reduced=self.reduced)
+
+    @property
     def released_curvature(self) -> float:
         """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return released_curvature(self.curve, self.radius, reduced=self.reduced)
+        return self.accounting.released_curvature
 
     def hessian_order(self, dimension: int) -> int:
         """How many rows the released Hessian has, where there are ``dimension`` coefficients."""
@@ -154,17 +166,10 @@ class Plan:
     @property
     def profile(self) -> CertifiedProfile | None:
         """The privacy profile of the whole publication, where one exists."""
-        curve = self.curve
-        if math.isinf(curve.max_slope):
+        accounting = self.accounting
+        if math.isinf(accounting.slope):
             return None
-        return profile_of(
-            curve,
-            norm=self.radius,
-            l2=self.l2,
-            scales=self.scales,
-            rounding=self.rounding,
-            reduced=self.reduced,
-        )
+        return accounting.profile(self.l2, self.scales, self.rounding)
 
     def fields(self) -> dict[str, Any]:
         """Its fields with the names that a publication uses, as JSON's types. Public.
@@ -196,23 +201,16 @@ class Plan:
 
         The shares do not add up to ``epsilon``: parts released together cost less than the sum of each alone.
         """
-        curve = self.curve
-        slope = curve.max_slope * self.radius
+        accounting = self.accounting
         alone = math.inf
-        if not math.isinf(slope):
-            model = NoiseScales(self.sigma)
-            profile = profile_of(curve, norm=self.radius, l2=self.l2, scales=model, rounding=self.rounding)
+        if not math.isinf(accounting.slope):
+            profile = accounting.profile(self.l2, NoiseScales(self.sigma), self.rounding)
             alone = profile.epsilon(self.delta)
         yield "coefficients", self.sigma, alone
-        # The largest Frobenius norm of a softmax Hessian is its largest eigenvalue, attained at rank one.
-        rank = 1 if isinstance(curve, SoftmaxCurve) else curve.rank
         for statistic, scale in self.scales.released:
-            sensitivity = statistic.sensitivity(slope, self.released_curvature, rank)
-            yield (
-                statistic.title,
-                scale,
-                float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale)),
-            )
+            sensitivity = accounting.sensitivity(statistic)
+            alone = float(gaussian.epsilon(self.delta, sensitivity=sensitivity, sigma=scale))
+            yield statistic.title, scale, alone
 
     @property
     def _printed(self) -> str:
@@ -249,3 +247,47 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return self._summary().html()
+
+
+@dataclass(frozen=True)
+class ConvexPlan(Plan):
+    """What the release of a convex model will cost, and with which noise; made without data.
+
+    Made by :func:`expost.calibrate_convex`. The guarantee is for real arithmetic: a convex loss states no
+    error for its derivatives. Nothing but the parameters is released.
+
+    Privacy
+    -------
+    Public: it is made before any record is seen.
+    """
+
+    loss: ConvexLoss  # type: ignore[assignment]  # of no linear predictor, and all else the same
+
+    @classmethod
+    def of(cls, loss: ConvexLoss, *, epsilon: float, delta: float, l2: float, sigma: float) -> Self:
+        """The plan of these numbers; what a loss declares is about whole records, so no row has a norm."""
+        return cls(loss, 1.0, False, "independent", "tight", epsilon, delta, l2, NoiseScales(sigma))
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields as JSON's types, the loss by the name of its type. Public."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "loss": type(self.loss).__name__,
+            "l2": self.l2,
+            "sigma": self.sigma,
+        }
+
+    def parts(self) -> Iterator[tuple[str, float, float]]:
+        """The parameters, which cost everything."""
+        yield "parameters", self.sigma, self.epsilon
+
+    def _notes(self) -> tuple[str, ...]:
+        loss, labels = self.loss, self.loss.labels
+        return (
+            f"whole release: ε = {self.epsilon:.6g} at δ = {self.delta:g}",
+            f"{loss}, {loss.record_set}" + (f", labels in {labels}" if labels.values != () else ""),
+            f"l2 = {self.l2:.6g}; gradients of norm ≤ {loss.max_gradient:.6g}, curvatures ≤ "
+            f"{loss.max_curvature:.6g}",
+            self._printed,
+        )

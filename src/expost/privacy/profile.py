@@ -1,75 +1,50 @@
 r"""The privacy profile of a whole publication of one linear predictor, as a certified upper bound.
 
 For the largest curvature on a cell of slopes and its steepest slope together, the privacy loss and the
-statistics' shift (:mod:`expost.privacy.profile` has both) are at least those of every slope in the cell. So
-branch and bound over cells ends with certified upper bounds. It needs no more than is declared in
-:class:`~expost.losses.base.DerivativeCurve`.
-
-A publication is the coefficients of objective perturbation and, optionally, noisy statistics at them.
-Adding a record of slope :math:`m = |f'|` and curvature :math:`\kappa(m)` on a row of norm :math:`R`
-makes the coefficients more likely by at most :math:`e^u`,
-
-.. math:: u(m, N) = \log(1 + \kappa(m) R^2/\lambda) + \frac{m^2R^2}{2\sigma^2} + \frac{mR}{\sigma} N,
-
-where :math:`N` is the noise along the row in units of :math:`\sigma`, a standard normal: :math:`f'`
-depends on it, but the sign of :math:`f'` does not where the label alone decides it. Given the
-coefficients, the statistics are one Gaussian mechanism of shift
-
-.. math:: \Delta(m)^2 = \frac{m^2R^2}{\sigma_2^2} + \frac{\kappa^2R^4}{2\sigma_3^2}
-          + \frac{\kappa^2R^4}{\sigma_4^2}.
-
-With :math:`\delta_G` the profile of that mechanism (:func:`expost.gaussian.delta`), all of it satisfies
-
-.. math:: \delta(\epsilon) \le \max_m \delta_G(\epsilon - \log(1 + \kappa(m) R^2/\lambda); S(m)), \quad
-          S(m)^2 = m^2R^2/\sigma^2 + \Delta(m)^2
-
-when the record is added, if :math:`\kappa(m)/m` does not rise with :math:`m`, as for every loss of this
-library, or if there are no statistics. For a record that is removed, and for other curves,
-
-.. math:: \delta(\epsilon) \le \mathbb{E}\, G(N), \quad
-          G(N) = \sup_m \delta_G(\epsilon - u(m, N); \Delta(m)),
-
-without the logarithm when the record is removed. Where the label does not fix the sign of :math:`f'`,
-removing has :math:`|N|` for :math:`N`. The profile is the larger of the two directions. Shorter rows are
-covered where :math:`\kappa(m)/m^2` does not rise with :math:`m`; a curve without that property is out of
-scope. docs/mathematics.md, section 6, has the proofs.
-
-**Several outputs.** The gradient then has no fixed direction: :math:`N` becomes a chi variable with as many
-degrees of freedom as outputs and the logarithm counts once for every dimension of the Hessian's rank.
-
-:mod:`expost.privacy.profile` bounds the values over :math:`m`, :mod:`expost.privacy.expectation` those over
-:math:`N`.
+statistics' shift are at least those of every slope in the cell. So branch and bound over cells of slopes
+(:class:`WorstSlope`) ends with certified upper bounds. Suprema of Gaussian profiles rise in the noise
+:math:`N`, and on each cell of it they are convex and falling in :math:`v = e^{-rN}` for a rate :math:`r` of
+that cell. There the chord in :math:`v` lies above the function, and the function at the cell's mean of
+:math:`v` lies below its average (the inequalities of Edmundson and Madansky, and of Jensen). So the
+:func:`expectation` over cells of the noise is bracketed too, however coarse they are. docs/mathematics.md,
+section 6, has formulas and proofs.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammaincc, gammainccinv, gammaln, log_ndtr
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
-from expost.privacy.expectation import NEGLIGIBLE, Bracket, Noise, certified, expectation
+from expost.privacy.certified_profile import NEGLIGIBLE, Accounting, Bracket, CertifiedProfile, certified
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
 
-# Cells of slopes alive at once: what needs more gets a wider bracket, not more time.
-_CELL_LIMIT = 200_000
+# Cells of slopes alive at once, and edges of the noise: what needs more gets a wider bracket, not more time.
+_CELL_LIMIT, _EDGE_LIMIT = 200_000, 3_000
+# The first round is at least this coarse: the rounds end as soon as the question is decided.
+_COARSE, _ROUNDS = 1e-2, 10
+# Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
+_RTOL_MODEL = 2e-4
+_RTOL = 9e-4
+# The largest value at one slope is one number, so it is resolved this much further.
+_FIXED = 1e-2
 
 Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
-class Slopes:
+class WorstSlope:
     """The slopes of one record that is added, or removed where ``l2`` is infinite, at one epsilon.
 
-    As a function of the noise the largest value over all slopes rises, and it is convex in ``v``
-    (:mod:`expost.privacy.expectation`).
+    As a function of the noise the largest value over all slopes rises, and it is convex in ``v``.
     """
 
     curve: DerivativeCurve
@@ -105,12 +80,10 @@ class Slopes:
         return self.epsilon - loss, shift
 
     def rates(self, noise: FloatArray) -> FloatArray:
-        r"""A rate in ``v`` for all values below this noise.
+        r"""A rate in ``v`` for all values below this noise; any larger one serves as well.
 
-        With :math:`a = mR/\sigma`, the values at one slope have the derivatives :math:`aB` and
-        :math:`-a^2B(1 - r(y)/\Delta)` in the noise, where :math:`B > 0`, :math:`y = \Delta/2 + e/\Delta` and
-        :math:`r(y) \ge \max(y, 0)` is the inverse Mills ratio. So they are convex in :math:`e^{-\rho N}` for
-        every :math:`\rho \ge a(1/2 - e/\Delta^2)` if :math:`e \ge 0`, and for :math:`\rho \ge a` always.
+        At a slope :math:`m` with :math:`e` left of epsilon :math:`(mR/\sigma)(1/2 - e/\Delta^2)` is enough
+        if :math:`e \ge 0`, and :math:`mR/\sigma` always (section 6, "How it is computed").
         """
         low, high = self.grid[:-1], self.grid[1:]
         left, shift = self.left(noise[:, None], low, high)
@@ -153,15 +126,10 @@ class Slopes:
     def steepest(self) -> Bracket:
         r"""The expectation of the largest value for a removed record, without statistics.
 
-        The privacy loss is convex in the slope, so it is largest at slope 0, where it is 0, or at the
-        largest slope. With :math:`a = m_{\max}R/\sigma`, and without the solver's :math:`\eta`, that gives
-
-        .. math:: \delta_G(\epsilon; a) \text{ or, where the sign is free, }
-                  \begin{cases} 2\delta_G(\epsilon; a) & \text{if } \epsilon \ge a^2/2 \\
-                  1 - 2e^\epsilon\Phi(-a) & \text{otherwise.} \end{cases}
-
-        The solver adds at most :math:`\delta_G(\epsilon; \sqrt{a^2 + \eta^2}) - \delta_G(\epsilon; a)` for
-        each sign, and :math:`\delta_G(\epsilon; \eta)` at slope 0 where the sign is fixed.
+        In closed form at the largest slope, :math:`a = m_{\max}R/\sigma` (section 6, "Removing a record from
+        a model alone"). The solver's :math:`\eta` adds at most :math:`\delta_G(\epsilon; \sqrt{a^2 +
+        \eta^2}) - \delta_G(\epsilon; a)` for each sign, and :math:`\delta_G(\epsilon; \eta)` at slope 0
+        where the sign is fixed.
         """
         steep = self.curve.max_slope * self.norm / self.scales.sigma
         solver = self.rounding.solver
@@ -218,35 +186,111 @@ class Slopes:
         return np.maximum(upper, lower), best, lower
 
 
-# Widths of the bracket, as a share of its upper end: values without statistics cost less, so they get more.
-_RTOL_MODEL = 2e-4
-_RTOL = 9e-4
-# The largest value at one slope is one number, so it is resolved this much further.
-_FIXED = 1e-2
+class Cells(NamedTuple):
+    """The noise law cut into cells at ``edges``, one entry per cell."""
+
+    mass: FloatArray
+    mean: FloatArray
+    """Where the mean of ``v`` over the cell lies, on the scale of the noise; never above it."""
+    chord: FloatArray
+    """The chord's weight on the cell's upper edge; never below it."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A chi variable of ``freedom`` degrees, or, where ``signed``, a standard normal."""
+
+    freedom: int
+    signed: bool
+
+    def quantile(self, tail: float) -> float:
+        """The point exceeded with probability ``tail``."""
+        beyond = 2.0 * tail if self.signed else tail
+        return math.sqrt(2.0 * float(gammainccinv(0.5 * self.freedom, beyond)))
+
+    def cells(self, edges: FloatArray, rate: FloatArray) -> Cells:
+        """Cut the law at ``edges``, which contain 0 where ``signed``, each cell for its own rate in ``v``."""
+        low, high = edges[:-1], edges[1:]
+        width = high - low
+        half = 0.5 * edges * edges
+        mass = np.abs(np.diff(gammaincc(0.5 * self.freedom, half)))
+        # x times the chi density is the density of one more degree of freedom, times this constant.
+        moment = math.sqrt(2.0) * math.exp(gammaln(0.5 * (self.freedom + 1)) - gammaln(0.5 * self.freedom))
+        first = np.copysign(moment, low + high) * np.abs(np.diff(gammaincc(0.5 * (self.freedom + 1), half)))
+        centre = np.divide(first, mass, out=0.5 * (low + high), where=mass > 0.0)
+        offset = np.clip(centre - low, 0.0, width)
+        # v is convex in the noise: its mean lies above v at the mean noise and below the chord there.
+        fall = np.expm1(-rate * width)
+        mean = low - np.log1p(np.maximum(offset / width * fall, 1e-15 - 1.0)) / rate
+        return Cells(0.5 * mass if self.signed else mass, mean, np.expm1(-rate * offset) / fall)
+
+
+def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.0) -> Bracket:
+    """Bracket an expectation to ``rtol``, relative to itself or to ``scale`` if that is larger.
+
+    Where the expectation is found to be below ``scale``, it is resolved no further.
+    """
+    fixed = slopes.fixed_slope()
+    size = max(fixed, scale, NEGLIGIBLE)
+    tail = 1e-2 * rtol * size
+    reach = noise.quantile(tail)
+    edges = np.linspace(0.0, reach, 17)
+    if noise.signed:
+        edges = np.concatenate([np.linspace(-reach, 0.0, 5)[:-1], edges])
+    share = max(rtol, _COARSE)
+    part = 0.2 if slopes.cheap else 0.6
+    lower, upper, width = fixed, 1.0, math.inf
+    for _ in range(_ROUNDS):
+        edges = _place(slopes, noise, edges, part * share * size)
+        mass, mean, chord = noise.cells(edges, slopes.rates(edges[1:]))
+        # The chords amount to a law on the edges. Below the first edge the value is at most that
+        # at the edge; beyond the last it is at most 1.
+        weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
+        # An edge may err by a share of its own value, or by an even part of the whole if that is larger.
+        even = size / (len(edges) * np.maximum(weight, NEGLIGIBLE))
+        values, best = slopes.supremum(edges, 0.3 * share, even)
+        near = np.stack([best[:-1], 0.5 * (best[:-1] + best[1:]), best[1:]], axis=1)
+        below = slopes.bound(mean[:, None], near, near).max(axis=1)
+        # Every round is a bracket of its own, and a finer one need not be narrower at both ends.
+        lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + tail)
+        if upper <= scale or upper - lower <= rtol * max(upper, size):
+            break
+        if upper - lower > 0.7 * width:  # a limit is reached: more rounds would take time only
+            break
+        width = upper - lower
+        share *= 0.25
+    return certified(lower, upper)
+
+
+def _place(slopes: WorstSlope, noise: Noise, edges: FloatArray, tolerance: float) -> FloatArray:
+    """Halve cells until the chords are close, as estimated from a few slopes."""
+    while True:
+        mass, mean, chord = noise.cells(edges, slopes.rates(edges[1:]))
+        at_edges, at_means = np.split(slopes.sample(np.concatenate([edges, mean])), [len(edges)])
+        gap = mass * (at_edges[:-1] + chord * np.diff(at_edges) - at_means)
+        # Parameters so extreme that the gap is not a number end here too, and are certified by nothing.
+        if not gap.sum() > tolerance or len(edges) > _EDGE_LIMIT:
+            return edges
+        wide = gap > tolerance / len(gap)
+        edges = np.sort(np.concatenate([edges, 0.5 * (edges[:-1] + edges[1:])[wide]]))
 
 
 @dataclass(frozen=True)
 class PrivacyProfile(CertifiedProfile):
     r"""What a publication costs at worst, for every :math:`\epsilon`.
 
-    The module's docstring has the formula and its proof. It replaces the classical calibration of
-    objective perturbation (Kifer, Smith and Thakurta, COLT 2012), which bounds the steepest slope and the
-    largest curvature apart although no record has both, and needs two to three times the noise.
-    Neighbours differ by adding or removing one record.
+    ``norm`` is :math:`R` and ``l2`` is :math:`\lambda`. For an added record of slope :math:`m` and curvature
+    :math:`\kappa(m)`, with the statistics' shift :math:`\Delta(m)` of
+    :meth:`~expost.privacy.scales.NoiseScales.shift`,
 
-    Parameters
-    ----------
-    curve
-        The derivative curve of the loss, :attr:`expost.Loss.curve`.
-    norm
-        The declared bound :math:`R` on the Euclidean norm of a row, the intercept's column included.
-    l2
-        The weight :math:`\lambda` of the penalty :math:`\lambda\|\theta\|^2/2` on the summed loss; with
-        ``math.inf`` the determinant costs nothing.
-    scales
-        The noise :math:`\sigma` of objective perturbation and that of each statistic.
-    rounding
-        What is paid for the difference between real numbers and printed ones; nothing by default.
+    .. math:: \delta(\epsilon) \le \max_m \delta_G\Bigl(\epsilon - \log\bigl(1 + \kappa(m)
+              R^2/\lambda\bigr);\, \sqrt{m^2R^2/\sigma^2 + \Delta(m)^2}\Bigr)
+
+    where :math:`\kappa(m)/m` does not rise or nothing but the coefficients is published; otherwise, and for
+    a removed record, whose logarithm is 0, the maximum over :math:`m` is taken for each value of the noise
+    along the row, inside of an expectation. Needs that :math:`\kappa(m)/m^2` does not rise. With several
+    outputs the noise is a chi variable and the logarithm counts once for every dimension of the Hessian's
+    rank (docs/mathematics.md, section 6).
 
     Examples
     --------
@@ -288,7 +332,7 @@ class PrivacyProfile(CertifiedProfile):
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
-        slopes = Slopes(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
+        slopes = WorstSlope(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
         if not self._along_its_row:
             return expectation(slopes, Noise(self.curve.outputs, signed=False), width)
         if self.scales.releases_statistics and not self.curve.ratio_falls:
@@ -297,7 +341,7 @@ class PrivacyProfile(CertifiedProfile):
 
     def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
         """The bracket when a record is removed, resolved no further than a value of ``scale`` needs."""
-        slopes = Slopes(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
+        slopes = WorstSlope(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
         if not self._along_its_row:
             return expectation(slopes, Noise(self.curve.outputs, signed=False), width, scale=scale)
         if self.scales.releases_statistics:
@@ -316,3 +360,29 @@ class PrivacyProfile(CertifiedProfile):
             return True
         inside = self.scales.releases_statistics and not self.curve.ratio_falls
         return inside and self.curve.sign_fixed
+
+
+@dataclass(frozen=True)
+class LinearAccounting(Accounting):
+    """Losses of one linear predictor, and of several whose gradients are bounded by their length alone."""
+
+    curve: DerivativeCurve
+
+    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> PrivacyProfile:
+        """The certified profile of a publication with this regularisation and this noise."""
+        return PrivacyProfile(self.curve, self.norm, l2, scales, rounding)
+
+    def log_determinant(self, l2: float) -> float:
+        """The largest log-determinant of a record: k log(1 + β/λ) for Hessians of rank k."""
+        return self.curve.rank * math.log1p(self.curvature / l2)
+
+    def floor(self, epsilon: float) -> float:
+        """The regularisation at which the largest log-determinant is ε: β/(e^{ε/k} − 1), at any ε."""
+        share = epsilon / self.curve.rank
+        return self.curvature * math.exp(-share) / -math.expm1(-share)
+
+    def flat_sigma(self, epsilon: float, delta: float) -> float | None:
+        """The Gaussian mechanism's noise for the steepest slope, where its sign is fixed."""
+        if self.curve.sign_fixed and self.curve.outputs == 1:
+            return gaussian.sigma(epsilon, delta, sensitivity=self.slope)
+        return None

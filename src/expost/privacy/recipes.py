@@ -1,23 +1,21 @@
 """Two recipes for the noise scales: the tight profile, and the classical theorem for comparison."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error, warn_caller
 from expost.exceptions import CalibrationError, LargeDeltaWarning
-from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, LogisticLoss, SoftmaxLoss
-from expost.losses.softmax_curve import SoftmaxCurve
+from expost.losses import AnyLoss, ConvexLoss
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.certified_profile import Accounting, CertifiedProfile
+from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
-from expost.privacy.softmax_profile import profile_of, released_curvature
-from expost.privacy.softmax_rules import flat_sigma, largest_log_determinant, softmax_floor
 
 # With more, to publish one record in a thousand as it is would be within the promise.
 _LARGEST_DELTA = 1e-3
@@ -59,31 +57,14 @@ class Target:
         """The row of the table of report kinds."""
         return REPORT_KINDS[self.report]
 
-    @property
-    def curve(self) -> DerivativeCurve | SoftmaxCurve:
-        """The derivative curve of the largest weight times the loss."""
-        return self.loss.curve.scaled(self.max_weight)
-
-    @property
-    def slope(self) -> float:
-        """The largest norm of one record's gradient, ξ."""
-        return self.curve.max_slope * self.radius
-
-    @property
-    def curvature(self) -> float:
-        """The largest eigenvalue of one record's Hessian, β."""
-        return self.curve.max_curvature * self.radius**2
-
-    @property
-    def released_curvature(self) -> float:
-        """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return released_curvature(self.curve, self.radius, reduced=self.reduced)
+    @cached_property
+    def accounting(self) -> Accounting:
+        """How the largest weight times the loss is accounted for."""
+        return accounting_of(self.loss.curve.scaled(self.max_weight), self.radius, reduced=self.reduced)
 
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
-        """The certified profile of a publication with these scales."""
-        return profile_of(
-            self.curve, norm=self.radius, l2=l2, scales=scales, rounding=self.rounding, reduced=self.reduced
-        )
+        """The certified profile of a publication with this regularisation and these scales."""
+        return self.accounting.profile(l2, scales, self.rounding)
 
     def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:
         """The smallest scale whose profile meets the budget, on the private side and close to it.
@@ -96,18 +77,7 @@ class Target:
             reached = profile(math.exp(logarithm)).delta(self.epsilon, rtol=rtol).upper
             return math.log(max(reached, 1e-300) / self.delta)
 
-        low = high = math.log(start)
-        step = 0.02
-        while excess(high) > 0.0:
-            low, high, step = high, high + step, 2.0 * step
-            if step > 100.0:
-                raise CalibrationError(
-                    f"this certificate has no noise scale for epsilon={self.epsilon:g}, delta={self.delta:g} "
-                    "with these shares. Raise `epsilon`, `delta` or `l2`, or lower `split`."
-                )
-        while low == high or excess(low) <= 0.0:
-            low, high, step = low - step, low, 2.0 * step
-        root = float(brentq(excess, low, high, xtol=1e-4))
+        root = float(brentq(excess, *self._bracket(excess, math.log(start)), xtol=1e-4))
         slope = min((excess(root + 1e-3) - excess(root)) / 1e-3, -1.0)
         # Secant steps; the coarse values they start from may mislead, so they never leave what is known.
         low, high, last = -math.inf, math.inf, None
@@ -131,6 +101,21 @@ class Target:
                 high += 1e-4
         return math.exp(high)
 
+    def _bracket(self, excess: Callable[[float], float], start: float) -> tuple[float, float]:
+        """Two logarithms of a scale, too small and large enough, in growing steps from ``start``."""
+        low = high = start
+        step = 0.02
+        while excess(high) > 0.0:
+            low, high, step = high, high + step, 2.0 * step
+            if step > 100.0:
+                raise CalibrationError(
+                    f"this certificate has no noise scale for epsilon={self.epsilon:g}, delta={self.delta:g} "
+                    "with these shares. Raise `epsilon`, `delta` or `l2`, or lower `split`."
+                )
+        while low == high or excess(low) <= 0.0:
+            low, high, step = low - step, low, 2.0 * step
+        return low, high
+
 
 # How little a record moves the Hessian compared with the model, by default; docs/calibration.md.
 HESSIAN_NOISE = 12.0
@@ -149,12 +134,9 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     """The regularisation and the least noise whose certified profile meets the target."""
     _check_split(target, split)
     _check_floor(target, l2)
-    start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
-    flat = start
-    if isinstance(target.curve, SoftmaxCurve):
-        steepest = target.curve.weight * target.curve.cap * target.radius
-        flat = steepest * flat_sigma(target.curve.classes, target.epsilon, target.delta)
-    elif not target.curve.sign_fixed or target.curve.outputs > 1:
+    flat = target.accounting.flat_sigma(target.epsilon, target.delta)
+    if flat is None:
+        start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.accounting.slope)
         flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)
     chosen = default_l2(target, flat) if l2 is None else l2
     alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
@@ -166,18 +148,15 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
 
 
 def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
-    r"""The statistics of the curvature in proportion to the model, so that they cost little.
+    """The statistics of the curvature in proportion to the model, so that they cost little.
 
-    .. math:: \sqrt{\frac{(\kappa_{\max}R^2)^2}{2\sigma_3^2} + \frac{(\kappa_{\max}R^2)^2}{\sigma_4^2}}
-              = \frac{1}{\sqrt2\,k}\sqrt{\frac{(m_{\max}R)^2}{\sigma^2} + \frac{(m_{\max}R)^2}{\sigma_2^2}}
-
-    with :math:`k =` :data:`HESSIAN_NOISE` and terms for what is released. The model and the gradient share
+    The rule is that of docs/calibration.md, "The noise of the statistics". The model and the gradient share
     their precision by the kind's ``model_share``. One number is left, and it is as small as the budget
     allows; above the floor of the regularisation there is one, unless the floor is so close that nothing is
     left for the rounding of the statistics.
     """
-    kind = target.kind
-    share, ratio = kind.model_share, HESSIAN_NOISE * target.released_curvature / target.slope
+    kind, accounting = target.kind, target.accounting
+    share, ratio = kind.model_share, HESSIAN_NOISE * accounting.released_curvature / accounting.slope
     if "eigenvalue" in kind.releases:
         ratio *= math.sqrt(2.0)
 
@@ -204,13 +183,9 @@ def _by_split(target: Target, l2: float, alone: float, share: float) -> NoiseSca
         eigenvalue = EIGENVALUE_PER_HESSIAN * hessian if "eigenvalue" in released else None
         return NoiseScales(sigma, sigma_gradient, hessian, eigenvalue)
 
-    start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.slope)
-    return scales(
-        target.smallest(
-            lambda hessian: target.profile(l2, scales(hessian)),
-            target.released_curvature * start / target.slope,
-        )
-    )
+    slope, curvature = target.accounting.slope, target.accounting.released_curvature
+    start = curvature * gaussian.sigma(target.epsilon, target.delta, sensitivity=slope) / slope
+    return scales(target.smallest(lambda hessian: target.profile(l2, scales(hessian)), start))
 
 
 def default_l2(target: Target, flat: float) -> float:
@@ -218,20 +193,16 @@ def default_l2(target: Target, flat: float) -> float:
 
     .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2e\}
 
-    :math:`\lambda_{1.05}` is the smallest that costs at most 5% more noise than an infinite one. The second
-    term keeps the penalty as strong as the noise on a coefficient of the size :math:`2e/R`, so that
-    directions in which the table says little shrink instead of following the noise. :math:`e` is a large
-    linear predictor (:attr:`~expost.losses.base.DerivativeCurve.predictor_unit`): :math:`m_{\max}`, or 1 for
-    the logistic loss, capped or not.
-
-    For several classes :math:`e = 1/\sqrt2`, which makes the second term :math:`R\,\sigma(\infty)/\sqrt2`,
-    and twice the certificate's floor takes the place of the first: a determinant of several classes may cost
-    more than 5%.
+    docs/calibration.md explains it. :math:`e` is a large linear predictor
+    (:attr:`~expost.losses.base.DerivativeCurve.predictor_unit`). For several classes twice the certificate's
+    floor takes the place of :math:`\lambda_{1.05}`: their determinant may cost more than 5%.
     """
-    unit = target.curve.predictor_unit or target.curve.max_slope
+    accounting = target.accounting
+    unit = accounting.curve.predictor_unit or accounting.curve.max_slope
     strong = L2_PER_SIGMA * target.radius * flat / unit
-    if isinstance(target.curve, SoftmaxCurve):
-        return max(strong, 2.0 * softmax_floor(target.curve, target.radius, target.epsilon))
+    least = accounting.least_l2(target.epsilon)
+    if least is not None:
+        return max(strong, least)
 
     def profile(weight: float) -> CertifiedProfile:
         return target.profile(weight, NoiseScales(NOISE_INFLATION * flat))
@@ -244,29 +215,24 @@ def default_l2(target: Target, flat: float) -> float:
 
 def kifer(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
     """The classical recipe, with one ε per part and equal parts of δ; everything adds up."""
-    if isinstance(target.curve, SoftmaxCurve):
+    accounting = target.accounting
+    if not accounting.classical:
         raise CalibrationError(
             "calibration='kifer2012' needs a gradient of fixed direction and a Hessian of rank one, "
-            f"which {target.curve.classes} classes do not have. Use calibration='tight'."
+            f"which {accounting.curve.outputs + 1} classes do not have. Use calibration='tight'."
         )
-    parts = 1 + len(target.kind.releases)
-    shares = _epsilons(target, split, parts)
-    delta = target.delta / parts
-    model = next(shares)
-    floor = 2.0 * target.curvature / model
+    model, *others = _epsilons(target, split)
+    delta = target.delta / (1 + len(others))
+    floor = 2.0 * accounting.curvature / model
     if l2 is not None and l2 < floor:
         raise CalibrationError(
             f"calibration='kifer2012' needs l2 >= {floor:.6g} at epsilon={model:g}; got l2={l2:g}. "
-            f"Raise `l2` to {floor:.6g} or the model's epsilon to {2.0 * target.curvature / l2:.6g}."
+            f"Raise `l2` to {floor:.6g} or the model's epsilon to {2.0 * accounting.curvature / l2:.6g}."
         )
-    sigma = target.slope * math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * model) / model
+    sigma = accounting.slope * math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * model) / model
     scales = {
-        f"sigma_{name}": gaussian.sigma(
-            next(shares),
-            delta,
-            sensitivity=STATISTICS[name].sensitivity(target.slope, target.curvature, target.curve.rank),
-        )
-        for name in target.kind.releases
+        f"sigma_{name}": gaussian.sigma(epsilon, delta, sensitivity=accounting.sensitivity(STATISTICS[name]))
+        for name, epsilon in zip(target.kind.releases, others, strict=True)
     }
     return floor if l2 is None else l2, NoiseScales(sigma, **scales)
 
@@ -282,7 +248,8 @@ def _check_split(target: Target, split: Any) -> None:
 
 def _check_floor(target: Target, l2: float | None) -> None:
     """Refuse a regularisation at which no noise scale is certified."""
-    floor = _floor(target, target.epsilon)
+    accounting = target.accounting
+    floor = accounting.floor(target.epsilon)
     # What the solver's radius and the discrete noise cost is not there for the log-determinant.
     spent = 2.0 * target.rounding.law(target.epsilon)
     if target.rounding.solver > 0.0:
@@ -292,15 +259,15 @@ def _check_floor(target: Target, l2: float | None) -> None:
             f"epsilon={target.epsilon:g} at delta={target.delta:g} is less than printed numbers cost. Raise "
             f"`epsilon` above {spent:.2g}."
         )
-    needed = _floor(target, target.epsilon - spent)
+    needed = accounting.floor(target.epsilon - spent)
     if l2 is not None and l2 <= needed:
         # Six digits, rounded up: what is suggested works as it is printed.
-        enough = (1.0 + 1e-5) * (_log_determinant(target, l2) + spent)
+        enough = (1.0 + 1e-5) * (accounting.log_determinant(l2) + spent)
         reason = (
             f"its floor is l2 > {floor:.6g}" if l2 <= floor else f"printed numbers need l2 > {needed:.8g}"
         )
         # The default cap follows epsilon, and the floor follows the cap: no epsilon can be named then.
-        capped = isinstance(target.loss, LogisticLoss | SoftmaxLoss) and target.loss.cap < 1.0
+        capped = getattr(target.loss, "cap", 1.0) < 1.0
         raise CalibrationError(
             f"this certificate has no noise scale for epsilon={target.epsilon:g} with l2={l2:g} and "
             f"{type(target.loss).__name__}: {reason}. Raise `l2` above it"
@@ -308,27 +275,13 @@ def _check_floor(target: Target, l2: float | None) -> None:
         )
 
 
-def _floor(target: Target, epsilon: float) -> float:
-    """The regularisation at which the largest log-determinant is ε: β/(e^{ε/k} − 1), at any ε."""
-    if isinstance(target.curve, SoftmaxCurve):
-        return softmax_floor(target.curve, target.radius, epsilon)
-    share = epsilon / target.curve.rank
-    return target.curvature * math.exp(-share) / -math.expm1(-share)
-
-
-def _log_determinant(target: Target, l2: float) -> float:
-    """The largest log-determinant of a record."""
-    if isinstance(target.curve, SoftmaxCurve):
-        return largest_log_determinant(target.curve, target.radius**2 / l2)
-    return target.curve.rank * math.log1p(target.curvature / l2)
-
-
-def _epsilons(target: Target, split: Any, parts: int) -> Iterator[float]:
+def _epsilons(target: Target, split: Any) -> Sequence[float]:
+    parts = 1 + len(target.kind.releases)
     if parts == 1 and split is None:
-        return iter([target.epsilon])
+        return [target.epsilon]
     valid = isinstance(split, Sequence) and len(split) == parts
     if not valid or not all(isinstance(share, float | int) and share > 0 for share in split):
         raise parameter_error("split", f"{parts} positive epsilons, one for each part", split)
     if not math.isclose(sum(split), target.epsilon, rel_tol=1e-9):
         raise parameter_error("split", f"epsilons that add up to epsilon={target.epsilon:g}", split)
-    return iter(split)
+    return split

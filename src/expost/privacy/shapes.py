@@ -1,18 +1,22 @@
-"""The shape of a loss where the curator names none: rules in the budget alone."""
+"""Defaults in public values alone: the shape of a loss, and that of the Hessian in a report."""
 
 import math
 
 from expost._common.validation import check_positive
-from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
 from expost.losses.scalar import LARGEST_CORNER
 from expost.privacy import gaussian
+from expost.privacy.plan import accounting_of
 from expost.privacy.recipes import L2_PER_SIGMA
+from expost.privacy.scales import REPORT_KINDS
 
 # The width of the pseudo-Huber loss in units of half the label's range, and its limits.
 _WIDTH = 0.28
 _NARROWEST, _WIDEST = 0.05, 1.0
 # A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
 _SMALLEST_CORNER = 0.1
+# Above this many coefficients of several classes the Hessian of a report is the reduced one.
+_LARGE = 100
 
 
 def default_threshold(epsilon: float, delta: float) -> float:
@@ -20,22 +24,8 @@ def default_threshold(epsilon: float, delta: float) -> float:
 
     .. math:: c = \min\{1, \max\{0.05,\; 0.28\,\sigma_1^{-1/4}\}\}
 
-    :math:`\sigma_1` is the noise of the analytic Gaussian mechanism for one unit of sensitivity [BW18]_. One
-    record pulls at most :math:`c`, so the noise grows with it. A small one changes the loss from squared to
-    absolute, which wastes part of the table. The more noise the budget asks for, the smaller the best one is.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The total budget.
-
-    Privacy
-    -------
-    Public in, public out. The guarantee holds at any threshold.
-
-    References
-    ----------
-    .. [BW18] B. Balle and Y.-X. Wang. Improving the Gaussian mechanism for differential privacy. ICML 2018.
+    :math:`\sigma_1` is the noise of the analytic Gaussian mechanism for one unit of sensitivity; why, is in
+    docs/calibration.md, "The width of the pseudo-Huber loss". The guarantee holds at any threshold.
 
     Examples
     --------
@@ -57,30 +47,12 @@ def capped_logistic(
 
     with :math:`\sigma_1` the noise that the analytic Gaussian mechanism needs at (``epsilon``, ``delta``) per
     unit of sensitivity, and :math:`\lambda` the regularisation ``l2`` or the default, :math:`cR^2\sigma_1/2`,
-    whichever is smaller. The noise of objective perturbation grows with the largest slope, while an untrained
-    model has slopes of one half: a cap lowers the noise by the factor :math:`c` and weakens only the pull of
-    records that the model contradicts. It tends to 1 as the noise tends to 0.
-
-    :math:`\theta` is the largest corner at which the determinant costs no noise: then
-    :math:`\kappa_0/(1 - \theta) = \lambda\epsilon/R^2`, and the model alone needs :math:`\sigma = cR\sigma_1`
-    exactly (docs/mathematics.md, section 6). A regularisation above the default would allow a sharper corner,
-    which gains nothing. It is at least 0.1: where the regularisation is so small that even this corner costs
-    noise, the noise is paid, or no noise suffices and :func:`expost.calibrate` refuses.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The total budget, for the model and everything published with it.
-    cap
-        The largest slope; by default chosen by the rule above. 1 is the plain logistic loss.
-    l2
-        The regularisation, where it is not the default.
-    radius
-        The largest norm :math:`R` of a row, the intercept included; matters for ``l2`` only.
-
-    Privacy
-    -------
-    A function of public parameters only.
+    whichever is smaller. The noise grows with the largest slope, while an untrained model has slopes of one
+    half: a cap lowers the noise by the factor :math:`c` and weakens only the pull of records that the model
+    contradicts. :math:`\theta` is the largest corner at which the determinant costs no noise
+    (docs/mathematics.md, section 6, "A cap on the slope"), but at least 0.1: where ``l2`` is so small that
+    even this corner costs noise, it is paid, or no noise suffices and :func:`expost.calibrate` refuses. A cap
+    of 1 is the plain logistic loss. ``radius`` is :math:`R`, the intercept included.
 
     Examples
     --------
@@ -111,21 +83,8 @@ def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | N
     .. math:: c = \tfrac{1}{2}\left(1 + \frac{1}{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
 
     with :math:`\sigma_1` as in :func:`capped_logistic`. No corner of several classes makes the determinant
-    free, so that it is a fixed one. Two classes are the logistic loss, and have its corner.
-
-    Parameters
-    ----------
-    classes
-        The number of classes.
-    epsilon, delta
-        The total budget, for the model and everything published with it.
-    cap
-        The largest mass of the wrong classes that counts; by default chosen by the rule above. 1 is plain
-        softmax.
-
-    Privacy
-    -------
-    A function of public parameters only.
+    free, so that it is a fixed one. Two classes are the logistic loss, and have its corner. A cap of 1 is
+    plain softmax.
 
     Examples
     --------
@@ -147,13 +106,9 @@ def classification_loss(
     l2: float | None = None,
     radius: float = 1.0,
 ) -> LogisticLoss | SoftmaxLoss:
-    """The loss of so many classes that suits a budget: logistic for two, softmax for more.
+    """The loss for a number of classes that suits a budget: logistic for two, softmax for more.
 
     The parameters are those of :func:`capped_logistic` and :func:`capped_softmax`.
-
-    Privacy
-    -------
-    A function of public parameters only.
 
     Examples
     --------
@@ -163,6 +118,21 @@ def classification_loss(
     if classes == 2:
         return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
     return capped_softmax(classes, epsilon, delta, cap=cap)
+
+
+def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
+    """Whether a report's Hessian is the reduced one, for rows of this many columns, intercept included.
+
+    By default where a softmax model of more than two classes has more than 100 coefficients in centred
+    coordinates: the noise of the whole Hessian grows with their number, that of the reduced one does not.
+
+    Examples
+    --------
+    >>> [default_reduced(SoftmaxLoss(classes), "leverage", 20) for classes in (2, 6, 7)]
+    [False, False, True]
+    """
+    several = accounting_of(loss.curve, 1.0).can_be_reduced
+    return several and bool(REPORT_KINDS[report].releases) and loss.outputs * columns > _LARGE
 
 
 def _corner(cap: float, rate: float) -> float:

@@ -2,23 +2,15 @@ r"""The privacy loss of a softmax record on cells of its class masses, and its l
 
 Of the masses :math:`p_j = q\pi_j` of the wrong classes the accountant keeps two numbers: :math:`q`, their
 sum, and :math:`t`, the share of :math:`q` that is not on the largest one. On a rectangle of :math:`(q, t)`
-the log-determinant lies below a tangent plane, the squares are convex in each variable, and what the noise
-multiplies is affine in each. So the largest privacy loss of a rectangle is at one of its corners, and over
-all rectangles
-
-.. math:: u^* \le \max_{k,l} \bigl(A_{kl} + q_k(M_1 - t_l\Gamma)R/\sigma\bigr).
-
-docs/mathematics.md, section 11, has the proof.
-
-At one :math:`\epsilon` the value of a record is :math:`\delta_G(\epsilon - u; \Delta)`, with the privacy
-loss :math:`u` of its coefficients and the shift :math:`\Delta` of the statistics. On each cell of
-:mod:`expost.privacy.softmax_cells` both are bounded: :math:`u` by affine functions of the noise,
-:math:`\Delta` by a number. Cells of nearly one shift are put together.
+the privacy loss is at most that at one of its corners, an affine function of the noise, and the shift of the
+statistics at most a number (docs/mathematics.md, section 11, "Two order statistics" and "Cells"). Cells of
+nearly one shift are put together.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -66,10 +58,9 @@ class Record(NamedTuple):
 class SoftmaxCells:
     """Rectangles of the mass of the wrong classes and of the share that is not on the largest of them.
 
-    ``slopes`` are the edges of :math:`q`, ``shares`` those of :math:`t`. The other arrays have one row for
-    each interval of :math:`q` and one column for each interval of :math:`t`: the largest norm of the
-    gradient, of the Hessian (Frobenius) and the largest coefficient of the reduced Hessian, for rows of norm
-    1.
+    ``slopes`` are the edges of :math:`q`, ``shares`` those of :math:`t`. The other arrays have one entry for
+    each rectangle: the largest norm of the gradient, of the Hessian (Frobenius) and the largest coefficient
+    of the reduced Hessian, for rows of norm 1.
     """
 
     curve: SoftmaxCurve
@@ -110,12 +101,8 @@ class SoftmaxCells:
         planes[planes.max(axis=(2, 3)) > most] = most
         return planes
 
-    def largest_log_determinant(self, weight: float) -> float:
-        r"""The largest bound on :math:`\log\det(I + wA)` of any record."""
-        return float(self.planes(weight).max())
-
     def records(self, weight: float) -> Record:
-        """A record at every corner: the wrong classes but the largest have equal masses."""
+        """A record at every corner: all wrong classes but the largest have equal masses."""
         slope, share, others = self.slopes[:, None], self.shares, self.curve.classes - 2
         mass, bend = self.curve.mass(slope), self.curve.curvature(slope)
         masses = Masses(mass - slope, slope * (1.0 - share), slope * share / others)
@@ -144,11 +131,26 @@ def softmax_cells(curve: SoftmaxCurve) -> SoftmaxCells:
     )
 
 
-def _slope_edges(curve: SoftmaxCurve) -> FloatArray:
-    """Edges with the corner of the cap among them, and the slope at which all masses are equal.
+def largest_log_determinant(curve: SoftmaxCurve, weight: float) -> float:
+    r"""An upper bound on :math:`\log\det(I + wA)` of every record; exact for plain softmax.
 
-    There the smallest mass has a cusp.
+    Without a cap, and with one that leaves equal masses alone, it is :math:`(K - 1)\log(1 + w/K)`.
+
+    Examples
+    --------
+    >>> [round(largest_log_determinant(SoftmaxCurve(3, cap), 1.0), 4) for cap in (1.0, 0.5)]
+    [0.5754, 0.4904]
     """
+    classes, weight = curve.classes, weight * curve.weight
+    if classes == 2:
+        return math.log1p(2.0 * weight * curve.link.curve.max_curvature)
+    if curve.link.corner_slope >= (classes - 1) / classes:
+        return (classes - 1) * math.log1p(weight / classes)
+    return float(softmax_cells(curve).planes(weight).max())
+
+
+def _slope_edges(curve: SoftmaxCurve) -> FloatArray:
+    """Edges with the corner of the cap, and the slope of equal masses, where the smallest one has a cusp."""
     steep = curve.link.corner_slope
     bent = _CELLS // 4 if steep < curve.cap else 0
     edges = np.union1d(np.linspace(0.0, steep, _CELLS - bent + 1), np.linspace(steep, curve.cap, bent + 1))
@@ -193,12 +195,10 @@ def _frobenius(slope: FloatArray, bend: FloatArray, second: FloatArray, third: F
 
 
 def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
-    r"""Upper bounds on :math:`\|A\|_F` on small cells.
+    r"""Upper bounds on :math:`\|A\|_F` on small cells (section 11, "Cells").
 
-    For one :math:`\pi` it rises with :math:`q` and :math:`\kappa`; for these fixed it rises with :math:`s_2`
-    and falls with :math:`s_3`. With :math:`y` the mean of all shares but the largest, weighted by themselves,
-    :math:`s_2 = (1 - t)^2 + ty` and :math:`s_3 \ge (1 - t)^3 + ty^2`. Both fall in :math:`t`, and with their
-    worst ends the square is concave in :math:`y`.
+    The worst ends of :math:`q`, :math:`\kappa` and :math:`t` are taken; with these the square is concave in
+    :math:`y`, the mean of all shares but the largest weighted by themselves.
     """
     slope = slopes[1:, None]
     bend = curve.curvature(np.clip(curve.link.curve.peak, slopes[:-1], slopes[1:]))[:, None]
@@ -213,16 +213,12 @@ def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> Flo
 
 
 def _reduced(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
-    r"""Upper bounds on :math:`\min_j P_j`, the smallest mass, on small cells.
-
-    The true class has :math:`M(q) - q`, which falls in :math:`q`; the smallest of the others has at most
-    :math:`qt/(K - 2)`.
-    """
+    r"""Upper bounds on the smallest mass, at most :math:`\min(M(q) - q, qt/(K - 2))`, on small cells."""
     true = curve.mass(slopes[:-1]) - slopes[:-1]
     return np.minimum(true[:, None], slopes[1:, None] * shares[1:] / (curve.classes - 2))
 
 
-# So many shifts are told apart; each cell counts with the largest of its group.
+# The number of shifts that are told apart; each cell counts with the largest of its group.
 _LEVELS = 48
 
 
@@ -244,13 +240,13 @@ class SoftmaxValues:
     def of(
         cls,
         cells: SoftmaxCells,
-        *,
         norm: float,
         l2: float,
         scales: NoiseScales,
         rounding: Rounding,
+        *,
         reduced: bool,
-    ) -> "SoftmaxValues":
+    ) -> Self:
         """The values of records whose rows have this norm."""
         unit = norm / scales.sigma
         curvature = cells.reduced if reduced else cells.hessian
@@ -279,15 +275,12 @@ class SoftmaxValues:
         r"""Rates :math:`r, r'` for which every value is convex in :math:`e^{-rM_1}` and :math:`e^{r'\Gamma}`.
 
         A value at a privacy loss that rises by :math:`a` per unit of a noise is convex in the exponential of
-        minus :math:`a` times that noise (:meth:`expost.privacy.profile.Slopes.rates`).
+        minus :math:`a` times that noise (:meth:`expost.privacy.profile.WorstSlope.rates`).
         """
         return self.unit * self.cells.slopes[-1], self.unit * self.cells.slopes[-1] * self.cells.shares[-1]
 
     def at(self, epsilon: float, largest: FloatArray, gaps: FloatArray) -> FloatArray:
-        """The largest value of any record: one row for each largest difference, one column for each gap.
-
-        ``largest`` rises.
-        """
+        """The largest value of any record, for rising ``largest`` differences (rows) and gaps (columns)."""
         slopes = self.unit * self.cells.slopes
         taken = slopes[:, None, None] * self.cells.shares[:, None] * gaps
         value = np.zeros((len(largest), len(gaps)))

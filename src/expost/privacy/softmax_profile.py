@@ -15,20 +15,25 @@ docs/mathematics.md, section 11, has theorem, proof and evaluation.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error
-from expost.losses.base import DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
-from expost.privacy.expectation import NEGLIGIBLE, Bracket, certified
-from expost.privacy.order_statistics import LargestTwo, flat_delta
+from expost.privacy.certified_profile import NEGLIGIBLE, Accounting, Bracket, CertifiedProfile, certified
+from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_cells import SoftmaxCells, SoftmaxValues, softmax_cells
+from expost.privacy.softmax_cells import (
+    SoftmaxCells,
+    SoftmaxValues,
+    largest_log_determinant,
+    softmax_cells,
+)
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
@@ -47,27 +52,11 @@ _SNAP = 0.25
 class SoftmaxProfile(CertifiedProfile):
     r"""What a softmax model of several classes costs at worst, for every :math:`\epsilon`.
 
-    The module's docstring has the formula. Neighbours differ by adding or removing one record. Two classes
-    are the logistic loss on rows of norm :math:`\sqrt2R`, and go through
-    :class:`~expost.privacy.profile.PrivacyProfile`.
-
-    Parameters
-    ----------
-    curve
-        The number of classes, the cap and its corner.
-    norm
-        The declared bound :math:`R` on the Euclidean norm of a row, the intercept's column included.
-    l2
-        The weight :math:`\lambda` of the penalty :math:`\lambda\|w\|^2/2` in centred coordinates; with
-        ``math.inf`` the determinant costs nothing.
-    scales
-        The noise :math:`\sigma` of objective perturbation and that of each statistic.
-    rounding
-        What is paid for the difference between real numbers and printed ones; nothing by default.
-    reduced
-        Whether the released Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top` with the
-        masses of :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`, and the eigenvalue its smallest; by
-        default they are those of the whole Hessian.
+    The module's docstring has the formula. There are at least three classes, and the curve's weight is 1:
+    :class:`SoftmaxAccounting` has all others. Neighbours differ by adding or removing one record. ``norm`` is
+    :math:`R`, and ``l2`` is :math:`\lambda` in centred coordinates. ``reduced`` says that the released
+    Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top` with the masses of
+    :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`, and the eigenvalue its smallest.
 
     Examples
     --------
@@ -85,22 +74,14 @@ class SoftmaxProfile(CertifiedProfile):
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
-        if self.curve.weight != 1.0:
-            raise parameter_error("curve", "one of weight 1", self.curve.weight, way_out="Use `profile_of`.")
+        if self.curve.weight != 1.0 or self.curve.classes == 2:
+            raise parameter_error("curve", "one of weight 1 and at least three classes", self.curve)
         check_positive("l2", self.l2, infinite=True)
-        if self.reduced and self.curve.classes == 2:
-            raise parameter_error("reduced", "False with two classes", self.reduced)
 
     @property
     def width(self) -> float:
-        """The default width of a bracket for two classes; with more, how well its upper end is resolved."""
-        return self._two.width if self.curve.classes == 2 else _WIDTH
-
-    @property
-    def _two(self) -> PrivacyProfile:
-        """The profile of two classes: scores one apart are √2 centred coordinates."""
-        norm = math.sqrt(2.0) * self.norm
-        return PrivacyProfile(self.curve.link.curve, norm, self.l2, self.scales, self.rounding)
+        """How well the upper end of a bracket is resolved, as a share of itself."""
+        return _WIDTH
 
     @property
     def _cells(self) -> SoftmaxCells:
@@ -109,12 +90,7 @@ class SoftmaxProfile(CertifiedProfile):
     @cached_property
     def _values(self) -> SoftmaxValues:
         return SoftmaxValues.of(
-            self._cells,
-            norm=self.norm,
-            l2=self.l2,
-            scales=self.scales,
-            rounding=self.rounding,
-            reduced=self.reduced,
+            self._cells, self.norm, self.l2, self.scales, self.rounding, reduced=self.reduced
         )
 
     def fixed_record(self, epsilon: float) -> float:
@@ -128,8 +104,6 @@ class SoftmaxProfile(CertifiedProfile):
 
     def continuous(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise; the lower end is that of masses fixed in advance."""
-        if self.curve.classes == 2:
-            return self._two.continuous(at, width)
         lower = self.fixed_record(at)
         if not self.scales.releases_statistics:
             lower = max(lower, flat_delta(self.curve.classes, at, self.curve.cap * self._values.unit))
@@ -153,45 +127,92 @@ class SoftmaxProfile(CertifiedProfile):
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket when a record is added: the larger of the two directions."""
-        return self._two.adding(at, width) if self.curve.classes == 2 else self.continuous(at, width)
+        return self.continuous(at, width)
 
     def removing(self, at: float, width: float) -> Bracket:
         """The bracket when a record is removed: its determinant costs nothing."""
-        return self._two.removing(at, width) if self.curve.classes == 2 else self._flat.continuous(at, width)
+        return self._flat.continuous(at, width)
 
     @cached_property
     def _flat(self) -> "SoftmaxProfile":
         return replace(self, l2=math.inf)
 
     def certifies(self, epsilon: float, delta: float) -> bool:
-        """Whether ``self.delta(epsilon).upper <= delta``.
-
-        Privacy
-        -------
-        A function of public parameters only.
-        """
+        """Whether ``self.delta(epsilon).upper <= delta``."""
         return self.delta(epsilon).upper <= check_positive("delta", delta, below=1.0)
 
 
-def profile_of(
-    curve: DerivativeCurve | SoftmaxCurve,
-    *,
-    norm: float,
-    l2: float,
-    scales: NoiseScales,
-    rounding: Rounding = REAL,
-    reduced: bool = False,
-) -> CertifiedProfile:
-    """The certified profile of a loss of one linear predictor or of several classes."""
-    if isinstance(curve, SoftmaxCurve):
-        # An objective and all noise may be divided by the largest weight.
-        weight, plain = curve.weight, replace(curve, weight=1.0)
-        return SoftmaxProfile(plain, norm, l2 / weight, scales.over(weight), rounding.over(weight), reduced)
-    return PrivacyProfile(curve, norm, l2, scales, rounding)
+@dataclass(frozen=True)
+class SoftmaxAccounting(Accounting):
+    r"""Softmax losses of two classes or more.
 
+    Two classes are the logistic loss on rows of norm :math:`\sqrt2R`: scores one apart are :math:`\sqrt2`
+    centred coordinates.
+    """
 
-def released_curvature(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced: bool) -> float:
-    """The largest eigenvalue of one record's part in the Hessian that is released."""
-    if reduced and isinstance(curve, SoftmaxCurve):
-        return curve.max_reduced * norm**2
-    return curve.max_curvature * norm**2
+    curve: SoftmaxCurve
+
+    classical: ClassVar[bool] = False
+
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        return (self.curve.max_reduced if self.reduced else self.curve.max_curvature) * self.norm**2
+
+    @property
+    def released_rank(self) -> int:
+        """The largest Frobenius norm of a Hessian is its largest eigenvalue, attained at rank one."""
+        return 1
+
+    @property
+    def can_be_reduced(self) -> bool:
+        """Whether there is a reduced Hessian: with more than two classes."""
+        return self.curve.classes > 2
+
+    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
+        """The certified profile: the objective and all noise may be divided by the largest weight."""
+        weight, plain = self.curve.weight, replace(self.curve, weight=1.0)
+        l2, scales, rounding = l2 / weight, scales.over(weight), rounding.over(weight)
+        if plain.classes == 2:
+            return PrivacyProfile(plain.link.curve, math.sqrt(2.0) * self.norm, l2, scales, rounding)
+        return SoftmaxProfile(plain, self.norm, l2, scales, rounding, self.reduced)
+
+    def log_determinant(self, l2: float) -> float:
+        """The largest log-determinant of a record."""
+        return largest_log_determinant(self.curve, self.norm**2 / l2)
+
+    def floor(self, epsilon: float) -> float:
+        r"""The regularisation at which the largest log-determinant is :math:`\epsilon`.
+
+        :math:`R^2/(K(e^{\epsilon/(K - 1)} - 1))` without a cap, and with one that leaves equal masses alone.
+        A floor of the bound, not proved to be one of the mechanism (docs/mathematics.md, section 11).
+
+        Examples
+        --------
+        >>> [round(SoftmaxAccounting(SoftmaxCurve(classes), 1.0).floor(1.0), 3) for classes in (3, 10)]
+        [0.514, 0.851]
+        """
+        curve, at = self.curve, check_positive("epsilon", epsilon)
+        share = at / (curve.classes - 1)
+        # The weight R²/λ at which equal masses use up all of epsilon, without overflow. A cap lowers every
+        # Hessian, so that it allows at least this weight.
+        weight = curve.classes * math.expm1(min(share, 700.0)) / curve.weight
+
+        def excess(logarithm: float) -> float:
+            return largest_log_determinant(curve, math.exp(logarithm)) - at
+
+        if largest_log_determinant(curve, weight) < (1.0 - 1e-12) * at:
+            low = high = math.log(weight)
+            while excess(high) < 0.0:
+                low, high = high, high + 1.0
+            weight = math.exp(float(brentq(excess, low, high, xtol=1e-12)))
+        return self.norm**2 / weight
+
+    def flat_sigma(self, epsilon: float, delta: float) -> float:
+        """The noise at an infinite regularisation, in closed form up to an integral."""
+        steepest = self.curve.weight * self.curve.cap * self.norm
+        return steepest * flat_sigma(self.curve.classes, epsilon, delta)
+
+    def least_l2(self, epsilon: float) -> float:
+        """Twice the floor: a determinant of several classes may cost more than that of one predictor."""
+        return 2.0 * self.floor(epsilon)

@@ -12,8 +12,7 @@ from scipy.special import logsumexp, ndtr
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.privacy.plan import Plan
-from expost.privacy.softmax_profile import released_curvature
+from expost.privacy.plan import Plan, accounting_of
 from expost.reports.base import Scope
 from expost.reports.laws import NORMAL, Drift, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
 from expost.reports.records import ReadRecords
@@ -171,11 +170,12 @@ def largest_shifts(plan: Plan) -> tuple[float, float]:
     if math.isinf(curve.max_slope):
         return math.inf, math.inf
     others = replace(plan.scales, sigma_gradient=None)
-    curved = float(others.shift(0.0, released_curvature(curve, plan.radius, reduced=plan.reduced)))
+    accounting = accounting_of(curve, plan.radius, reduced=plan.reduced)
+    curved = float(others.shift(0.0, accounting.released_curvature))
     precision = 1.0 / plan.sigma**2
     if plan.sigma_gradient is not None:
         precision += 1.0 / plan.sigma_gradient**2
-    return curve.max_slope * plan.radius * math.sqrt(precision), curved
+    return accounting.slope * math.sqrt(precision), curved
 
 
 @cache
