@@ -108,3 +108,16 @@ class Summary:
 def _shown(text: str) -> str:
     """A text as a notebook may show it: no markup, and nothing that changes the direction of writing."""
     return escape(printable(text))
+
+
+class Summarized:
+    """What is shown as one summary, in a terminal and in a notebook."""
+
+    def _summary(self) -> Summary:
+        raise NotImplementedError
+
+    def __rich__(self) -> "Table":
+        return self._summary().terminal()
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
@@ -103,20 +103,20 @@ _Time: TypeAlias = Annotated[
 _Curve: TypeAlias = Annotated[tuple[tuple[float, float], ...], BeforeValidator(_knots)]
 
 
-class _Opened(FrozenModel):
+class Opened(FrozenModel):
     """An account is opened."""
 
-    kind: Literal["account"]
+    kind: Literal["account"] = "account"
     name: _Name
     epsilon: Annotated[float, Field(gt=0.0)]
     delta: _Delta
     time: _Time
 
 
-class _Entered(FrozenModel):
+class Entered(FrozenModel):
     """A plan is entered as spent."""
 
-    kind: Literal["entry"]
+    kind: Literal["entry"] = "entry"
     account: _Name
     time: _Time
     note: Annotated[str, _line(LONGEST_NOTE)]
@@ -127,18 +127,44 @@ class _Entered(FrozenModel):
     adding: _Curve
     removing: _Curve
 
+    @classmethod
+    def of(cls, plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> Self:
+        """The event that enters a plan."""
+        curve = curve_of(plan)
+        return cls(
+            account=account,
+            time=time,
+            note=note,
+            insecure=insecure,
+            plan=plan.fields(),
+            epsilon=min(float(plan.epsilon), _three_digits(curve.epsilon(plan.delta))),
+            delta=float(plan.delta),
+            adding=curve.adding,
+            removing=curve.removing,
+        )
 
-class _Finished(FrozenModel):
+    def entry(self, number: int) -> Entry:
+        """The entry. What it states is what its curve says, and at most what its plan promises."""
+        curve = ProfileCurve(self.adding, self.removing)
+        cost = curve.epsilon(self.delta)
+        if not cost * (1.0 - _LAST_DIGITS) <= self.epsilon <= cost * (_ROUNDED_UP + _LAST_DIGITS):
+            raise ValueError("an entry that states another cost than its curve")
+        if not (self.delta == self.plan["delta"] and self.epsilon <= self.plan["epsilon"]):
+            raise ValueError("an entry that costs more than its plan promises")
+        stated = self.model_dump(include={"time", "epsilon", "delta", "note", "insecure", "plan"})
+        return Entry(number=number, state=UNFINISHED, sha256=None, curve=curve, **stated)
+
+
+class Finished(FrozenModel):
     """A fit was finished. Not when: how long it took depends on the table."""
 
-    kind: Literal["finished"]
+    kind: Literal["finished"] = "finished"
     entry: int
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")] | None
 
 
-_EVENT: TypeAdapter[_Opened | _Entered | _Finished] = TypeAdapter(
-    Annotated[_Opened | _Entered | _Finished, Field(discriminator="kind")]
-)
+AnyEvent: TypeAlias = Opened | Entered | Finished
+_EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="kind")])
 
 
 @contextmanager
@@ -152,33 +178,6 @@ def readable(path: Path) -> Iterator[None]:
         raise LedgerError(f"{path} has an event that cannot be read. Restore a copy of it.") from None
 
 
-def account_body(name: str, epsilon: float, delta: float, *, time: str) -> dict[str, Any]:
-    """The event that opens an account."""
-    return {"kind": "account", "name": name, "epsilon": epsilon, "delta": delta, "time": time}
-
-
-def entry_body(plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> dict[str, Any]:
-    """The event that enters a plan."""
-    curve = curve_of(plan)
-    return {
-        "kind": "entry",
-        "account": account,
-        "time": time,
-        "note": note,
-        "insecure": insecure,
-        "plan": plan.fields(),
-        "epsilon": min(float(plan.epsilon), _three_digits(curve.epsilon(plan.delta))),
-        "delta": float(plan.delta),
-        "adding": curve.adding,
-        "removing": curve.removing,
-    }
-
-
-def finished_body(number: int, sha256: str | None) -> dict[str, Any]:
-    """The event that ends a fit."""
-    return {"kind": "finished", "entry": number, "sha256": sha256}
-
-
 def histories(events: Iterable[Event]) -> dict[str, History]:
     """Every account by its name, from all events; each event must make sense where it stands."""
     found: dict[str, History] = {}
@@ -186,13 +185,13 @@ def histories(events: Iterable[Event]) -> dict[str, History]:
     for event in events:
         body = _EVENT.validate_python(event.body)
         match body:
-            case _Opened() if body.name not in found:
+            case Opened() if body.name not in found:
                 found[body.name] = History((body.epsilon, body.delta))
-            case _Entered() if body.account in found:
+            case Entered() if body.account in found:
                 entries = found[body.account].entries
                 places[event.number] = entries, len(entries)
-                entries.append(_entry(event.number, body))
-            case _Finished() if body.entry in places:
+                entries.append(body.entry(event.number))
+            case Finished() if body.entry in places:
                 entries, place = places.pop(body.entry)
                 entries[place] = replace(entries[place], state=FINISHED, sha256=body.sha256)
             case _:
@@ -203,28 +202,6 @@ def histories(events: Iterable[Event]) -> dict[str, History]:
 def spent_by(entries: Iterable[Entry]) -> Composition:
     """What entries cost together, finished or not."""
     return Composition(tuple(entry.curve for entry in entries))
-
-
-def _entry(number: int, body: _Entered) -> Entry:
-    """The entry of an event. What it states is what its curve says, and at most what its plan promises."""
-    curve = ProfileCurve(body.adding, body.removing)
-    cost = curve.epsilon(body.delta)
-    if not cost * (1.0 - _LAST_DIGITS) <= body.epsilon <= cost * (_ROUNDED_UP + _LAST_DIGITS):
-        raise ValueError("an entry that states another cost than its curve")
-    if not (body.delta == body.plan["delta"] and body.epsilon <= body.plan["epsilon"]):
-        raise ValueError("an entry that costs more than its plan promises")
-    return Entry(
-        number=number,
-        time=body.time,
-        epsilon=body.epsilon,
-        delta=body.delta,
-        state=UNFINISHED,
-        sha256=None,
-        note=body.note,
-        insecure=body.insecure,
-        plan=body.plan,
-        curve=curve,
-    )
 
 
 def _three_digits(number: float) -> float:

@@ -5,19 +5,18 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import BudgetError, LedgerError
 from expost.ledger.entries import (
     FINISHED,
     LONGEST_NAME,
     LONGEST_NOTE,
+    Entered,
     Entry,
-    account_body,
-    entry_body,
-    finished_body,
+    Finished,
+    Opened,
     histories,
     is_line,
     readable,
@@ -28,12 +27,9 @@ from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 @dataclass(frozen=True)
-class Account:
+class Account(Summarized):
     r"""What one table may spend in all, as a cap :math:`(\epsilon, \delta)` on everything published from it.
 
     Opened by :meth:`expost.Ledger.account` and given to a fit as ``account=``. The fit is entered before its
@@ -52,7 +48,7 @@ class Account:
     epsilon, delta
         The cap.
     note
-        What is written beside the next entries.
+        What is written with the next entries.
 
     Privacy
     -------
@@ -83,7 +79,7 @@ class Account:
 
         Publications cost less together than one by one, so the next fit adds less than its own ε as a rule.
         """
-        return max(self.epsilon - self.spent.epsilon_at(self.delta), 0.0)
+        return self._standing(self.entries)[1]
 
     def noted(self, note: str) -> "Account":
         """The same account with a note for the next entries. Notes are public."""
@@ -130,8 +126,8 @@ class Account:
             self._check(self._entries(ledger.events), plan)
             note = _checked(self.note or note)
             time = spelt(datetime.now(UTC) if began is None else began)
-            body = entry_body(plan, account=self.name, time=time, note=note, insecure=insecure)
-            return ledger.append(body).number
+            entered = Entered.of(plan, account=self.name, time=time, note=note, insecure=insecure)
+            return ledger.append(entered.model_dump()).number
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
         """Mark an entry as finished, with the hash of its publication and without the time. Public.
@@ -144,7 +140,7 @@ class Account:
             entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
             if entry is None or entry.state == FINISHED:
                 raise parameter_error("number", "that of an unfinished entry of this account", number)
-            ledger.append(finished_body(number, sha256))
+            ledger.append(Finished(entry=number, sha256=sha256).model_dump())
 
     def _entries(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         with readable(self.path):
@@ -156,17 +152,20 @@ class Account:
                 )
             return tuple(found.entries)
 
+    def _standing(self, entries: tuple[Entry, ...]) -> tuple[float, float]:
+        """What entries have spent together, and what is left."""
+        spent = spent_by(entries).epsilon_at(self.delta)
+        return spent, max(self.epsilon - spent, 0.0)
+
     def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
-        before = spent_by(entries)
-        after = Composition((*before.curves, _curve(plan)))
+        after = Composition((*(entry.curve for entry in entries), _curve(plan)))
         if after.delta_at(self.epsilon) <= self.delta:
             return
-        spent, together = before.epsilon_at(self.delta), after.epsilon_at(self.delta)
         raise BudgetError(
-            f"the account {self.name!r} has epsilon {max(self.epsilon - spent, 0.0):.4g} left of "
+            f"the account {self.name!r} has epsilon {self._standing(entries)[1]:.4g} left of "
             f"{self.epsilon:g} at delta {self.delta:g}, and with this fit, of epsilon {plan.epsilon:g} at "
-            f"delta {plan.delta:g}, it would have spent {together:.4g}. Nothing was spent. Ask for a smaller "
-            "epsilon or delta, or publish no more from this table."
+            f"delta {plan.delta:g}, it would have spent {after.epsilon_at(self.delta):.4g}. Nothing was "
+            "spent. Ask for a smaller epsilon or delta, or publish no more from this table."
         )
 
     def _summary(self) -> Summary:
@@ -181,19 +180,10 @@ class Account:
             )
             for entry in entries
         ]
-        spent = spent_by(entries).epsilon_at(self.delta)
-        notes = (
-            f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, "
-            f"left {max(self.epsilon - spent, 0.0):.4g}",
-        )
+        spent, left = self._standing(entries)
+        notes = (f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, left {left:.4g}",)
         columns = ("entered", "note", "ε alone", "δ alone", "state")
         return Summary(f"Account {self.name} (public)", rows, columns, notes)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
 
 def _curve(plan: Plan) -> ProfileCurve:
@@ -222,7 +212,7 @@ def spelt(time: datetime) -> str:
 _SMALLEST_DELTA = 1e-10
 
 
-class Ledger:
+class Ledger(Summarized):
     """One file that counts what was spent of every table, and that cannot be overdrawn.
 
     An SQLite file with one account for each table. A fit that is given an account is entered in one
@@ -287,7 +277,8 @@ class Ledger:
             with transaction(self.path) as ledger:
                 found = self._named(name, ledger.events)
                 if found is None:
-                    ledger.append(account_body(name, *cap, time=spelt(datetime.now(UTC))))
+                    opened = Opened(name=name, epsilon=cap[0], delta=cap[1], time=spelt(datetime.now(UTC)))
+                    ledger.append(opened.model_dump())
                     found = Account(self.path, name, *cap)
         if found is None:
             known = ", ".join(repr(account.name) for account in self.accounts) or "none"
@@ -322,19 +313,12 @@ class Ledger:
     def _summary(self) -> Summary:
         rows = []
         for account in self.accounts:
-            spent = account.spent.epsilon_at(account.delta)
-            left = max(account.epsilon - spent, 0.0)
-            entries = str(len(account.entries))
-            cap = f"{account.epsilon:g}"
-            rows.append((account.name, entries, f"{spent:.4g}", cap, f"{left:.4g}", f"{account.delta:g}"))
+            entries = account.entries
+            spent, left = account._standing(entries)
+            count, cap = str(len(entries)), f"{account.epsilon:g}"
+            rows.append((account.name, count, f"{spent:.4g}", cap, f"{left:.4g}", f"{account.delta:g}"))
         columns = ("account", "publications", "ε spent", "ε in all", "ε left", "at δ")
         return Summary("Ledger (public)", rows, columns, figures=True)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"

@@ -77,7 +77,7 @@ _SEEN = Seen()
 class Transaction:
     """A ledger that no other process can write to while this one reads and appends."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, known: "Head") -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, known: Head) -> None:
         self._connection = connection
         self.events, self.sha256 = _read(connection, path, known)
 
@@ -164,6 +164,34 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tuple[Event, ...], str]:
+    """All events and the hash of the last one, where the file is a whole ledger that only grew."""
+    _check_header(connection, path)
+    try:
+        rows = connection.execute("SELECT number, body, sha256 FROM events ORDER BY number").fetchall()
+        (head,) = connection.execute("SELECT number, sha256 FROM head").fetchall()
+    except (sqlite3.OperationalError, ValueError) as error:
+        if isinstance(error, sqlite3.OperationalError) and not re.search("no such|decode", str(error)):
+            raise
+        raise _damaged(path, "its tables are not those of a ledger") from None
+    events, last = [], ""
+    for place, (number, body, sha256) in enumerate(rows, start=1):
+        last = _link(last, body)
+        if number != place or sha256 != last or not isinstance(body, str):
+            raise _damaged(path, f"event {place} is not what was written")
+        if number == known.number and sha256 != known.sha256:
+            raise _damaged(path, "it has other events than this process has seen in it")
+        try:
+            events.append(Event(number, read_object(body)))
+        except PublicationError:
+            raise _damaged(path, f"event {place} is not what was written") from None
+    if head != (len(events), last):
+        raise _damaged(path, "its last events are missing")
+    if len(events) < known.number:
+        raise _damaged(path, "it has fewer events than this process has seen in it")
+    return tuple(events), last
+
+
+def _check_header(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
@@ -178,30 +206,6 @@ def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tupl
     # A trigger, or a view in the place of a table, could undo what is written here.
     if connection.execute("SELECT type, name FROM sqlite_master ORDER BY name").fetchall() != _CONTENT:
         raise _damaged(path, "its tables are not those of a ledger")
-    try:
-        rows = connection.execute("SELECT number, body, sha256 FROM events ORDER BY number").fetchall()
-        (head,) = connection.execute("SELECT number, sha256 FROM head").fetchall()
-        events, last = [], ""
-        for place, (number, body, sha256) in enumerate(rows, start=1):
-            last = _link(last, body)
-            if number != place or sha256 != last or not isinstance(body, str):
-                raise _damaged(path, f"event {place} is not what was written")
-            if number == known.number and sha256 != known.sha256:
-                raise _damaged(path, "it has other events than this process has seen in it")
-            events.append(Event(number, read_object(body)))
-    except LedgerError:
-        raise
-    except PublicationError:
-        raise _damaged(path, f"event {place} is not what was written") from None
-    except (sqlite3.OperationalError, ValueError, TypeError) as error:
-        if isinstance(error, sqlite3.OperationalError) and not re.search("no such|decode", str(error)):
-            raise
-        raise _damaged(path, "its tables are not those of a ledger") from None
-    if head != (len(events), last):
-        raise _damaged(path, "its last events are missing")
-    if len(events) < known.number:
-        raise _damaged(path, "it has fewer events than this process has seen in it")
-    return tuple(events), last
 
 
 def _link(before: str, body: str) -> str:

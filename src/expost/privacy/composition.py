@@ -1,12 +1,7 @@
 """What several publications of one table cost together, by the law of their joint privacy loss.
 
-A curve becomes a discrete privacy loss distribution by connecting the dots (Doroshenko, Ghazi, Kamath,
-Kumar and Manurangsi, PoPETs 2022): the profile of that distribution is the chord between the curve's values
-on the grid, which lies above it. Google's dp-accounting convolves them.
-
-Each plan's curve is the profile of a pair of distributions that dominates all neighbours, and such pairs
-compose, also where a later publication was chosen after seeing earlier ones (Zhu, Dong and Wang, AISTATS
-2022, theorem 10). :mod:`expost.privacy.composition` has the law of the joint privacy loss.
+A curve becomes a discrete privacy loss distribution by connecting the dots, and Google's dp-accounting
+convolves them (docs/mathematics.md, section 13).
 """
 
 import math
@@ -14,19 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, missing_extra_error, parameter_error
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import Knots, ProfileCurve, chord, curve_of
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 # What each convolution may cut off its tails. It counts as the probability of an unbounded loss.
 _TAIL = 1e-16
@@ -36,13 +27,7 @@ _PER_LEVEL = 8.0
 
 
 def accountant() -> Any:
-    """Google's privacy loss distributions, imported when they are first needed.
-
-    Raises
-    ------
-    MissingExtraError
-        If the extra ``ledger`` is not installed.
-    """
+    """Google's privacy loss distributions, or MissingExtraError without the extra ``ledger``."""
     try:
         from dp_accounting.pld import pld_pmf
     except ImportError:
@@ -129,7 +114,7 @@ _STEP = 0.05
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Summarized):
     r"""The certified privacy profile of several publications on one table.
 
     Made by :func:`expost.compose`. Frozen, comparable, printable. Neighbours differ by adding or removing one
@@ -193,12 +178,6 @@ class Composition:
         rows = [(f"{delta:g}", f"{self.epsilon_at(delta):.4g}") for delta in (1e-5, 1e-6, 1e-7, 1e-8)]
         title = f"Composition of {len(self)} publication{'s' * (len(self) != 1)} (public)"
         return Summary(title, rows, ("δ", "ε of all together"), figures=True)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def __repr__(self) -> str:
         return f"<Composition of {len(self)}>"

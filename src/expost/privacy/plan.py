@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost.exceptions import PublicationError
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
@@ -14,9 +14,6 @@ from expost.privacy.precision import REAL, Precision, Rounding
 from expost.privacy.profile import LinearAccounting
 from expost.privacy.scales import NoiseScales
 from expost.privacy.softmax_profile import SoftmaxAccounting
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def row_radius(norm: float, *, fit_intercept: bool) -> float:
@@ -32,7 +29,7 @@ def accounting_of(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Summarized):
     """What a publication will contain, what noise each part gets, and what all of it guarantees.
 
     Made by :func:`expost.calibrate`, without data. Frozen, comparable, printable.
@@ -137,11 +134,6 @@ class Plan:
         """How the loss is accounted for."""
         return accounting_of(self.curve, self.radius, reduced=self.reduced)
 
-    @property
-    def released_curvature(self) -> float:
-        """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return self.accounting.released_curvature
-
     def hessian_order(self, dimension: int) -> int:
         """How many rows the released Hessian has, where there are ``dimension`` coefficients."""
         return dimension // self.curve.outputs if self.reduced else dimension
@@ -241,12 +233,6 @@ class Plan:
         rows = [(name, f"{scale:.6g}", f"{alone:.4g}") for name, scale, alone in self.parts()]
         columns = ("released", "noise scale", "ε it alone would cost")
         return Summary("Plan (public, made without data)", rows, columns, self._notes(), figures=True)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
 
 @dataclass(frozen=True)

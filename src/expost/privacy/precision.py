@@ -1,13 +1,12 @@
-r"""How exactly a release is computed and printed, chosen from public values.
+"""How exactly a release is computed and printed, chosen from public values.
 
-The theorems are about real numbers, and a file holds doubles. So what is printed is made in a way that a
-theorem covers (docs/mathematics.md, section 10). The printed coefficients are whole multiples of a public
-grid :math:`h`: a point within a certified radius :math:`r_0` of the exact minimiser, plus exact discrete
-Gaussian noise of scale :math:`s`. Statistics get their noise in whole steps of a public grid too.
+The theorems are about real numbers, and a file holds doubles; docs/mathematics.md, section 10, covers what is
+printed: coefficients and statistics are whole multiples of public grids, with exact discrete Gaussian noise.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 from expost._common.validation import check_count
 from expost.exceptions import CalibrationError
@@ -36,17 +35,10 @@ _TAIL = 1e-300
 class Rounding:
     r"""What a privacy profile pays for the difference between real numbers and printed ones.
 
-    Parameters
-    ----------
-    solver
-        :math:`\eta = 2r_0/s`: given the exact minimiser, the printed coefficients are a Gaussian mechanism
-        of at most this whitened sensitivity.
-    statistics
-        The largest error of a computed statistic, in units of its noise scale.
-    hessian
-        The largest error of a computed Hessian that is always allowed, in its own units.
-    steps
-        :math:`\tau`, the smallest noise scale in steps of its grid.
+    ``solver`` is :math:`\eta = 2r_0/s`: given the exact minimiser, the printed coefficients are a Gaussian
+    mechanism of at most this whitened sensitivity. ``statistics`` is the largest error of a computed
+    statistic in units of its noise scale, ``hessian`` that of a Hessian that is always allowed, in its own
+    units, and ``steps`` is :math:`\tau`, the smallest noise scale in steps of its grid.
     """
 
     solver: float = 0.0
@@ -55,7 +47,7 @@ class Rounding:
     steps: float = math.inf
 
     @classmethod
-    def planned(cls, epsilon: float, *, curvature: float, rows_at_most: int = ROWS_AT_MOST) -> "Rounding":
+    def planned(cls, epsilon: float, *, curvature: float, rows_at_most: int = ROWS_AT_MOST) -> Self:
         """What a plan for this epsilon pays; ``curvature`` is the largest of one record."""
         solver = math.ldexp(1.0, _SOLVER + max(min(math.frexp(epsilon)[1] - 1, 0), -12))
         steps = math.ldexp(1.0, _FINER + 1) / solver
@@ -66,15 +58,9 @@ class Rounding:
         return self.statistics if name == "gradient" else max(self.statistics, self.hessian / scale)
 
     def law(self, epsilon: float) -> float:
-        r"""The price :math:`\psi` of discrete noise at ``epsilon``.
+        r"""The price :math:`\psi` of discrete noise at ``epsilon`` (section 10, "Discrete noise").
 
-        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-300}, \qquad
-                  \psi = (\sqrt N + T)^2/24\tau^2, \quad T^2 = 2(\epsilon + 300\log 10)
-
-        For noise of :math:`z` standard deviations, the laws of rounded continuous noise and of discrete noise
-        differ by a factor between :math:`e^{-1/24\tau^2}` and :math:`e^{z^2/24\tau^2}` in each of the
-        :math:`N` numbers (docs/mathematics.md, section 10); beyond :math:`\sqrt N + T` lies a mass below
-        :math:`e^{-\epsilon}10^{-300}`.
+        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-300}
         """
         if math.isinf(self.steps):
             return 0.0
@@ -82,7 +68,7 @@ class Rounding:
         reach = math.sqrt(MOST_NUMBERS) + math.sqrt(2.0 * (epsilon - math.log(_TAIL))) + 1.0
         return 1.001 * reach**2 / (24.0 * self.steps**2)
 
-    def over(self, weight: float) -> "Rounding":
+    def over(self, weight: float) -> Self:
         """What is paid where the objective and all noise are divided by a weight."""
         return replace(self, hessian=self.hessian / weight)
 
@@ -100,18 +86,10 @@ REAL = Rounding()
 class Precision:
     r"""The public numbers by which coefficients are printed.
 
-    Parameters
-    ----------
-    output_noise
-        :math:`s`, the scale of the noise that is added to the computed minimiser.
-    solver_radius
-        :math:`r_0`: the computed minimiser is this close to the exact one, certified before anything is
-        released.
-    grid
-        :math:`h`: every printed coefficient is a whole multiple of it.
-    rows_at_most
-        Up to how many rows recomputed losses and intervals keep their stated accuracy. Not a limit: the
-        guarantee holds for any number of rows.
+    The noise :math:`s` that is added to the computed minimiser, how close :math:`r_0` this is to the exact
+    one, certified before anything is released, and the :math:`h` that every printed coefficient is a whole
+    multiple of. Up to ``rows_at_most`` rows recomputed losses and intervals keep their stated accuracy; the
+    guarantee holds for any number of rows.
     """
 
     output_noise: float
@@ -129,15 +107,8 @@ class Precision:
         curvature: float,
         radius: float,
         rows_at_most: int,
-    ) -> "Precision":
-        r"""The output's noise, the solver's radius and the grid, from public values.
-
-        .. math:: s = s_{\max} \text{ rounded down to a power of two}, \qquad r_0 = \eta s/2, \qquad
-                  h = 2^{-9}r_0
-
-        with :math:`s_{\max}` of :func:`largest_output_noise`, and :math:`\eta` what ``rounding`` pays for the
-        solver.
-        """
+    ) -> Self:
+        """Powers of two from public values (section 10, "Choice")."""
         rows = check_count("rows_at_most", rows_at_most)
         scale = largest_output_noise(
             sigma=sigma, l2=l2, curvature=curvature, radius=radius, rows_at_most=rows
@@ -164,23 +135,13 @@ class Precision:
 def largest_output_noise(
     *, sigma: float, l2: float, curvature: float, radius: float, rows_at_most: int
 ) -> float:
-    r"""The output's noise before it is rounded down to a power of two.
+    r"""The output's noise before it is rounded down to a power of two (section 10, "Choice").
 
-    .. math:: s_{\max} = \min\Bigl\{2^{-10}\frac{\sigma}{\lambda + \beta n_{\max}},\; 2^{-20}/R\Bigr\}
-
-    ``curvature`` is :math:`\beta`, the largest eigenvalue of one record's Hessian, and ``radius`` is
-    :math:`R`. The first bound keeps the noise of the objective readable from the printed coefficients, the
-    second keeps the model from noticing.
+    .. math:: \min\{2^{-10}\sigma/(\lambda + \beta n_{\max}),\; 2^{-20}/R\}
     """
     return min(math.ldexp(sigma, -10) / (l2 + curvature * rows_at_most), 2.0**-20 / radius)
 
 
 def statistic_grid(scale: float) -> float:
-    """The grid of a statistic whose noise has this scale: a power of two, 2**-32 of it or a little less.
-
-    Examples
-    --------
-    >>> statistic_grid(1.5) == 2.0**-32
-    True
-    """
+    """The grid of a statistic whose noise has this scale: a power of two, 2**-32 of it or a little less."""
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - _STATISTIC_STEPS)

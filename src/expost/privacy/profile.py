@@ -55,11 +55,6 @@ class WorstSlope:
     epsilon: float
 
     @property
-    def cheap(self) -> bool:
-        """Whether no Gaussian profile has to be evaluated."""
-        return not self.scales.releases_statistics
-
-    @property
     def grid(self) -> FloatArray:
         """A first partition of the slopes; the peak of the curvature splits it, so that few cells survive."""
         rising = np.linspace(0.0, self.curve.peak, 9)
@@ -120,7 +115,7 @@ class WorstSlope:
 
     def worst_fixed(self, rtol: float) -> Bracket:
         """Bracket the largest expectation at one fixed slope."""
-        upper, _, lower = self._branch(self.fixed_bound, np.zeros(1), rtol, np.array([NEGLIGIBLE]))
+        upper, _, lower = self.supremum(self.fixed_bound, np.zeros(1), rtol, np.array([NEGLIGIBLE]))
         return certified(float(lower[0]), float(upper[0]))
 
     def steepest(self) -> Bracket:
@@ -146,21 +141,14 @@ class WorstSlope:
         """The largest value over a few slopes: a good lower bound, at a fixed cost."""
         return np.asarray(self.bound(noise[:, None], self.grid, self.grid).max(axis=1))
 
-    def supremum(self, noise: FloatArray, rtol: float, floor: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Upper bounds on the suprema, and slopes that nearly attain them.
-
-        They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger.
-        """
-        upper, best, _ = self._branch(self.bound, noise, rtol, floor)
-        return upper, best
-
-    def _branch(
+    def supremum(
         self, bound: Bound, noise: FloatArray, rtol: float, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Branch and bound, for all values of the noise at once: upper bounds, slopes, lower bounds.
+        """Upper bounds on the suprema over slopes, slopes that nearly attain them, and lower bounds.
 
-        Cells of slopes that cannot beat the best slope known by more than the tolerance are dropped, the
-        others are cut in four.
+        They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger. Branch
+        and bound, for all values of the noise at once: cells of slopes that cannot beat the best slope known
+        by more than the tolerance are dropped, the others are cut in four.
         """
         grid = self.grid
         known = np.broadcast_to(bound(noise[:, None], grid, grid), (len(noise), len(grid)))
@@ -238,7 +226,8 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
     if noise.signed:
         edges = np.concatenate([np.linspace(-reach, 0.0, 5)[:-1], edges])
     share = max(rtol, _COARSE)
-    part = 0.2 if slopes.cheap else 0.6
+    # A value without statistics costs so little that the noise may be resolved more finely than asked.
+    part = 0.6 if slopes.scales.releases_statistics else 0.2
     lower, upper, width = fixed, 1.0, math.inf
     for _ in range(_ROUNDS):
         edges = _place(slopes, noise, edges, part * share * size)
@@ -248,7 +237,7 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
         weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
         # An edge may err by a share of its own value, or by an even part of the whole if that is larger.
         even = size / (len(edges) * np.maximum(weight, NEGLIGIBLE))
-        values, best = slopes.supremum(edges, 0.3 * share, even)
+        values, best, _ = slopes.supremum(slopes.bound, edges, 0.3 * share, even)
         near = np.stack([best[:-1], 0.5 * (best[:-1] + best[1:]), best[1:]], axis=1)
         below = slopes.bound(mean[:, None], near, near).max(axis=1)
         # Every round is a bracket of its own, and a finer one need not be narrower at both ends.

@@ -6,10 +6,10 @@ without the loss that they were computed from.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.plan import Plan
 
 # The distance of the first two knots in standard deviations of the privacy loss, and how much the distance
 # grows with each of them: compositions read the middle closely, and the tails only roughly.
@@ -37,40 +37,15 @@ Knots: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs of an epsilon and a bound on delta there."""
 
 
-class Planned(Protocol):
-    """What a composition reads of a plan."""
-
-    @property
-    def epsilon(self) -> float:
-        """The guarantee's epsilon; infinite where there is none."""
-
-    @property
-    def delta(self) -> float:
-        """The guarantee's delta."""
-
-    @property
-    def profile(self) -> CertifiedProfile | None:
-        """The certified profile, where one exists."""
-
-
 @dataclass(frozen=True)
 class ProfileCurve:
     r"""Upper bounds on the two profiles of a publication, for a record that is added and one that is removed.
 
     With :math:`h(\alpha) = H_\alpha(M(D + z)\|M(D))` for all :math:`\alpha > 0`, the first bounds
-    :math:`h(\alpha)` and the second :math:`1 - \alpha + \alpha h(1/\alpha)`, both for :math:`\alpha \ge 1`.
-    As :math:`h` is convex with :math:`h(0) = 1` and falls, a curve is a profile of some pair of
-    distributions, which dominates all neighbours (Zhu, Dong and Wang, AISTATS 2022, propositions 8 and 10).
-
-    Parameters
-    ----------
-    adding, removing
-        The bounds at rising epsilons from 0, convex in :math:`e^\epsilon`; at 0 they agree, because that is
-        the total variation distance. Beyond the last epsilon the last delta holds.
-
-    Privacy
-    -------
-    A function of public parameters only.
+    :math:`h(\alpha)` and the second :math:`1 - \alpha + \alpha h(1/\alpha)`, both for :math:`\alpha \ge 1`,
+    at rising epsilons from 0, where they agree. They are convex, so a curve is the profile of some pair of
+    distributions, which dominates all neighbours (docs/mathematics.md, section 13). Beyond the last epsilon
+    the last delta holds.
     """
 
     adding: Knots
@@ -90,7 +65,7 @@ class ProfileCurve:
             raise parameter_error("removing", "a curve that begins where `adding` does", self.removing[0])
 
     @classmethod
-    def of(cls, plan: Planned) -> Self:
+    def of(cls, plan: Plan) -> Self:
         """The curve of a plan, from its certificate; one without a certificate may lose everything."""
         profile = plan.profile
         if profile is None or math.isinf(plan.epsilon):
@@ -193,15 +168,9 @@ def _slope(one: Sequence[float], other: Sequence[float]) -> float:
 _known = lru_cache(maxsize=256)(ProfileCurve.of)
 
 
-def curve_of(plan: Planned) -> ProfileCurve:
+def curve_of(plan: Plan) -> ProfileCurve:
     """The curve of a plan; the last ones are kept, because plans of one kind are often made again."""
-    # A loss of one's own may not be hashable.
-    return _known(plan) if isinstance(plan, Hashable) and _has_hash(plan) else ProfileCurve.of(plan)
-
-
-def _has_hash(plan: Hashable) -> bool:
     try:
-        hash(plan)
-    except TypeError:
-        return False
-    return True
+        return _known(plan)
+    except TypeError:  # a loss of one's own may not be hashable
+        return ProfileCurve.of(plan)

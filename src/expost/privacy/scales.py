@@ -1,8 +1,7 @@
 """The statistics that can be published with the coefficients, and the noise scale of each.
 
-Adding a statistic takes a row of :data:`STATISTICS`, a scale in
-:class:`expost.privacy.scales.NoiseScales` and the code that computes it. Adding a kind of report takes a row
-of :data:`REPORT_KINDS`.
+Adding a statistic takes a row of :data:`STATISTICS`, a scale in :class:`NoiseScales` and the code that
+computes it. Adding a kind of report takes a row of :data:`REPORT_KINDS`.
 """
 
 import math
@@ -33,25 +32,20 @@ class Statistic:
 STATISTICS = {
     statistic.name: statistic
     for statistic in (
-        Statistic(
-            "gradient",
-            "gradient",
-            sensitivity=lambda gradient, curvature, rank: gradient,
-            entries=lambda dimension, order: dimension,
-        ),
+        Statistic("gradient", "gradient", lambda slope, curvature, rank: slope, lambda count, order: count),
         # The GOE has variance 2 on the diagonal: half of the squared Frobenius norm counts.
         Statistic(
             "hessian",
             "Hessian",
-            sensitivity=lambda gradient, curvature, rank: curvature * math.sqrt(rank / 2.0),
-            entries=lambda dimension, order: order * (order + 1) // 2,
+            lambda slope, curvature, rank: curvature * math.sqrt(rank / 2.0),
+            lambda count, order: order * (order + 1) // 2,
         ),
         # Weyl: the smallest eigenvalue moves by at most the spectral norm of the change.
         Statistic(
             "eigenvalue",
             "smallest eigenvalue",
-            sensitivity=lambda gradient, curvature, rank: curvature,
-            entries=lambda dimension, order: 1,
+            lambda slope, curvature, rank: curvature,
+            lambda count, order: 1,
         ),
     )
 }
@@ -102,15 +96,9 @@ REPORT_KINDS = {
 
 @dataclass(frozen=True)
 class NoiseScales:
-    r"""The noise of the objective and of each statistic that is released.
+    r"""The noise :math:`\sigma` of the objective, and :math:`\sigma_2, \sigma_3, \sigma_4` of each statistic.
 
-    Parameters
-    ----------
-    sigma
-        :math:`\sigma`, the noise of objective perturbation.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        :math:`\sigma_2, \sigma_3, \sigma_4`, the noise of the gradient, the Hessian and its smallest
-        eigenvalue; None where the statistic is not released.
+    None where a statistic is not released.
 
     Examples
     --------
@@ -170,11 +158,7 @@ class NoiseScales:
         with a term for each statistic that is released. ``gradient`` is :math:`\|\nabla\ell\|`,
         ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, and ``rank`` its rank. Of
         ``rounding``, :math:`\eta` is what the solver's error can tell, and each numerator grows by twice
-        the error that a computed statistic may have.
-
-        Privacy
-        -------
-        A function of the record and of public values; it does not depend on the table.
+        the error that a computed statistic may have. It does not depend on the table.
         """
         xp = namespace_of(gradient)
         square = xp.full_like(gradient * curvature, rounding.solver**2)
