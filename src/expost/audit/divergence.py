@@ -236,18 +236,14 @@ def hockey_stick(
     if not np.all((repeats >= 1.0) & (repeats == np.floor(repeats))):
         raise DomainError("`counts` must be whole numbers of at least 1.")
 
-    scales = NoiseScales(
-        check_positive("sigma", sigma),
-        **{
-            name: scale
-            for name, scale in [
-                ("sigma_gradient", sigma_gradient),
-                ("sigma_hessian", sigma_hessian),
-                ("sigma_eigenvalue", sigma_eigenvalue),
-            ]
-            if scale is not None and scale != math.inf  # a statistic with infinite noise is not released
-        },
-    )
+    statistics = {
+        "sigma_gradient": sigma_gradient,
+        "sigma_hessian": sigma_hessian,
+        "sigma_eigenvalue": sigma_eigenvalue,
+    }
+    # A statistic with infinite noise is not released.
+    released = {name: scale for name, scale in statistics.items() if scale not in (None, math.inf)}
+    scales = NoiseScales(check_positive("sigma", sigma), **released)
     divergences = [
         _divergence(
             ReleaseLaw(
@@ -307,7 +303,7 @@ def _along(law: ReleaseLaw, across: FloatArray) -> tuple[FloatArray, FloatArray]
 
     def at(column: Columns, u: FloatArray) -> tuple[FloatArray, ...]:
         coordinates = np.stack([u, np.broadcast_to(across[column][:, None], u.shape)], axis=-1)
-        noise = law.sigma * coordinates[..., : law.dimension].reshape(-1, law.dimension) @ axes
+        noise = law.scales.sigma * coordinates[..., : law.dimension].reshape(-1, law.dimension) @ axes
         excess, shift, gradient, log_determinant = law.at(noise)
         return tuple(part.reshape(u.shape) for part in (excess, shift, gradient @ along, log_determinant))
 

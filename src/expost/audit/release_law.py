@@ -6,7 +6,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
-from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
+from expost.losses import AnyLoss, VectorLoss
 from expost.privacy.scales import NoiseScales
 
 
@@ -31,19 +31,9 @@ class ReleaseLaw:
     reduced: bool = False
 
     @property
-    def sigma(self) -> float:
-        """The noise of the objective."""
-        return self.scales.sigma
-
-    @property
-    def outputs(self) -> int:
-        """The number of linear predictors."""
-        return self.loss.outputs
-
-    @property
     def dimension(self) -> int:
         """The number of coefficients."""
-        return self.outputs * int(self.rows.shape[1])
+        return self.loss.outputs * int(self.rows.shape[1])
 
     def direction(self) -> FloatArray:
         """A unit vector along which the record's slope changes most: that of its gradient where all is zero.
@@ -52,13 +42,13 @@ class ReleaseLaw:
         symmetric choice.
         """
         slopes = self._derivatives(np.zeros((1, self.dimension)))[0][0, -1]
-        along = np.kron(slopes if self.outputs > 1 else np.ones(1), self.rows[-1])
+        along = np.kron(slopes if self.loss.outputs > 1 else np.ones(1), self.rows[-1])
         length = float(np.linalg.norm(along))
         return along / length if length > 0.0 else np.eye(self.dimension)[0]
 
     def _derivatives(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradients and Hessians of the loss in the predictors: points by rows by one or two predictors."""
-        points, rows, outputs = len(theta), len(self.rows), self.outputs
+        points, rows, outputs = len(theta), len(self.rows), self.loss.outputs
         eta = (theta.reshape(points * outputs, -1) @ self.rows.T).reshape(points, outputs, rows)
         if not isinstance(self.loss, VectorLoss):
             labels = np.broadcast_to(self.labels, (points, rows))
@@ -79,7 +69,7 @@ class ReleaseLaw:
         points, d = len(bends), rows.shape[1]
         squares = (rows[:, :, None] * rows[:, None, :]).reshape(-1, d * d)
         flat = np.moveaxis(bends, 1, 3).reshape(-1, len(rows))
-        blocks = (flat @ squares).reshape(points, self.outputs, self.outputs, d, d)
+        blocks = (flat @ squares).reshape(points, self.loss.outputs, self.loss.outputs, d, d)
         return np.swapaxes(blocks, 2, 3).reshape(points, self.dimension, self.dimension)
 
     def _hessian(self, bends: FloatArray, counts: FloatArray) -> FloatArray:
@@ -97,7 +87,7 @@ class ReleaseLaw:
         rounding = np.sum(np.abs(pulls), axis=2) @ lengths
         rounding += min(self.loss.curve.max_slope, 1.0) * (self.counts @ lengths) / 16.0
         rounding += np.trace(hessian, axis1=1, axis2=2) * np.linalg.norm(theta, axis=1)
-        return gradient, hessian, 1e-11 * self.sigma + 1e-14 * rounding
+        return gradient, hessian, 1e-11 * self.scales.sigma + 1e-14 * rounding
 
     def minimisers(self, noise: FloatArray) -> FloatArray:
         """The coefficients at each row of ``noise``: Newton steps, shortened until the gradient falls."""
@@ -134,7 +124,7 @@ class ReleaseLaw:
         record = self._curvature(bends[:, -1:], self.rows[-1:])
         base = self._hessian(bends, self.base_counts)
         ratio = sign * _log_determinant(np.asarray(np.linalg.solve(base, record), dtype=np.float64))
-        ratio += np.sum(gradient * (gradient / 2.0 + sign * noise), axis=1) / self.sigma**2
+        ratio += np.sum(gradient * (gradient / 2.0 + sign * noise), axis=1) / self.scales.sigma**2
         lengths = np.linalg.norm(gradient, axis=1)
         norms = self._reduced_curvature(theta) if self.reduced else np.linalg.norm(record, axis=(1, 2))
         shift: FloatArray = replace(self.scales, sigma_eigenvalue=None).shift(lengths, norms)
@@ -148,7 +138,7 @@ class ReleaseLaw:
 
     def _reduced_curvature(self, theta: FloatArray) -> FloatArray:
         """What the record adds to the reduced Hessian of one feature, and to its eigenvalue."""
-        assert isinstance(self.loss, SoftmaxLoss)
+        assert isinstance(self.loss, VectorLoss)
         row = float(self.rows[-1, 0])
         masses = self.loss.smallest_mass(row * theta, np.full(len(theta), self.labels[-1]))
         return row**2 * masses

@@ -1,4 +1,4 @@
-"""The neighbouring data sets that a publication tells apart best, beside its certificate."""
+"""The neighbouring data sets that a publication tells apart best, compared with its certificate."""
 
 import math
 from collections.abc import Iterator
@@ -106,9 +106,8 @@ def worst_pair(
     def delta(result: tuple[Audit, Pair]) -> float:
         return result[0].delta
 
-    structured = _structured_pairs(loss, labels, norm, sigma, dimension)
-    if isinstance(loss, VectorLoss):
-        structured = _held_pairs(loss, labels, norm, sigma, dimension)
+    pairs = _held_pairs if isinstance(loss, VectorLoss) else _structured_pairs
+    structured = pairs(loss, labels, norm, sigma, dimension)
     best = max(map(audited, structured), key=delta)
     for trial in range(trials):
         pair = _random_pair(rng, labels, norm, dimension) if trial % 2 else _varied(rng, best[1], norm)

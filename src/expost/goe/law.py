@@ -115,7 +115,7 @@ class LargestEigenvalue:
     def ppf(self, q: Any) -> Any:
         """Quantile: the smallest ``x`` with ``cdf(x) >= q``, rounded up by about 1e-10 of ``q``."""
         levels = _check_levels(q)
-        return _unwrap(self._quantiles(levels, 1.0 - levels))
+        return self._quantiles(levels, 1.0 - levels)
 
     @overload
     def isf(self, q: float) -> float: ...
@@ -133,7 +133,7 @@ class LargestEigenvalue:
         True
         """
         levels = _check_levels(q)
-        return _unwrap(self._quantiles(1.0 - levels, levels))
+        return self._quantiles(1.0 - levels, levels)
 
     def mean(self) -> float:
         """Expected value, to about 1e-10; below ``2 * sqrt(d)`` at every dimension.
@@ -185,10 +185,8 @@ class LargestEigenvalue:
         logarithm = logarithm.reshape(x.shape)
         return np.exp(logarithm), 0.0 - np.expm1(logarithm)  # a difference, so that zero has no sign
 
-    def _quantiles(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Solve for each pair of probabilities."""
-        solved: FloatArray = np.vectorize(self._quantile, otypes=[float])(below, above)
-        return solved
+    def _quantiles(self, below: FloatArray, above: FloatArray) -> float | FloatArray:
+        return _unwrap(np.vectorize(self._quantile, otypes=[float])(below, above))
 
     def _quantile(self, below: float, above: float) -> float:
         """Return the point that leaves at least ``below`` to its left and at most ``above`` to its right."""
@@ -231,23 +229,20 @@ def _unwrap(values: FloatArray) -> float | FloatArray:
     return values if np.ndim(values) else float(values)
 
 
+def _checked(name: str, value: Any, low: float, high: float, wanted: str) -> FloatArray:
+    """An array of doubles between two limits; what is not numeric is refused as NaN is."""
+    try:
+        numbers = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.array(math.nan)
+    if not np.all((numbers >= low) & (numbers <= high)):
+        raise parameter_error(name, wanted, value)
+    return numbers
+
+
 def _check_points(x: Any) -> FloatArray:
-    points = _as_floats(x)
-    if np.isnan(points).any():
-        raise parameter_error("x", "a number or an array of numbers, none of them NaN", x)
-    return points
+    return _checked("x", x, -math.inf, math.inf, "a number or an array of numbers, none of them NaN")
 
 
 def _check_levels(q: Any) -> FloatArray:
-    levels = _as_floats(q)
-    if not np.all((levels >= 0.0) & (levels <= 1.0)):  # NaN fails here too
-        raise parameter_error("q", "a probability between 0 and 1, or an array of them", q)
-    return levels
-
-
-def _as_floats(value: Any) -> FloatArray:
-    """Return an array of doubles; what is not numeric becomes NaN, which every check rejects."""
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        return np.array(math.nan)
+    return _checked("q", q, 0.0, 1.0, "a probability between 0 and 1, or an array of them")

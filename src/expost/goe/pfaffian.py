@@ -28,16 +28,8 @@ def hermite_pair(degree: int, x: FloatArray) -> HermitePair:
 
     :math:`\psi_k(x) = (2^k k! \sqrt\pi)^{-1/2} e^{-x^2/2} H_k(x)` with the physicists' :math:`H_k`.
 
-    Parameters
-    ----------
-    degree
-        The larger degree ``n``, at least 1.
-    x
-        Points of any shape, none below -35.
-
-    Notes
-    -----
-    Both recurrences follow from :math:`\psi_k' = \sqrt{k/2}\,\psi_{k-1} - \sqrt{(k+1)/2}\,\psi_{k+1}`:
+    No point is below -35. Both recurrences follow from
+    :math:`\psi_k' = \sqrt{k/2}\,\psi_{k-1} - \sqrt{(k+1)/2}\,\psi_{k+1}`:
 
     .. math:: \psi_{k+1} = \sqrt{\tfrac{2}{k+1}}\, x\, \psi_k - \sqrt{\tfrac{k}{k+1}}\, \psi_{k-1}, \qquad
               \int_x^\infty\! \psi_{k+1}
@@ -86,14 +78,7 @@ def hermite_integral(degree: int) -> float:
 def hermite_kernel(degree: int, x: FloatArray, pair: HermitePair) -> FloatArray:
     r"""Return :math:`K(x_i, x_j) = \sum_{k<n} \psi_k(x_i) \psi_k(x_j)` by the Christoffel-Darboux formula.
 
-    Parameters
-    ----------
-    degree
-        How many functions are summed, ``n``.
-    x
-        Distinct points along the last axis; leading axes are separate problems.
-    pair
-        ``hermite_pair(degree, x)``.
+    The points are distinct along the last axis; leading axes are separate problems.
     """
     before, last = pair.before, pair.last
     distance = x[..., :, None] - x[..., None, :]
@@ -121,34 +106,11 @@ _SMALLEST_GAP = 1e-12
 def log_cdf(d: int, t: FloatArray) -> FloatArray:
     r"""Return :math:`\log P(\lambda_1 \le \sqrt 2\, t)` of the d-dimensional GOE, ``d > 1``.
 
-    With :math:`K` the kernel of :math:`\psi_0, \dots, \psi_{d-1}` on :math:`(t, \infty)`,
-    :math:`R = (I - K)^{-1}`, :math:`s = \sqrt{d/2}`, :math:`\psi = \psi_{d-1}`,
-    :math:`c = \tfrac s2 \int \psi_d` for even and :math:`1/\int \psi` for odd :math:`d`, and
-
-    .. math:: a(z) = c - s\!\int_z^\infty\!\psi_d, \quad b(z) = 1 - 2c\!\int_z^\infty\!\psi, \quad
-              r(z) = \tfrac{1}{2} \Bigl[K(z, t) - s\,\psi(z)\!\int_t^\infty\!\psi_d\Bigr],
-
-    .. math:: F(t)^2 = \det(I - K) \Bigl[(1 - \langle a, R\psi\rangle)
-              \Bigl(1 - c\!\int_t^\infty\!\psi + \langle b, Rr\rangle\Bigr)
-              + \langle a, Rr\rangle \langle b, R\psi\rangle\Bigr].
-
-    Parameters
-    ----------
-    d
-        The dimension.
-    t
-        A vector of points between the edge less 12 widths and the edge plus 40, in units where the edge
-        is ``sqrt(2 * d)``.
-
-    Returns
-    -------
-    FloatArray
-        The logarithms; minus infinity where the probability is too small to be resolved.
-
-    Notes
-    -----
-    ``docs/goe.md`` derives the formula from De Bruijn's Pfaffian. Where :math:`F` is close to 1, all its
-    terms but the 1 are small, so that the logarithm keeps the relative accuracy of the upper tail.
+    A Fredholm determinant over :math:`(t, \infty)` with a correction of finite rank; ``docs/goe.md``, "The
+    formula", states it with these names and derives it. Where the probability is close to 1, all terms but
+    the 1 are small, so that the logarithm keeps the relative accuracy of the upper tail. The points lie
+    between the edge ``sqrt(2 * d)`` less 12 widths and the edge plus 40; minus infinity where the probability
+    is too small to be resolved.
 
     Examples
     --------

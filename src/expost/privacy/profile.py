@@ -92,13 +92,7 @@ class WorstSlope:
         left, shift = self.left(noise, low, high)
         if self.scales.releases_statistics:
             return gaussian.delta(left, sensitivity=shift, sigma=1.0)
-        value: FloatArray = -np.expm1(np.minimum(left, 0.0))
-        solver = self.rounding.solver
-        if solver > 0.0:
-            # Farther than this from zero the solver's part is below e^-800, which no double holds.
-            near = np.abs(left) <= 40.0 * solver
-            value[near] = gaussian.delta(left[near], sensitivity=solver, sigma=1.0)
-        return value
+        return gaussian.delta_at_shift(left, self.rounding.solver)
 
     def fixed_bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound on the expectation over the noise at one fixed slope in a cell, in closed form.

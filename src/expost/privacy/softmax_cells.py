@@ -292,7 +292,9 @@ class SoftmaxValues:
             loss = _envelope(slopes[used[0][:, 0]], best, largest)
             larger = loss > covered
             np.maximum(covered, loss, out=covered)
-            value[larger] = np.maximum(value[larger], _profile(epsilon - loss[larger], float(shift)))
+            value[larger] = np.maximum(
+                value[larger], gaussian.delta_at_shift(epsilon - loss[larger], float(shift))
+            )
         return value
 
 
@@ -308,13 +310,3 @@ def _envelope(slopes: FloatArray, intercepts: FloatArray, at: FloatArray) -> Flo
     for line in np.flatnonzero(needed.any(axis=1)):
         np.maximum(result, slopes[line] * at[:, None] + intercepts[line], out=result)
     return result
-
-
-def _profile(left: FloatArray, shift: float) -> FloatArray:
-    """The profile of the Gaussian mechanism at what is left of epsilon, for one shift."""
-    value: FloatArray = -np.expm1(np.minimum(left, 0.0))
-    if shift > 0.0:
-        # Farther out the shift changes the value by less than e^-800, which no double holds.
-        near = np.abs(left) <= 40.0 * shift + 0.5 * shift**2
-        value[near] = gaussian.delta(left[near], sensitivity=shift, sigma=1.0)
-    return value

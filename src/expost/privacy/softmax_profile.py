@@ -1,15 +1,12 @@
 r"""The privacy profile of a softmax model of several classes: a certified upper bound on delta.
 
 With :math:`W \sim N(0, I_K)`, :math:`a = \sigma/R`, and :math:`v, A` the gradient and the Hessian of a
-record of the class :math:`y` in its scores (:class:`~expost.losses.softmax_curve.SoftmaxCurve`), the whole
-publication satisfies
+record in its scores (:class:`~expost.losses.softmax_curve.SoftmaxCurve`),
 
 .. math:: \delta(\epsilon) \le \mathbb{E}_W \sup_{q, \pi} \delta_G(\epsilon - u; \Delta), \qquad
           u = \log\det(I + A R^2/\lambda) + \frac{\|v\|^2}{2a^2} + \frac{v\cdot W}{a},
 
-with the shift :math:`\Delta` of the statistics as for one predictor. Of :math:`W` only the two largest of
-:math:`W_j - W_y` count, and of the masses of the wrong classes their sum and the largest one's share.
-docs/mathematics.md, section 11, has theorem, proof and evaluation.
+with the shift :math:`\Delta` of the statistics; docs/mathematics.md, section 11, has proof and evaluation.
 """
 
 import math
