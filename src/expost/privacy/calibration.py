@@ -139,7 +139,8 @@ def calibrate(
         max_weight=_check_weight(loss, max_weight),
         reduced=bool(reduced),
     )
-    target = replace(target, rounding=_rounding(target, rows_at_most))
+    if has_certified_slopes(loss):
+        target = replace(target, rounding=_rounding(target, rows_at_most))
     if reduced:
         _check_reduced(target)
     explicit = {
@@ -190,9 +191,7 @@ def _check_reduced(target: Target) -> None:
 
 
 def _rounding(target: Target, rows_at_most: int) -> Rounding:
-    """What printed numbers cost; nothing for a loss that states no error for its derivatives."""
-    if not has_certified_slopes(target.loss):
-        return REAL
+    """What printed numbers cost, where a loss states the error of its derivatives."""
     if check_count("rows_at_most", rows_at_most) > 10**15:
         raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
     curvature = target.accounting.curvature

@@ -1,18 +1,14 @@
-"""What every certified privacy profile can do, and what calibration asks of every kind of loss."""
+"""What every certified privacy profile can do, whatever the loss: state, decide and invert its bound."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error
-from expost.losses.base import DerivativeCurve
-from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.precision import REAL, Rounding
-from expost.privacy.scales import NoiseScales, Statistic
+from expost.privacy.precision import Rounding
 
 # Probabilities below this are not resolved, only bounded.
 NEGLIGIBLE = 1e-300
@@ -137,67 +133,3 @@ class CertifiedProfile(ABC):
         while excess(root) > 0.0:
             root *= 1.0 + 1e-6
         return root
-
-
-@dataclass(frozen=True)
-class Accounting(ABC):
-    """How one kind of loss is accounted for, on rows of at most one norm: its profiles and its limits.
-
-    ``reduced`` says that the released Hessian is the reduced one of several classes.
-    """
-
-    curve: DerivativeCurve | SoftmaxCurve
-    norm: float
-    reduced: bool = False
-
-    classical: ClassVar[bool] = True
-    """Whether the classical theorem for objective perturbation may be asked."""
-
-    @property
-    def slope(self) -> float:
-        """The largest norm of one record's gradient, ξ."""
-        return self.curve.max_slope * self.norm
-
-    @property
-    def curvature(self) -> float:
-        """The largest eigenvalue of one record's Hessian, β."""
-        return self.curve.max_curvature * self.norm**2
-
-    @property
-    def released_curvature(self) -> float:
-        """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return self.curvature
-
-    @property
-    def released_rank(self) -> int:
-        """The rank of that part where its Frobenius norm is largest."""
-        return self.curve.rank
-
-    def sensitivity(self, statistic: Statistic) -> float:
-        """How far one record can move a statistic."""
-        return float(statistic.sensitivity(self.slope, self.released_curvature, self.released_rank))
-
-    @property
-    def can_be_reduced(self) -> bool:
-        """Whether there is a reduced Hessian."""
-        return False
-
-    @abstractmethod
-    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
-        """The certified profile of a publication with this regularisation and this noise."""
-
-    @abstractmethod
-    def log_determinant(self, l2: float) -> float:
-        """The largest log-determinant of a record."""
-
-    @abstractmethod
-    def floor(self, epsilon: float) -> float:
-        """The regularisation at which the largest log-determinant is ε; below it no noise is enough."""
-
-    @abstractmethod
-    def flat_sigma(self, epsilon: float, delta: float) -> float | None:
-        """The noise at an infinite regularisation, or None where only a search of the profile finds it."""
-
-    def least_l2(self, epsilon: float) -> float | None:
-        """The least default regularisation; None where it is found by what it costs in noise."""
-        return None

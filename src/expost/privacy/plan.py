@@ -9,9 +9,9 @@ from expost._common.summary import Summarized, Summary
 from expost.exceptions import PublicationError
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import Accounting, CertifiedProfile
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.precision import REAL, Precision, Rounding
-from expost.privacy.profile import LinearAccounting
+from expost.privacy.profile import Accounting
 from expost.privacy.scales import NoiseScales
 from expost.privacy.softmax_profile import SoftmaxAccounting
 
@@ -25,7 +25,7 @@ def accounting_of(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced
     """How a loss with this curve is accounted for, on rows of at most this norm."""
     if isinstance(curve, SoftmaxCurve):
         return SoftmaxAccounting(curve, norm, reduced)
-    return LinearAccounting(curve, norm, reduced)
+    return Accounting(curve, norm, reduced)
 
 
 @dataclass(frozen=True)

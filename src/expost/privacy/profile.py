@@ -13,7 +13,7 @@ section 6, has formulas and proofs.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln, log_ndtr
@@ -23,9 +23,9 @@ from expost._common.validation import check_positive
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import NEGLIGIBLE, Accounting, Bracket, CertifiedProfile, certified
+from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.scales import NoiseScales
+from expost.privacy.scales import NoiseScales, Statistic
 
 # Cells of slopes alive at once, and edges of the noise: what needs more gets a wider bracket, not more time.
 _CELL_LIMIT, _EDGE_LIMIT = 200_000, 3_000
@@ -346,12 +346,50 @@ class PrivacyProfile(CertifiedProfile):
 
 
 @dataclass(frozen=True)
-class LinearAccounting(Accounting):
-    """Losses of one linear predictor, and of several whose gradients are bounded by their length alone."""
+class Accounting:
+    """How a loss is accounted for on rows of at most one norm: its profiles, and the limits of its records.
+
+    This is for losses of one linear predictor, and of several whose gradients are bounded by their length
+    alone. ``reduced`` says that the released Hessian is the reduced one, which only several classes have.
+    """
 
     curve: DerivativeCurve
+    norm: float
+    reduced: bool = False
 
-    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> PrivacyProfile:
+    classical: ClassVar[bool] = True
+    """Whether the classical theorem for objective perturbation may be asked."""
+
+    @property
+    def slope(self) -> float:
+        """The largest norm of one record's gradient, ξ."""
+        return self.curve.max_slope * self.norm
+
+    @property
+    def curvature(self) -> float:
+        """The largest eigenvalue of one record's Hessian, β."""
+        return self.curve.max_curvature * self.norm**2
+
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        return self.curvature
+
+    @property
+    def released_rank(self) -> int:
+        """The rank of that part where its Frobenius norm is largest."""
+        return self.curve.rank
+
+    @property
+    def can_be_reduced(self) -> bool:
+        """Whether there is a reduced Hessian."""
+        return False
+
+    def sensitivity(self, statistic: Statistic) -> float:
+        """How far one record can move a statistic."""
+        return float(statistic.sensitivity(self.slope, self.released_curvature, self.released_rank))
+
+    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and this noise."""
         return PrivacyProfile(self.curve, self.norm, l2, scales, rounding)
 
@@ -360,12 +398,16 @@ class LinearAccounting(Accounting):
         return self.curve.rank * math.log1p(self.curvature / l2)
 
     def floor(self, epsilon: float) -> float:
-        """The regularisation at which the largest log-determinant is ε: β/(e^{ε/k} − 1), at any ε."""
+        """The regularisation at which that is ε, β/(e^{ε/k} − 1) at any ε; below it no noise is enough."""
         share = epsilon / self.curve.rank
         return self.curvature * math.exp(-share) / -math.expm1(-share)
 
     def flat_sigma(self, epsilon: float, delta: float) -> float | None:
-        """The Gaussian mechanism's noise for the steepest slope, where its sign is fixed."""
+        """The noise at an infinite regularisation, or None where only a search of the profile finds it."""
         if self.curve.sign_fixed and self.curve.outputs == 1:
             return gaussian.sigma(epsilon, delta, sensitivity=self.slope)
+        return None
+
+    def least_l2(self, epsilon: float) -> float | None:
+        """The least default regularisation; None where it is found by what it costs in noise."""
         return None

@@ -12,9 +12,10 @@ from expost._common.validation import check_positive, parameter_error, warn_call
 from expost.exceptions import CalibrationError, LargeDeltaWarning
 from expost.losses import AnyLoss, ConvexLoss
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import Accounting, CertifiedProfile
+from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
+from expost.privacy.profile import Accounting
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
 
 # With more, to publish one record in a thousand as it is would be within the promise.
@@ -284,4 +285,4 @@ def _epsilons(target: Target, split: Any) -> Sequence[float]:
         raise parameter_error("split", f"{parts} positive epsilons, one for each part", split)
     if not math.isclose(sum(split), target.epsilon, rel_tol=1e-9):
         raise parameter_error("split", f"epsilons that add up to epsilon={target.epsilon:g}", split)
-    return split
+    return tuple(split)

@@ -20,10 +20,10 @@ from scipy.optimize import brentq
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import NEGLIGIBLE, Accounting, Bracket, CertifiedProfile, certified
+from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import PrivacyProfile
+from expost.privacy.profile import Accounting, PrivacyProfile
 from expost.privacy.scales import NoiseScales
 from expost.privacy.softmax_cells import (
     SoftmaxCells,
@@ -147,7 +147,7 @@ class SoftmaxAccounting(Accounting):
     centred coordinates.
     """
 
-    curve: SoftmaxCurve
+    curve: SoftmaxCurve  # type: ignore[assignment]  # bounds of its own
 
     classical: ClassVar[bool] = False
 
