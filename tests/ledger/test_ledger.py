@@ -387,3 +387,10 @@ def test_what_is_left_never_falls_below_zero(ledger, plan):
     account.enter(plan)
     assert 0.0 <= account.left < 1e-3
     assert not math.isnan(account.left)
+
+
+def test_a_number_that_equals_that_of_an_entry_finishes_it(account, plan):
+    """Written as it was given, 2.0 would make the file unreadable."""
+    number = account.enter(plan)
+    account.finish(float(number))
+    assert [entry.state for entry in account.entries] == ["finished"]

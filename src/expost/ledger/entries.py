@@ -135,7 +135,7 @@ class Entered(FrozenModel):
             account=account,
             time=time,
             note=note,
-            insecure=insecure,
+            insecure=bool(insecure),
             plan=plan.fields(),
             epsilon=min(float(plan.epsilon), _three_digits(curve.epsilon(plan.delta))),
             delta=float(plan.delta),

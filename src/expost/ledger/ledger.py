@@ -82,7 +82,7 @@ class Account(Summarized):
         return self._standing(self.entries)[1]
 
     def noted(self, note: str) -> "Account":
-        """The same account with a note for the next entries. Notes are public."""
+        """A copy that writes a note with the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
     def check(self, plan: Plan) -> None:
@@ -96,12 +96,7 @@ class Account(Summarized):
         self._check(self.entries, plan)
 
     def enter(
-        self,
-        plan: Plan,
-        *,
-        note: str = "",
-        insecure: bool = False,
-        began: datetime | None = None,
+        self, plan: Plan, *, note: str = "", insecure: bool = False, began: datetime | None = None
     ) -> int:
         """Enter a plan as spent, in one transaction; return the entry's number.
 
@@ -140,7 +135,7 @@ class Account(Summarized):
             entry = next((entry for entry in self._entries(ledger.events) if entry.number == number), None)
             if entry is None or entry.state == FINISHED:
                 raise parameter_error("number", "that of an unfinished entry of this account", number)
-            ledger.append(Finished(entry=number, sha256=sha256).model_dump())
+            ledger.append(Finished(entry=entry.number, sha256=sha256).model_dump())
 
     def _entries(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
         with readable(self.path):

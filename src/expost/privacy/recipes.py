@@ -133,7 +133,10 @@ EIGENVALUE_PER_HESSIAN = math.sqrt(2.0)
 
 def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
     """The regularisation and the least noise whose certified profile meets the target."""
-    _check_split(target, split)
+    if split is not None and not target.kind.releases:
+        raise parameter_error("split", "None where nothing but the model is published", split)
+    if split is not None:
+        check_positive("split", split, below=1.0)
     _check_floor(target, l2)
     flat = target.accounting.flat_sigma(target.epsilon, target.delta)
     if flat is None:
@@ -236,15 +239,6 @@ def kifer(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
         for name, epsilon in zip(target.kind.releases, others, strict=True)
     }
     return floor if l2 is None else l2, NoiseScales(sigma, **scales)
-
-
-def _check_split(target: Target, split: Any) -> None:
-    """Refuse what is no share of the precision that the budget buys, 1/σ²."""
-    if split is None:
-        return
-    if not target.kind.releases:
-        raise parameter_error("split", "None where nothing but the model is published", split)
-    check_positive("split", split, below=1.0)
 
 
 def _check_floor(target: Target, l2: float | None) -> None:
