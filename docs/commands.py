@@ -17,8 +17,8 @@ one document on standard output, and everything meant for people then goes to st
 writes over a file that it reads, and none overwrites any file without `--force`.
 
 A table is a `.csv` file (a line of names first; UTF-8, commas and a decimal point unless `[table]` in the
-domain file or an option says otherwise; cells are read as text and the domain decides what is a number: ASCII
-digits, a decimal mark, an exponent), a `.parquet` file, a folder of files of one of these kinds, or a quoted
+domain file says otherwise; cells are read as text and the domain decides what is a number: ASCII digits, a
+decimal mark, an exponent), a `.parquet` file, a folder of files of one of these kinds, or a quoted
 pattern such as `"folder/*.parquet"`. It may be larger than memory. [domain.md](domain.md) explains the domain
 file, and the [tutorial](tutorial.md) shows the commands at work.
 `expost --install-completion` sets up completion for your shell.

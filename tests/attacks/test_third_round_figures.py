@@ -22,8 +22,7 @@ from scipy.integrate import quad
 from ward import refused, run, write_csv
 
 import expost
-from expost.cli.fit import fit as fit_command
-from expost.cli.plan import plan as plan_command
+from expost.cli.fit import fit as fit_command, plan as plan_command
 from expost.cli.private_files import inert
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
@@ -178,7 +177,7 @@ def test_01h_publications_without_weights_are_read_as_before():
         np.testing.assert_array_equal(one, other)
 
 
-# How a table is written that needs every option to be read, and what is said about it in options alone.
+# How a table is written that needs every key of `[table]`, and what `init` is told about it.
 DIALECT = {
     "delimiter": ";",
     "decimal": ",",
@@ -186,6 +185,14 @@ DIALECT = {
     "missing_words": ["k. A.", "-"],
     "dates": "DD.MM.YYYY",
 }
+TABLE_PART = """
+[table]
+delimiter = ";"
+decimal = ","
+encoding = "cp1252"
+missing_words = ["k. A.", "-"]
+dates = "DD.MM.YYYY"
+"""
 ADMISSIONS = """
 [[features]]
 name = "größe"
@@ -225,7 +232,7 @@ def suggested(told, start):
 
 @pytest.fixture
 def admissions(tmp_path, monkeypatch):
-    """A table whose every cell needs an option, in a folder with an awkward name, which is entered."""
+    """A table whose every cell needs `[table]`, in a folder with an awkward name, which is entered."""
     folder = tmp_path / "the ward's [new] tables"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -238,7 +245,7 @@ def admissions(tmp_path, monkeypatch):
         lines.append(f"{height};{day};{rng.choice(['no', 'yes'])};{weight};P{place}")
     for name in ("a table.csv", "new.csv"):
         (folder / name).write_text("\n".join(lines) + "\n", encoding="cp1252")
-    (folder / "the domain.toml").write_text(ADMISSIONS, encoding="utf-8")
+    (folder / "the domain.toml").write_text(TABLE_PART + ADMISSIONS, encoding="utf-8")
     return folder
 
 
@@ -248,7 +255,7 @@ WEIGHTS = {"weight": "gewicht", "max_weight": 4}
 
 def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions):
     """The weighted model is the one that is fitted, and its losses are those of its weights."""
-    checked = run("check", *FILES, *spelled(**WEIGHTS, id="id", **DIALECT))
+    checked = run("check", *FILES, *spelled(**WEIGHTS, id="id"))
     assert checked.exit_code == 0, checked.output
     (fit,) = suggested(checked.stdout, "expost fit ")
     fitted = run(*fit)
@@ -263,14 +270,13 @@ def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions)
         assert told.exit_code == 0, told.output
     written = pd.read_csv("private-losses.csv")
     assert list(written["id"]) == [f"P{place}" for place in range(300)]
-    typed = ("losses", "publication.json", FILES[1], *spelled(weight="gewicht", **DIALECT), "--json")
+    typed = ("losses", "publication.json", FILES[1], *spelled(weight="gewicht", domain=FILES[0]), "--json")
     np.testing.assert_allclose(written["ex_post_loss"], json.loads(run(*typed).stdout)["losses"], rtol=1e-12)
 
 
 # A value for every option of `fit`; one that is added later must be added here.
 OPTIONS_OF_FIT = {
     **WEIGHTS,
-    **DIALECT,
     "output": "it's.json",
     "losses": "private its.csv",
     "test": "new.csv",
@@ -320,7 +326,7 @@ def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions):
 def test_02c_a_refused_fit_suggests_a_check_of_the_same_table(admissions):
     table = admissions / FILES[1]
     table.write_text(table.read_text("cp1252").replace(";yes;", ";perhaps;"), encoding="cp1252")
-    typed = spelled(**WEIGHTS, id="id", report="leverage", **DIALECT)
+    typed = spelled(**WEIGHTS, id="id", report="leverage")
     told = run("fit", *FILES, *typed)
     (check,) = suggested(told.stderr, "expost check ")
     checked = run(*check)
@@ -341,7 +347,7 @@ def test_02d_init_suggests_a_check_that_needs_no_option(admissions):
 
 def test_02e_a_file_whose_name_looks_like_an_option_is_still_a_file(admissions):
     (admissions / "-o.csv").write_bytes((admissions / FILES[1]).read_bytes())
-    told = run("check", FILES[0], "./-o.csv", *spelled(**DIALECT))
+    told = run("check", FILES[0], "./-o.csv")
     (fit,) = suggested(told.stdout, "expost fit ")
     assert run(*fit).exit_code == 0
 
@@ -500,7 +506,7 @@ def test_05e_the_demonstration_writes_no_formula(tmp_path):
 
 
 def test_05f_every_writer_of_csv_goes_through_the_same_function():
-    """Who writes a CSV file imports what makes its texts inert."""
+    """Who writes a CSV file makes its texts inert."""
     writers = [
         path
         for path in SOURCE.rglob("*.py")
@@ -508,4 +514,4 @@ def test_05f_every_writer_of_csv_goes_through_the_same_function():
     ]
     assert {path.name for path in writers} == {"private_files.py", "demonstration.py"}
     for path in writers:
-        assert "from expost.cli.private_files import" in path.read_text(encoding="utf-8")
+        assert "(inert_row" in path.read_text(encoding="utf-8")

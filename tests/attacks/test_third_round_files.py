@@ -7,6 +7,7 @@ Experts:  15 domains that are checked and saved in Python
 import csv
 import datetime
 import io
+import json
 import os
 import random
 import subprocess
@@ -73,8 +74,9 @@ def unclosed(path, size, line, column, *, delimiter=",", quoted=False):
     return path
 
 
-def domain_file(folder, text=WARD):
-    (folder / "domain.toml").write_text(text)
+def domain_file(folder, text=WARD, **dialect):
+    lines = [f"table.{name} = {json.dumps(value)}\n" for name, value in dialect.items()]
+    (folder / "domain.toml").write_text("".join(lines) + text)
     return folder / "domain.toml"
 
 
@@ -105,7 +107,7 @@ def test_06a_no_thread_of_arrows_outlives_the_file_that_it_reads(command, tmp_pa
     unclosed(tmp_path / "t.csv", 3_000_000, 2, 0)
     name, *options = command
     done = subprocess.run(
-        [sys.executable, "-c", SLOW, name, domain_file(tmp_path), "t.csv", "--encoding", "slow", *options],
+        [sys.executable, "-c", SLOW, name, domain_file(tmp_path, encoding="slow"), "t.csv", *options],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -137,9 +139,9 @@ def test_06b_the_answer_has_the_line_of_the_quote(size, column, share, tmp_path)
 )
 def test_06c_in_every_dialect(name, delimiter, encoding, tmp_path):
     path = unclosed(tmp_path / f"{name}.csv", 160_000, 1234, 1, delimiter=delimiter)
-    table = ["--delimiter", delimiter, "--encoding", encoding]
+    domain = domain_file(tmp_path, delimiter=delimiter, encoding=encoding)
     for command in (["check"], ["fit", "-o", tmp_path / "p.json"]):
-        done = run(command[0], domain_file(tmp_path), path, *command[1:], *table)
+        done = run(command[0], domain, path, *command[1:])
         assert refused(done, "in line 1234 a quote is opened that is not closed")
 
 

@@ -143,28 +143,45 @@ def test_arguments_in_the_wrong_order_are_recognised(tmp_path):
         assert refused(run(command, table, tmp_path / "p.json"), "the publication comes first")
 
 
-def test_a_german_table_goes_all_the_way_by_options_or_by_the_domain_file(tmp_path):
+def test_a_german_table_goes_all_the_way_by_the_domain_file(tmp_path):
     domain, table = ward(tmp_path)
     rows = [[f"{age},5", *others] for age, *others in patients(60)]
     text = "\r\n".join(";".join(map(str, row)) for row in [["größe", *NAMES[1:]], *rows]) + "\r\n"
     table.write_bytes(text.encode("cp1252"))
     domain.write_text(domain.read_text().replace('"age"', '"größe"'))
-    written = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    assert refused(run("check", domain, table), 'encoding = "cp1252"')
+    domain.write_text('[table]\ndelimiter = ","\ndecimal = ","\nencoding = "cp1252"\n' + domain.read_text())
+    assert refused(run("check", domain, table), 'delimiter = ";"')
+    domain.write_text(domain.read_text().replace('delimiter = ","', 'delimiter = ";"'))
     published, losses = tmp_path / "p.json", tmp_path / "private.csv"
-    assert run("check", domain, table, *written).exit_code == 0
-    assert run("fit", domain, table, "-o", published, "--losses", losses, *written).exit_code == 0
-    table_part = '[table]\ndelimiter = ";"\ndecimal = ","\nencoding = "cp1252"\n'
-    domain.write_text(table_part + domain.read_text())
+    assert run("check", domain, table).exit_code == 0
+    assert run("fit", domain, table, "-o", published, "--losses", losses).exit_code == 0
     again = json.loads(run("losses", published, table, "--domain", domain, "--json").stdout)["losses"]
     assert again == pytest.approx(list(pd.read_csv(losses)["ex_post_loss"]), rel=1e-6, abs=1e-12)
     assert run("bounds", published, table, "--domain", domain).exit_code == 0
-    assert run("predict", published, table, *written).exit_code == 0
+    assert run("predict", published, table, "--domain", domain).exit_code == 0
     assert refused(run("predict", published, table), 'encoding = "cp1252"')
+
+
+def test_init_is_told_how_a_table_is_written_and_writes_it_down(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_bytes("größe;ill\r\n1,5;no\r\n".encode("cp1252"))
+    written = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
     assert "größe" in run("init", table, *written).stdout
     assert 'delimiter = ";"  ' in run("init", table, *written).stdout
     assert refused(run("init", table, "--encoding", "cp1252"), '--delimiter ";"')
     assert refused(run("init", table, "--encoding", "klingon"), "`encoding` must be the name of an encoding")
-    assert refused(run("check", domain, table, "--delimiter", ","), 'delimiter = ";"')
+    assert refused(run("init", table, "--decimal", "x"), "`decimal` must be '.' or ','; got decimal='x'")
+    table.write_text("age\till\n1\tno\n")
+    for name in ("tab", "\\t"):
+        assert 'delimiter = "\\t"' in run("init", table, "--delimiter", name).stdout
+
+
+@pytest.mark.parametrize("name", ["check", "fit", "predict", "bounds", "losses"])
+def test_only_init_has_options_for_how_a_table_is_written(name, tmp_path):
+    told = run(name, "one", "two", "--delimiter", ";")
+    assert told.exit_code == 2
+    assert "No such option" in told.stderr
 
 
 def test_a_skeleton_takes_identifiers_and_remarks_out_by_their_names(tmp_path):

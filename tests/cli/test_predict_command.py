@@ -124,9 +124,11 @@ def test_predictions_of_a_test_publication_come_with_a_warning(published, tmp_pa
     assert "promise" not in run("predict", published / "p.json", published / "held.csv").stderr
 
 
-def test_a_delimiter_may_be_called_a_tab(published, tmp_path):
+def test_a_domain_file_says_how_the_records_are_written(published, tmp_path):
     pd.read_csv(published / "held.csv").to_csv(tmp_path / "tabs.csv", sep="\t", index=False)
     wanted = run("predict", published / "p.json", published / "held.csv", "--json").stdout
-    for name in ("tab", "\\t"):
-        told = run("predict", published / "p.json", tmp_path / "tabs.csv", "--delimiter", name, "--json")
-        assert told.stdout == wanted
+    domain = tmp_path / "domain.toml"
+    domain.write_text(f'[table]\ndelimiter = "\\t"\n{DOMAIN}')
+    told = run("predict", published / "p.json", tmp_path / "tabs.csv", "--domain", domain, "--json")
+    assert told.stdout == wanted
+    assert refused(run("predict", published / "p.json", tmp_path / "tabs.csv"), 'delimiter = "\\t"')

@@ -52,7 +52,7 @@ def test_every_pass_of_a_fit_ends_with_no_row_left(suffix, tmp_path, monkeypatch
 
 
 def test_the_line_says_what_is_left_and_goes_away(terminal):
-    with base.shown("Reading") as shown:
+    with base.show_progress("Reading") as shown:
         shown.watch.begin(None)
         shown.watch.seen(1500, 0.25)
         shown._bar.refresh()

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import is_dataclass
 from functools import wraps
 from importlib.metadata import version
-from pathlib import Path
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
@@ -35,8 +36,8 @@ error_console = Console(stderr=True, emoji=False)
 
 _PYTHONS = warnings.showwarning
 Command = TypeVar("Command", bound=Callable[..., None])
-told: ContextVar[Mapping[str, Any]] = ContextVar("told")
-"""The arguments and options of the command that runs."""
+given: ContextVar[Mapping[str, Any]] = ContextVar("given")
+"""The arguments and options of the command that runs, by their names."""
 
 
 def _print_version(asked: bool) -> None:
@@ -56,16 +57,20 @@ def options(show_version: Annotated[bool, _VERSION] = False) -> None:
 
 
 def report_errors(command: Command) -> Command:
-    """Report errors as one sentence on standard error, with exit status 1."""
+    """Report errors as one sentence on standard error, with exit status 1.
+
+    A parameter of the command that is a dataclass stands for its fields: each of them is an argument or an
+    option, and the command gets the dataclass.
+    """
 
     @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run(**values: Any) -> None:
         try:
             catch_interrupts()
-            told.set(kwargs)
+            given.set(values)
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
-                command(*args, **kwargs)
+                _call(command, values)
         except ExpostError as error:
             sentence = str(error)
         except OSError as error:
@@ -83,7 +88,24 @@ def report_errors(command: Command) -> Command:
         say(f"[bold red]expost:[/bold red] {legible(sentence)}", to=error_console)
         raise typer.Exit(1)
 
+    run.__signature__ = signature(command).replace(parameters=list(_parameters(command)))  # type: ignore[attr-defined]
     return cast(Command, run)
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
+    for one in signature(function).parameters.values():
+        if is_dataclass(one.annotation):
+            yield from _parameters(cast(type, one.annotation))
+        else:
+            yield one.replace(kind=Parameter.KEYWORD_ONLY)
+
+
+def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    parts = {
+        name: _call(one.annotation, values) if is_dataclass(one.annotation) else values[name]
+        for name, one in signature(function).parameters.items()
+    }
+    return function(**parts)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **others: Any) -> None:
@@ -125,7 +147,7 @@ def output_console(as_json: bool) -> Console:
 
 def print_json(content: Any) -> None:
     """Print one JSON document on standard output, with null for numbers that are not finite."""
-    typer.echo(json.dumps(_finite(content), allow_nan=False, indent=2))
+    typer.echo(json.dumps(_finite(content), allow_nan=False, indent=2, default=str))
 
 
 def _finite(value: Any) -> Any:
@@ -133,8 +155,6 @@ def _finite(value: Any) -> Any:
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
-    if isinstance(value, Path):
-        return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -142,7 +162,7 @@ def _finite(value: Any) -> Any:
 PASSES_OF_A_FIT = 6
 
 
-class Shown:
+class ProgressLine:
     """One line in a terminal that says what is done and what is left of it.
 
     Privacy
@@ -158,7 +178,7 @@ class Shown:
         self.watch = Watch(self._update)
 
     def step(self, text: str, *, passes: int | None = None) -> None:
-        """Another step begins, of about so many passes over the rows, where it has more than one."""
+        """Another step begins; ``passes`` says about how many there are over the rows, if more than one."""
         self._expected, self._before = passes, self.watch.passes
         self._bar.update(self._task, description=text, total=None, completed=0, left="")
 
@@ -184,7 +204,7 @@ class Shown:
 
 
 @contextmanager
-def shown(text: str) -> Iterator[Shown]:
+def show_progress(text: str) -> Iterator[ProgressLine]:
     """Show what is done, on standard error, until the end of the block."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
@@ -197,4 +217,4 @@ def shown(text: str) -> Iterator[Shown]:
     terminal = error_console.is_terminal
     bar = Progress(*columns, console=error_console, transient=True, disable=not terminal)
     with bar if terminal else nullcontext():  # older versions of rich end a line that they did not begin
-        yield Shown(bar, text)
+        yield ProgressLine(bar, text)

@@ -1,13 +1,11 @@
 """``expost demo``: a fit on bundled data, from the domain file to the page."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from expost._common.validation import missing_extra_error
 from expost.cli.base import console, error_console, legible, report_errors, say
-from expost.cli.options import Delta, Epsilon, Force
+from expost.cli.options import DELTA, EPSILON, FORCE, option
 
 if TYPE_CHECKING:
     from expost.cli.demonstration import Demonstration
@@ -19,10 +17,10 @@ _PRIVATE = ("table.csv", "losses.csv", "losses.png", "intervals.png")
 
 @report_errors
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
-    epsilon: Epsilon = 1.0,
-    delta: Delta = 1e-6,
-    force: Force = False,
+    out: Path = option(Path("demo"), "Folder for what the demonstration writes."),
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    force: bool = FORCE,
 ) -> None:
     """Fit a private model on bundled data, publish it, and show what it cost each person.
 
@@ -39,7 +37,9 @@ def demo(
     console.print(shown.model.plan_)
     console.print()
     written = _publish(out, shown, overwrite=force)
-    console.print(show_losses(Tally.of(shown.losses), shown.model.plan_.epsilon))
+    tally = Tally()
+    tally.add(shown.losses)
+    console.print(show_losses(tally, shown.model.plan_.epsilon))
     console.print()
     written.update(_keep(out / "private", shown, overwrite=force))
     console.print("[bold]What to open[/bold]")
@@ -69,12 +69,12 @@ def _publish(out: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path
 def _keep(folder: Path, shown: "Demonstration", *, overwrite: bool) -> dict[Path, str]:
     """Write the curator's files and return a description of each."""
     from expost.cli.demonstration import can_draw, draw_intervals, draw_losses, write_table
-    from expost.cli.private_files import COLUMN, write_losses
+    from expost.cli.private_files import write_losses
     from expost.reports.base import CONFIDENCE
 
     table, losses, histogram, intervals = (folder / name for name in _PRIVATE)
     write_table(table, shown, overwrite=overwrite)
-    write_losses(losses, [{COLUMN: shown.losses}], overwrite=overwrite)
+    write_losses(losses, [shown.losses], overwrite=overwrite)
     written = {
         table: "the table, to try the other commands on (private)",
         losses: "the exact loss of every person (PRIVATE)",

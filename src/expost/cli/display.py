@@ -1,10 +1,10 @@
 """Figures of each record as they come, as counts, tables and bars for a terminal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from rich.bar import Bar
@@ -26,6 +26,9 @@ from expost.reports.several import streamed_totals
 # Bins are so narrow that a quantile is rounded up by less than a thousandth of itself.
 _PER_OCTAVE = 1024
 _SMALLEST, _LARGEST = -40, 14
+# The most exposed people, as shares of everyone in the table.
+QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
+Part = TypeVar("Part")
 
 
 class Tally:
@@ -38,21 +41,14 @@ class Tally:
         self._counts = np.zeros(len(self._edges), dtype=np.int64)
         self.largest = 0.0
 
-    @classmethod
-    def of(cls, losses: FloatArray) -> Self:
-        """The tally of losses that are all there."""
-        tally = cls()
-        tally.add(losses)
-        return tally
-
     def add(self, losses: FloatArray) -> None:
         """Count more losses."""
         places = np.searchsorted(self._edges, losses)
         self._counts += np.bincount(places, minlength=len(self._edges))
         self.largest = max(self.largest, float(np.max(losses, initial=0.0)))
 
-    def counted(self, parts: Iterable[FloatArray]) -> Iterable[FloatArray]:
-        """The same parts, each counted as it passes."""
+    def counted(self, parts: Iterable[FloatArray]) -> Iterator[FloatArray]:
+        """Count each part as it passes."""
         for part in parts:
             self.add(part)
             yield part
@@ -62,6 +58,10 @@ class Tally:
         wanted = share * int(self._counts.sum())
         place = int(np.searchsorted(np.cumsum(self._counts), wanted))
         return min(float(self._edges[min(place, len(self._edges) - 1)]), self.largest)
+
+    def quantiles(self) -> dict[float, float]:
+        """What the shares of the people lost at most of which a curator wants to know."""
+        return {share: self.quantile(share) for share in QUANTILES}
 
     def histogram(self, bins: int) -> tuple[FloatArray, FloatArray]:
         """Counts in bins of one width up to the largest loss, and their edges."""
@@ -80,6 +80,12 @@ class Run(NamedTuple):
     """From each publication, at its share of the confidence."""
     total: FloatArray
     """What all publications together cost at most."""
+
+    @classmethod
+    def joined(cls, runs: "Sequence[Run]") -> Self:
+        """One run of the records of several."""
+        figures = zip(*(run.figures for run in runs), strict=True)
+        return cls([Figures.joined(parts) for parts in figures], np.concatenate([run.total for run in runs]))
 
 
 def figures_of(
@@ -122,43 +128,33 @@ def columns_of(run: Run) -> dict[str, FloatArray]:
     return {**numbered, "total": run.total}
 
 
-class FirstRecords:
-    """Keeps the figures of the first records that pass, or of all, and counts them."""
+class FirstRecords(Generic[Part]):
+    """Keeps the first parts that pass, or all, and counts their records; ``length`` is that of a part."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, length: Callable[[Part], int]) -> None:
         self.records = 0
-        self._most = most
-        self._kept: list[Run] = []
+        self.kept: list[Part] = []
+        self._most, self._length = most, length
 
-    def passing(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """The same runs."""
-        for run in runs:
+    def passing(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Keep and count parts as they pass."""
+        for part in parts:
             if self._most is None or self.records < self._most:
-                self._kept.append(run)
-            self.records += len(run.total)
-            yield run
-
-    @property
-    def run(self) -> Run:
-        """What was kept."""
-        figures = zip(*(run.figures for run in self._kept), strict=True)
-        total = np.concatenate([run.total for run in self._kept])
-        return Run([Figures.joined(parts) for parts in figures], total)
+                self.kept.append(part)
+            self.records += self._length(part)
+            yield part
 
 
-# The most exposed people, as shares of everyone in the table.
-QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
 # More records than this do not fit on a screen.
 MOST_RECORDS = 40
 
 
 def show_losses(losses: Tally, worst: float) -> Group:
     """The exact losses as bars, and the largest ones compared with the worst case; private."""
-    return Group(histogram(losses), "", exposure(losses, worst))
+    return Group(_histogram(losses), "", _exposure(losses, worst))
 
 
-def histogram(losses: Tally, bins: int = 12) -> Table:
-    """How many people lost how much; private."""
+def _histogram(losses: Tally, bins: int = 12) -> Table:
     counts, edges = losses.histogram(bins)
     table = Table(
         title="Exact privacy losses of the people in the data (private)", title_justify="left", box=None
@@ -172,26 +168,16 @@ def histogram(losses: Tally, bins: int = 12) -> Table:
     return table
 
 
-def exposure(losses: Tally, worst: float) -> Table:
-    """The quantiles of the losses compared with the worst case; private."""
+def _exposure(losses: Tally, worst: float) -> Table:
     table = Table(title="The most exposed (private)", title_justify="left", box=None)
     table.add_column("people")
     table.add_column("lost at most", justify="right")
     table.add_column("of the promise", justify="right")
-    for share, loss in _quantiles(losses).items():
+    for share, loss in losses.quantiles().items():
         who = {0.5: "half of them (median)", 1.0: "everyone"}.get(share, f"{share:.0%} of them")
         part = f"{loss / worst:.1%}" if np.isfinite(worst) else "no promise"
         table.add_row(who, f"{loss:.4f}", part)
     return table
-
-
-def quantiles(losses: Tally) -> dict[str, float]:
-    """The quantiles of the losses, for JSON; private."""
-    return {f"{share:g}": loss for share, loss in _quantiles(losses).items()}
-
-
-def _quantiles(losses: Tally) -> dict[float, float]:
-    return {share: losses.quantile(share) for share in QUANTILES}
 
 
 def show_bounds(paths: Sequence[Path], run: Run, records: int, promise: float, where: str) -> Table:

@@ -1,19 +1,20 @@
 """``expost ledger``: what each table has spent and has left."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.bar import Bar
 from rich.table import Table
 
 from expost.cli.base import console, legible, output_console, print_json, report_errors, say
-from expost.cli.options import AsJson, number
+from expost.cli.options import AS_JSON, argument, number, option
 
 if TYPE_CHECKING:
     from expost.ledger import Account
     from expost.ledger.entries import Entry
 
+# What JSON has of an entry: everything but its curve.
+_OF_AN_ENTRY = ("number", "time", "note", "epsilon", "delta", "state", "sha256", "insecure", "plan")
 # More entries than this do not fit on a screen.
 _MOST_ENTRIES = 20
 # Columns of a terminal from which on everything has its place, and of the chart there and in a narrower one.
@@ -22,23 +23,13 @@ _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 
 @report_errors
 def ledger(
-    file: Annotated[
-        Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.db; public.")
-    ],
-    open_account: Annotated[
-        str | None,
-        typer.Option("--open", metavar="NAME", help="Open an account for a table; needs the cap as well."),
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            parser=number, metavar="<number>", help="Cap: the epsilon of everything ever published."
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(parser=number, metavar="<number>", help="Cap: its delta.")
-    ] = None,
-    as_json: AsJson = False,
+    file: Path = argument("LEDGER", "The ledger's file, such as ledger.db; public."),
+    open_account: str | None = option(
+        None, "Open an account for a table; needs the cap as well.", "--open", metavar="NAME"
+    ),
+    epsilon: float | None = number(None, "Cap: the epsilon of everything ever published."),
+    delta: float | None = number(None, "Cap: its delta."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show accounts, entries, and what is left of each cap; or open an account.
 
@@ -69,27 +60,13 @@ def ledger(
 
 
 def _fields(account: "Account") -> dict[str, Any]:
-    entries = account.entries
     return {
         "name": account.name,
         "epsilon": account.epsilon,
         "delta": account.delta,
         "spent": account.spent.epsilon_at(account.delta),
         "left": account.left,
-        "entries": [
-            {
-                "number": entry.number,
-                "time": entry.time,
-                "note": entry.note,
-                "epsilon": entry.epsilon,
-                "delta": entry.delta,
-                "state": entry.state,
-                "sha256": entry.sha256,
-                "insecure": entry.insecure,
-                "plan": entry.plan,
-            }
-            for entry in entries
-        ],
+        "entries": [{name: getattr(entry, name) for name in _OF_AN_ENTRY} for entry in account.entries],
     }
 
 

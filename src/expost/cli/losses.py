@@ -2,28 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from expost.cli.base import console, legible, print_json, report_errors, say
-from expost.cli.options import (
-    AsJson,
-    Cluster,
-    Dates,
-    Decimal,
-    Delimiter,
-    Device,
-    DialectOf,
-    Encoding,
-    Force,
-    Identifier,
-    MissingWords,
-    Weight,
-    check_order,
-    connected,
-    dialect_of,
-)
+from expost.cli.base import console, legible, print_json, report_errors, say, show_progress
+from expost.cli.options import CLUSTER, DEVICE, WEIGHT, RecordOptions, argument, check_order, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,31 +18,16 @@ if TYPE_CHECKING:
 
 @report_errors
 def losses(
-    publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="What was published.")],
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE", help="The table that was fitted: a file, a folder or a pattern; private."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the losses (.csv or .parquet); the name must have 'private' in it."
-        ),
-    ] = None,
-    weight: Weight = None,
-    identifier: Identifier = None,
-    dask: Cluster = None,
-    device: Device = None,
-    domain: DialectOf = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    missing_words: MissingWords = None,
-    dates: Dates = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    *,
+    publication: Path = argument("PUBLICATION.json", "What was published."),
+    table: Path = argument("TABLE", "The table that was fitted: a file, a folder or a pattern; private."),
+    output: Path | None = option(
+        None, "Write the losses (.csv or .parquet); the name must have 'private' in it.", "--output", "-o"
+    ),
+    weight: str | None = WEIGHT,
+    dask: str | None = CLUSTER,
+    device: str | None = DEVICE,
+    options: RecordOptions,
 ) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 
@@ -70,24 +37,13 @@ def losses(
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
-    from expost.cli.base import shown
-    from expost.cli.display import Tally, quantiles, show_losses
-    from expost.cli.private_files import (
-        COLUMN,
-        LOSSES_MARK,
-        check_identifier,
-        check_private,
-        with_identifiers,
-        write_losses,
-    )
-    from expost.data.open_lazy import scan
+    from expost.cli.display import Tally, show_losses
+    from expost.cli.private_files import COLUMN, LOSSES_MARK, open_records, write_losses
     from expost.exceptions import DomainError
     from expost.publication import Publication
 
     check_order(publication, table)
     read = Publication.load(publication)
-    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
-    dialect = dialect_of(domain, missing_words=missing_words, **written)
     if weight is None and read.weighting.max_weight is not None:
         raise DomainError(
             "the records of this publication had weights, and without them every figure would be wrong. Name "
@@ -95,32 +51,23 @@ def losses(
         )
     tally = Tally()
     listed: list[float] = []
-    with connected(dask) as client:
-        found = scan(table, client=client, device=device, dialect=dialect)
-        check_identifier(found, identifier, [COLUMN])
+    places = {"names": [COLUMN], "read": [publication], "private": True, "dask": dask, "device": device}
+    with (
+        open_records(table, options, output, "exact losses", **places) as found,
+        show_progress("Computing everyone's exact loss") as progress,
+    ):
+        counted = tally.counted(_exact_losses(read, found, weight, progress.watch))
         if output is not None:
-            inputs = (publication, table, *found.paths)
-            check_private(output, "exact losses", inputs=inputs, overwrite=force)
-        with shown("Computing everyone's exact loss") as progress:
-            parts, likely = exact_losses(read, found, weight, progress.watch)
-            if not likely:
-                raise DomainError(
-                    "this table implies noise that could not have been drawn, so it is not the one behind "
-                    "the publication (or not in its units). Name the table that was fitted."
-                )
-            counted = tally.counted(parts)
-            if output is not None:
-                columns = ({COLUMN: part} for part in counted)
-                write_losses(output, with_identifiers(columns, found, identifier), overwrite=force)
-            else:
-                listed = [loss for part in counted for loss in (part.tolist() if as_json else ())]
-    if as_json:
+            write_losses(output, counted, found, options.identifier, overwrite=options.force)
+        else:
+            listed = [loss for part in counted for loss in (part.tolist() if options.as_json else ())]
+    if options.as_json:
         print_json(
             {
                 "private": LOSSES_MARK,
-                "plausible": likely,
+                "plausible": True,
                 "epsilon": read.plan.epsilon,
-                "quantiles": quantiles(tally),
+                "quantiles": {f"{share:g}": loss for share, loss in tally.quantiles().items()},
                 "losses": listed if output is None else None,
                 "output": output,
             }
@@ -133,10 +80,11 @@ def losses(
     say("for that. They are right only if this is the whole table that was fitted, with all of its rows.")
 
 
-def exact_losses(
-    publication: "Publication", table: "LazyTable", weight: str | None = None, watch: "Watch | None" = None
-) -> "tuple[Iterator[FloatArray], bool]":
-    """Everyone's exact loss, part by part, and whether the table could be the fitted one; both private."""
+def _exact_losses(
+    publication: "Publication", table: "LazyTable", weight: str | None, watch: "Watch"
+) -> "Iterator[FloatArray]":
+    """Everyone's exact loss, part by part, if the table could be the fitted one; private."""
+    from expost.exceptions import DomainError
     from expost.fitting.ex_post import streamed_terms
     from expost.fitting.private_fit import plausible, recover
     from expost.publication.readings import encoded_records
@@ -145,5 +93,9 @@ def exact_losses(
     encoded = replace(encoded_records(publication, table, None, weight), watch=watch)
     records = encoded.scanned(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
-    parts = streamed_terms(private, records, publication.loss, member=True)
-    return (terms.loss for terms in parts), plausible(private)
+    if not plausible(private):
+        raise DomainError(
+            "this table implies noise that could not have been drawn, so it is not the one behind the "
+            "publication (or not in its units). Name the table that was fitted."
+        )
+    return (terms.loss for terms in streamed_terms(private, records, publication.loss, member=True))

@@ -1,12 +1,10 @@
 """``expost page``: the page on which a person reads what it cost her."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from expost.cli.base import error_console, legible, report_errors, say
-from expost.cli.options import Force
+from expost.cli.options import FORCE, PUBLICATIONS, option
 
 if TYPE_CHECKING:
     from expost.publication import Publication
@@ -14,14 +12,10 @@ if TYPE_CHECKING:
 
 @report_errors
 def page(
-    publications: Annotated[
-        list[Path], typer.Argument(metavar="PUBLICATION.json", help="One or several publications.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
-    language: Annotated[
-        str, typer.Option("--language", "-l", metavar="en|de", help="The language of the page: en or de.")
-    ] = "en",
-    force: Force = False,
+    publications: list[Path] = PUBLICATIONS,
+    output: Path = option(Path("report.html"), "The page to write.", "--output", "-o"),
+    language: str = option("en", "The language of the page: en or de.", "--language", "-l", metavar="en|de"),
+    force: bool = FORCE,
 ) -> None:
     """Make a page, one file that works offline, on which anyone can type her record and read her figures.
 

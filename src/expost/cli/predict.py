@@ -1,25 +1,12 @@
 """``expost predict``: what a publication predicts for records."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from expost.cli.base import console, legible, print_json, report_errors, say, warn
-from expost.cli.options import (
-    AsJson,
-    Dates,
-    Decimal,
-    Delimiter,
-    DialectOf,
-    Encoding,
-    Force,
-    Identifier,
-    MissingWords,
-    check_order,
-    dialect_of,
-)
+from expost.cli.base import console, legible, print_json, report_errors, say, show_progress, warn
+from expost.cli.options import PUBLICATION, RecordOptions, argument, check_order, option
 
 if TYPE_CHECKING:
     from expost._common.progress import Watch
@@ -33,28 +20,17 @@ _MOST_RECORDS = 20
 
 @report_errors
 def predict(
-    publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="A publication.")],
-    records: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RECORDS",
-            help="A .csv or .parquet file, a folder of such files, or a quoted pattern; the outcome's column "
-            "is not needed.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write all predictions (.csv or .parquet) as they are computed."),
-    ] = None,
-    identifier: Identifier = None,
-    domain: DialectOf = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    missing_words: MissingWords = None,
-    dates: Dates = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    *,
+    publication: Path = PUBLICATION,
+    records: Path = argument(
+        "RECORDS",
+        "A .csv or .parquet file, a folder of such files, or a quoted pattern; the outcome's column is not "
+        "needed.",
+    ),
+    output: Path | None = option(
+        None, "Write all predictions (.csv or .parquet) as they are computed.", "--output", "-o"
+    ),
+    options: RecordOptions,
 ) -> None:
     """Predict the outcome of records with a published model: the likeliest class, or a number.
 
@@ -63,56 +39,35 @@ def predict(
 
     Example: expost predict publication.json new.csv -o predictions.csv
     """
-    from expost._common.files import check_output
-    from expost.cli.base import shown
-    from expost.cli.private_files import check_identifier, check_table_name, with_identifiers, write_columns
-    from expost.data.open_lazy import scan
+    from expost.cli.display import FirstRecords
+    from expost.cli.private_files import open_records, with_identifiers, write_columns
     from expost.publication import Publication
 
     check_order(publication, records)
     read = Publication.load(publication)
-    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "dates": dates}
-    table = scan(records, dialect=dialect_of(domain, missing_words=missing_words, **written))
-    check_identifier(table, identifier, _names(read))
-    if output is not None:
-        check_table_name(output, "predictions")
-        check_output(output, inputs=(publication, records, *table.paths), overwrite=force)
-    kept: list[Columns] = []
-    count = 0
-    with shown("Predicting") as progress:
-        parts = with_identifiers(predictions(read, table, progress.watch), table, identifier)
-
-        def passing() -> "Iterator[Columns]":
-            nonlocal count
-            for part in parts:
-                if count < _MOST_RECORDS or (as_json and output is None):
-                    kept.append(part)
-                count += len(next(iter(part.values())))
-                yield part
-
-        if output is not None:
-            write_columns(output, passing(), overwrite=force)
-        else:
-            for _ in passing():
-                pass
+    most = None if options.as_json and output is None else _MOST_RECORDS
+    first: FirstRecords[Columns] = FirstRecords(most, lambda part: len(next(iter(part.values()))))
+    with (
+        open_records(
+            records, options, output, "predictions", names=_names(read), read=[publication]
+        ) as table,
+        show_progress("Predicting") as progress,
+    ):
+        parts = with_identifiers(_predictions(read, table, progress.watch), table, options.identifier)
+        write_columns(output, first.passing(parts), overwrite=options.force)
     if read.insecure:
         warn(f"{publication} was made with seeded noise for a test: its promise is void.")
-    if as_json:
-        columns = {name: [one for part in kept for one in _plain(part[name])] for name in kept[0]}
+    columns = {name: [one for part in first.kept for one in part[name]] for name in first.kept[0]}
+    if options.as_json:
         print_json({"predictions": columns if output is None else None, "output": output})
-        return
-    if output is not None:
+    elif output is not None:
         say(f"Written: {legible(output)}")
     else:
-        _show(kept, count)
+        _show(columns, first.records)
 
 
-def predictions(
-    publication: "Publication", table: "LazyTable", watch: "Watch | None" = None
-) -> "Iterator[Columns]":
+def _predictions(publication: "Publication", table: "LazyTable", watch: "Watch") -> "Iterator[Columns]":
     """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
-    from dataclasses import replace
-
     from expost.data.values import class_text
     from expost.fitting.prediction import Predictors, class_coefficients, predicted_labels, probabilities
     from expost.losses import LogisticLoss, SoftmaxLoss
@@ -135,24 +90,17 @@ def predictions(
 
 
 def _names(publication: "Publication") -> list[str]:
-    """The names of the columns of predictions."""
     from expost.data.values import class_text
 
     return ["prediction", *(f"probability of {class_text(label)}" for label in publication.classes or ())]
 
 
-def _plain(column: Any) -> list[Any]:
-    return column.tolist() if hasattr(column, "tolist") else list(column)
-
-
-def _show(kept: "list[Columns]", count: int) -> None:
+def _show(columns: dict[str, list[Any]], count: int) -> None:
     from expost._common.summary import Summary
 
-    columns = {name: [one for part in kept for one in _plain(part[name])] for name in kept[0]}
-    rows = []
-    for place in range(min(count, _MOST_RECORDS)):
-        cells = [column[place] for column in columns.values()]
-        rows.append((str(place + 1), *(f"{one:.4g}" if isinstance(one, float) else one for one in cells)))
+    rows = [
+        (str(place), *(f"{one:.4g}" if isinstance(one, float) else one for one in cells))
+        for place, cells in enumerate(zip(*columns.values(), strict=True), start=1)
+    ][:_MOST_RECORDS]
     notes = [] if count <= _MOST_RECORDS else ["Only the first records are shown; --output has them all."]
-    headings = ("record", *columns)
-    console.print(Summary("Predictions", rows, headings, notes, figures=True).terminal())
+    console.print(Summary("Predictions", rows, ("record", *columns), notes, figures=True).terminal())

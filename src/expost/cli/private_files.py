@@ -3,7 +3,9 @@
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +15,11 @@ from numpy.typing import NDArray
 
 from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
+from expost.cli.options import RecordOptions, connected
 from expost.data.check import MARK
 from expost.data.file_schema import PARQUET
 from expost.data.lazy import LazyTable
+from expost.data.open_lazy import scan
 from expost.data.values import as_texts, plain_cells, untold
 from expost.exceptions import DomainError, FileError
 
@@ -57,24 +61,29 @@ TABLES = (".csv", *PARQUET)
 Columns = Mapping[str, FloatArray | Sequence[str]]
 
 
-def check_private(
-    path: Path,
+def check_figures(
+    path: Path | None,
     what: str,
     *,
+    private: bool = False,
     kinds: Sequence[str] = TABLES,
     inputs: Iterable[Path] = (),
     overwrite: bool = False,
 ) -> None:
-    """Check the name and the place of a private file, before anything is computed for it.
+    """Check the name and the place of a file of figures, where there is one, before anything is computed.
 
-    "private" must be in the file's name or in that of its folder, so that nobody publishes it by mistake.
+    "private" must be in the name of a private file or of its folder, so that nobody publishes it by mistake.
     """
-    if "private" not in path.name.lower() and "private" not in path.parent.name.lower():
+    if path is None:
+        return
+    if private and "private" not in path.name.lower() and "private" not in path.parent.name.lower():
         raise FileError(
             f"a file of {what} must have 'private' in its name or its folder's; got {path.name!r}. "
             f"Call it {'private-' + path.name!r}."
         )
-    check_table_name(path, what, kinds)
+    if path.suffix.lower() not in kinds:
+        named = " or ".join(kind for kind in kinds if kind != ".pq")
+        raise FileError(f"a file of {what} must be {named}; got {path.name!r}.")
     check_output(path, inputs=inputs, overwrite=overwrite)
 
 
@@ -104,34 +113,62 @@ def _is_marked(path: Path) -> bool:
     return marked
 
 
-def check_table_name(path: Path, what: str, kinds: Sequence[str] = TABLES) -> None:
-    """Refuse a file of figures that is of another kind by its name."""
-    if path.suffix.lower() not in kinds:
-        named = " or ".join(kind for kind in kinds if kind != ".pq")
-        raise FileError(f"a file of {what} must be {named}; got {path.name!r}.")
+@contextmanager
+def open_records(
+    path: Path,
+    options: RecordOptions,
+    output: Path | None,
+    what: str,
+    *,
+    names: Iterable[str],
+    read: Sequence[Path],
+    private: bool = False,
+    dask: str | None = None,
+    device: str | None = None,
+) -> Iterator[LazyTable]:
+    """Open the table of a command that computes figures of its records, and check where they are written.
+
+    ``names`` are those of the figures, and ``read`` the other files that the command reads.
+    """
+    with connected(dask) as client:
+        table = scan(path, client=client, device=device, dialect=options.dialect)
+        check_identifier(table, options.identifier, names)
+        inputs = (*read, path, *table.paths)
+        check_figures(output, what, private=private, inputs=inputs, overwrite=options.force)
+        yield table
 
 
-def write_losses(path: Path, losses: Iterable[Columns], *, overwrite: bool = False) -> None:
-    """Write a file of exact losses atomically, marked PRIVATE, with rows in the table's order.
-
-    The losses come part by part, in the column :data:`COLUMN`, and are written as they come.
+def write_losses(
+    path: Path,
+    losses: Iterable[FloatArray],
+    table: LazyTable | None = None,
+    identifier: str | None = None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write exact losses as they come, atomically, marked PRIVATE and in the table's order.
 
     Privacy
     -------
     The file is private.
     """
-    write_columns(path, losses, private=True, overwrite=overwrite)
+    columns = ({COLUMN: part} for part in losses)
+    named = columns if table is None else with_identifiers(columns, table, identifier)
+    write_columns(path, named, private=True, overwrite=overwrite)
 
 
 def write_problems(
-    path: Path, findings: "Iterable[Finding]", *, identifier: str | None, overwrite: bool = False
+    path: Path | None, findings: "Iterable[Finding]", *, identifier: str | None, overwrite: bool
 ) -> None:
-    """Write a file of a table's problems atomically, marked PRIVATE, as they are found.
+    """Write a table's problems as they are found, atomically and marked PRIVATE; without a file, find them.
 
     Privacy
     -------
     The file is private: it quotes cells.
     """
+    if path is None:
+        deque(findings, maxlen=0)
+        return
     with atomic_write(path, private=True, overwrite=overwrite) as file:
         writer = csv.writer(file)
         ids = [] if identifier is None else [identifier]
@@ -152,26 +189,21 @@ def is_list_of_problems(path: Path) -> bool:
 
 
 def write_columns(
-    path: Path, parts: Iterable[Columns], *, private: bool = False, overwrite: bool = False
+    path: Path | None, parts: Iterable[Columns], *, private: bool = False, overwrite: bool = False
 ) -> None:
-    """Write columns as they come, part by part, after a column ``record`` that counts from 1.
+    """Write columns part by part as they come, after one that counts records; without a file, drop them.
 
-    The file appears whole or not at all, and only its owner may read it.
-
-    Parameters
-    ----------
-    path
-        A ``.csv`` or ``.parquet`` file. No text of a CSV file is a formula; Parquet has texts as they are.
-    parts
-        Runs of rows, as columns of numbers or texts of one length and always the same names; there is one run
-        at least.
-    private
-        Whether to mark the file: its first column is then ``PRIVATE_record``.
+    There is one part at least, and all have the same names. The file appears whole or not at all, and only
+    its owner may read it. No text of a CSV file is a formula; Parquet has texts as they are. A private file
+    is marked in the name of its first column.
     """
     import pyarrow
     from pyarrow import csv as arrow_csv, parquet
 
     runs = iter(parts)
+    if path is None:
+        deque(runs, maxlen=0)
+        return
     run = next(runs)
     first = f"{MARK}record" if private else "record"
     fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
@@ -214,9 +246,7 @@ _LENGTH = 1 << 14
 
 
 def with_identifiers(parts: Iterable[Columns], table: LazyTable, name: str | None) -> Iterator[Columns]:
-    """The same columns after one of identifiers, in parts as long as they were.
-
-    The column is read again, a few rows at a time.
+    """Columns with one of identifiers in front, which is read again, a few rows at a time.
 
     Privacy
     -------
@@ -225,7 +255,8 @@ def with_identifiers(parts: Iterable[Columns], table: LazyTable, name: str | Non
     if name is None:
         yield from parts
         return
-    found = _identifiers(table, name)
+    batches = chain.from_iterable(piece.batches([name], _LENGTH) for piece in table.pieces())
+    found = chain.from_iterable(as_texts(plain_cells(batch.column(name)), name) for batch in batches)
     for part in parts:
         length = len(next(iter(part.values())))
         yield {name: [next(found) for _ in range(length)], **part}
@@ -239,8 +270,3 @@ def check_identifier(table: LazyTable, name: str | None, taken: Iterable[str] = 
         raise DomainError(f"the table lacks the column {name!r} that `--id` names. Check the name.")
     if name in taken:
         raise DomainError(f"`--id` must not be {name!r}, which is a name of a figure. Rename the column.")
-
-
-def _identifiers(table: LazyTable, name: str) -> Iterator[str]:
-    batches = chain.from_iterable(piece.batches([name], _LENGTH) for piece in table.pieces())
-    return chain.from_iterable(as_texts(plain_cells(batch.column(name)), name) for batch in batches)

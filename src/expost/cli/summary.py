@@ -1,12 +1,10 @@
 """``expost summary``: the coefficients of a publication, and how sure they are."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from expost.cli.base import console, legible, output_console, print_json, report_errors, say
-from expost.cli.options import AsJson, Force, number
+from expost.cli.options import AS_JSON, FORCE, PUBLICATION, number, option
 
 if TYPE_CHECKING:
     from expost.inference import CoefficientTable
@@ -14,16 +12,11 @@ if TYPE_CHECKING:
 
 @report_errors
 def summary(
-    publication: Annotated[Path, typer.Argument(metavar="PUBLICATION.json", help="A publication.")],
-    confidence: Annotated[
-        float,
-        typer.Option(parser=number, metavar="<number>", help="How sure each interval should be, on its own."),
-    ] = 0.95,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw the intervals in this file (.png, .svg or .pdf).")
-    ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    publication: Path = PUBLICATION,
+    confidence: float = number(0.95, "How sure each interval should be, on its own."),
+    figure: Path | None = option(None, "Draw the intervals in this file (.png, .svg or .pdf)."),
+    force: bool = FORCE,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show the coefficients with standard errors that count sampling and privacy noise.
 
@@ -59,16 +52,12 @@ def _draw(table: "CoefficientTable", path: Path, *, overwrite: bool) -> None:
 
 
 def _fields(table: "CoefficientTable") -> dict[str, Any]:
+    figures = ("coefficients", "standard_errors", "lower", "upper", "z", "p_values")
     return {
         "confidence": table.confidence,
         "terms": list(table.terms),
         "classes": None if table.classes is None else list(table.classes),
-        "coefficients": table.coefficients.tolist(),
-        "standard_errors": table.standard_errors.tolist(),
-        "lower": table.lower.tolist(),
-        "upper": table.upper.tolist(),
-        "z": table.z.tolist(),
-        "p_values": table.p_values.tolist(),
+        **{name: getattr(table, name).tolist() for name in figures},
         "notes": list(table.notes),
         "insecure": table.alarm is not None,
     }

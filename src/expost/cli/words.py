@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from typer.models import OptionInfo
 
-from expost.cli.base import app, legible, say, told
+from expost.cli.base import app, given, legible, say
 
 if TYPE_CHECKING:
     from expost.ledger import Account
@@ -23,25 +23,24 @@ _OF_ONE_RUN = ("output", "force", "as_json", "dry_run")
 
 
 def next_command(name: str, *arguments: object, **options: Any) -> str:
-    """A command that goes on with everything that this one was told and that it takes as well.
+    """A command that goes on with every option that this one was given and that it takes as well.
 
-    So it means the same table, the same model and the same account. ``options`` are added to what was told,
-    or take its place; None leaves one out.
+    So it means the same table, the same model and the same account. ``options`` are added to those, or take
+    their place; None leaves one out.
     """
     commands = [one.callback for one in app.registered_commands if one.callback is not None]
     (command,) = (one for one in commands if one.__name__ == name)
     words = ["expost", name, *map(_as_file, arguments)]
     for parameter in signature(command).parameters.values():
-        (option,) = parameter.annotation.__metadata__
+        option = parameter.default
         if not isinstance(option, OptionInfo):
             continue
-        value = told.get().get(parameter.name)
-        if parameter.name in _OF_ONE_RUN or value == parameter.default:
+        value = given.get().get(parameter.name)
+        if parameter.name in _OF_ONE_RUN or value == option.default:
             value = None
         value = options.get(parameter.name, value)
-        # In an annotation the first name stands where a default would.
-        names = [one for one in (option.default, *(option.param_decls or ())) if isinstance(one, str)]
-        words += _as_words(min(names, key=len, default=f"--{parameter.name.replace('_', '-')}"), value)
+        spelled = min(option.param_decls or (), key=len, default=f"--{parameter.name.replace('_', '-')}")
+        words += _as_words(spelled, value)
     return " ".join(map(_quoted, words))
 
 
