@@ -22,7 +22,7 @@ from scipy.integrate import quad
 from ward import refused, run, write_csv
 
 import expost
-from expost.cli.fit import fit as fit_command, plan as plan_command
+from expost.cli.commands import fit as fit_command, plan as plan_command
 from expost.cli.private_files import inert
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError

@@ -13,7 +13,7 @@ from ward import run, ward
 
 import expost
 from expost import Category, ClassLabel, Number
-from expost.cli.options import connected
+from expost.cli.tables import connected
 from expost.data import lazy_source
 from expost.data.dask_frames import DaskTable
 from expost.engines import cluster as cluster_module
@@ -357,7 +357,7 @@ def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
 
 def test_a_connection_that_leaves_this_machine_unencrypted_is_warned_of(client, monkeypatch, capsys):
     for here, said in ((True, False), (False, True)):
-        monkeypatch.setattr("expost.cli.options._is_here", lambda address, here=here: here)
+        monkeypatch.setattr("expost.cli.tables._is_here", lambda address, here=here: here)
         with connected(client.scheduler.address) as found:
             assert found is not None
         told = " ".join(capsys.readouterr().err.split())

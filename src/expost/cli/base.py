@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-# Commands import what they compute with when they run: `expost --help` should not load SciPy.
 app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
@@ -95,14 +94,14 @@ def report_errors(command: Command) -> Command:
 def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
     for one in signature(function).parameters.values():
         if is_dataclass(one.annotation):
-            yield from _parameters(cast(type, one.annotation))
+            yield from _parameters(cast(Any, one.annotation))
         else:
             yield one.replace(kind=Parameter.KEYWORD_ONLY)
 
 
 def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     parts = {
-        name: _call(one.annotation, values) if is_dataclass(one.annotation) else values[name]
+        name: _call(cast(Any, one.annotation), values) if is_dataclass(one.annotation) else values[name]
         for name, one in signature(function).parameters.items()
     }
     return function(**parts)
@@ -156,10 +155,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# Passes over the rows that a fit usually takes after the first reading; docs/scale.md lists them.
-PASSES_OF_A_FIT = 6
 
 
 class ProgressLine:

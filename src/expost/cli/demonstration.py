@@ -1,4 +1,4 @@
-"""The demonstration: its data from scikit-learn, with bounds set by hand, and two figures for the curator."""
+"""``expost demo``: a fit on scikit-learn's data with bounds set by hand, from the domain file to the page."""
 
 import csv
 from collections.abc import Mapping
@@ -10,86 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
-from expost._common.files import atomic_write, atomic_write_bytes
+from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
-from expost.cli.private_files import inert_row
+from expost._common.validation import missing_extra_error
+from expost.cli.base import console, error_console, legible, say
+from expost.cli.display import Tally, show_losses
+from expost.cli.private_files import inert_row, write_losses
+from expost.cli.publications import write_page
 from expost.data.domain import Domain
 from expost.data.features import ClassLabel, Number
 from expost.data.texts import PublicationTexts
 from expost.estimators import LogisticRegression
 from expost.reports import Bounds
+from expost.reports.base import CONFIDENCE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# What the demonstration writes, figures last.
+_PUBLIC = ("report.html", "publication.json", "domain.toml")
+_PRIVATE = ("table.csv", "losses.csv", "losses.png", "intervals.png")
 # Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart.
 BLUE, SKY, ORANGE = "#0072B2", "#9AD0F0", "#D55E00"
-
-
-def can_draw() -> bool:
-    """Whether matplotlib is installed."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def draw_losses(path: Path, losses: FloatArray, worst: float, *, title: str = "") -> None:
-    """Draw the distribution of the exact losses and the promised worst case; private."""
-    figure, axes = _empty(title)
-    top = 1.05 * max(worst, float(np.max(losses)))
-    axes.hist(losses, bins=np.linspace(0.0, top, 85), color=BLUE, label="exact loss of each person")
-    axes.axvline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
-    axes.set_xlabel("privacy loss (log-odds)", fontsize=14)
-    axes.set_ylabel("people", fontsize=14)
-    axes.set_xlim(0.0, top)
-    axes.legend(fontsize=12, frameon=False, loc="upper center")
-    _save(figure, path)
-
-
-def draw_intervals(
-    path: Path, losses: FloatArray, bounds: Bounds, worst: float, confidence: float, *, title: str = ""
-) -> None:
-    """Draw each person's exact loss within the interval that she can compute herself; private."""
-    order = np.argsort(bounds.upper)
-    people = np.arange(1, len(order) + 1)
-    figure, axes = _empty(title)
-    axes.fill_between(
-        people,
-        bounds.lower[order],
-        bounds.upper[order],
-        color=SKY,
-        linewidth=0,
-        label=f"what each can know from the published file ({confidence:.0%})",
-    )
-    axes.plot(people, losses[order], ".", color=BLUE, markersize=4, label="what each really lost (private)")
-    axes.axhline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
-    axes.set_xlim(1, max(len(order), 2))
-    axes.set_ylim(0.0, 1.38 * max(worst, float(np.max(bounds.upper))))
-    axes.set_xlabel("the people in the data, by what they can know", fontsize=14)
-    axes.set_ylabel("privacy loss (log-odds)", fontsize=14)
-    axes.legend(fontsize=12, frameon=False, loc="upper left", markerscale=3)
-    _save(figure, path)
-
-
-def _empty(title: str) -> tuple["Figure", Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title, fontsize=14)
-    axes.tick_params(labelsize=12)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    with atomic_write_bytes(path, private=True) as file:
-        figure.savefig(file, format="png", dpi=150)
-
-
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
 # numbers chosen from what the quantities are, not computed from the table. Lower bounds are all zero.
 BOUNDS = {
@@ -192,3 +135,132 @@ def write_table(path: Path, shown: Demonstration, *, overwrite: bool) -> None:
         writer.writerow(inert_row([*shown.table, _LABEL]))
         columns = (column.tolist() for column in (*shown.table.values(), shown.labels))
         writer.writerows(map(inert_row, zip(*columns, strict=True)))
+
+
+def show(out: Path, *, epsilon: float, delta: float, overwrite: bool) -> None:
+    """Fit, publish, and show what it cost each person."""
+    for path in (*(out / name for name in _PUBLIC), *(out / "private" / name for name in _PRIVATE)):
+        check_output(path, overwrite=overwrite)
+    with error_console.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
+        shown = demonstrate(epsilon=epsilon, delta=delta)
+    console.print(shown.model.plan_)
+    console.print()
+    written = _publish(out, shown, overwrite=overwrite)
+    tally = Tally()
+    tally.add(shown.losses)
+    console.print(show_losses(tally, shown.model.plan_.epsilon))
+    console.print()
+    written.update(_keep(out / "private", shown, overwrite=overwrite))
+    console.print("[bold]What to open[/bold]")
+    width = max(len(str(path)) for path in written)
+    for path, words in written.items():
+        say(f"  {legible(path).ljust(width)}  {words}")
+
+
+def _publish(out: Path, shown: Demonstration, *, overwrite: bool) -> dict[Path, str]:
+    """Write the public files and return a description of each."""
+    page, publication, domain = (out / name for name in _PUBLIC)
+    with atomic_write(domain, overwrite=overwrite) as file:
+        file.write(domain_file())
+    shown.model.publication_.save(publication, overwrite=overwrite)
+    write_page(page, [shown.model.publication_], overwrite=overwrite)
+    return {
+        page: "the page for every person: open it in a browser (public)",
+        publication: "the model, its promise and its report (public)",
+        domain: "what was declared before the fit (public)",
+    }
+
+
+def _keep(folder: Path, shown: Demonstration, *, overwrite: bool) -> dict[Path, str]:
+    """Write the curator's files and return a description of each."""
+    table, losses, histogram, intervals = (folder / name for name in _PRIVATE)
+    write_table(table, shown, overwrite=overwrite)
+    write_losses(losses, [shown.losses], overwrite=overwrite)
+    written = {
+        table: "the table, to try the other commands on (private)",
+        losses: "the exact loss of every person (PRIVATE)",
+    }
+    if not can_draw():
+        missing = missing_extra_error("drawing figures", "matplotlib", "figures")
+        say(f"No figures: {legible(missing)}", to=error_console)
+        return written
+    with error_console.status("Drawing the figures"):
+        bounds = shown.model.publication_.bounds(
+            shown.table, shown.labels, confidence=CONFIDENCE, member=True
+        )
+        worst = shown.model.plan_.epsilon
+        draw_losses(histogram, shown.losses, worst, title="PRIVATE: what the model cost each person")
+        draw_intervals(
+            intervals,
+            shown.losses,
+            bounds,
+            worst,
+            CONFIDENCE,
+            title="PRIVATE: what each person lost, and what she can know",
+        )
+    written[histogram] = "the losses against the worst case (PRIVATE)"
+    written[intervals] = "the losses against the published intervals (PRIVATE)"
+    return written
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def draw_losses(path: Path, losses: FloatArray, worst: float, *, title: str = "") -> None:
+    """Draw the distribution of the exact losses and the promised worst case; private."""
+    figure, axes = _empty(title)
+    top = 1.05 * max(worst, float(np.max(losses)))
+    axes.hist(losses, bins=np.linspace(0.0, top, 85), color=BLUE, label="exact loss of each person")
+    axes.axvline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
+    axes.set_xlabel("privacy loss (log-odds)", fontsize=14)
+    axes.set_ylabel("people", fontsize=14)
+    axes.set_xlim(0.0, top)
+    axes.legend(fontsize=12, frameon=False, loc="upper center")
+    _save(figure, path)
+
+
+def draw_intervals(
+    path: Path, losses: FloatArray, bounds: Bounds, worst: float, confidence: float, *, title: str = ""
+) -> None:
+    """Draw each person's exact loss within the interval that she can compute herself; private."""
+    order = np.argsort(bounds.upper)
+    people = np.arange(1, len(order) + 1)
+    figure, axes = _empty(title)
+    axes.fill_between(
+        people,
+        bounds.lower[order],
+        bounds.upper[order],
+        color=SKY,
+        linewidth=0,
+        label=f"what each can know from the published file ({confidence:.0%})",
+    )
+    axes.plot(people, losses[order], ".", color=BLUE, markersize=4, label="what each really lost (private)")
+    axes.axhline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
+    axes.set_xlim(1, max(len(order), 2))
+    axes.set_ylim(0.0, 1.38 * max(worst, float(np.max(bounds.upper))))
+    axes.set_xlabel("the people in the data, by what they can know", fontsize=14)
+    axes.set_ylabel("privacy loss (log-odds)", fontsize=14)
+    axes.legend(fontsize=12, frameon=False, loc="upper left", markerscale=3)
+    _save(figure, path)
+
+
+def _empty(title: str) -> tuple["Figure", Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=14)
+    axes.tick_params(labelsize=12)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: "Figure", path: Path) -> None:
+    with atomic_write_bytes(path, private=True) as file:
+        figure.savefig(file, format="png", dpi=150)

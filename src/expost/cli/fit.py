@@ -1,104 +1,41 @@
-"""``expost plan`` and ``expost fit``: what a fit spends, and how it is spent and published."""
+"""``expost fit``: spend the budget once and write what may be published."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from rich.console import Console
 
+from expost._common.files import atomic_write, same_file
 from expost._common.validation import parameter_error
-from expost.cli.base import (
-    PASSES_OF_A_FIT,
-    console,
-    error_console,
-    legible,
-    output_console,
-    print_json,
-    report_errors,
-    say,
-    show_progress,
-    warn,
-)
-from expost.cli.options import (
-    AS_JSON,
-    CLUSTER,
-    DEVICE,
-    DOMAIN,
-    FORCE,
-    IDENTIFIER,
-    TABLE,
-    WEIGHT,
-    PlanOptions,
-    connected,
-    declared_weighting,
-    load_domain,
-    option,
-)
+from expost.cli.base import error_console, legible, output_console, print_json, say, show_progress, warn
+from expost.cli.commands import FitOptions
+from expost.cli.plan import declared_weighting, load_domain, make_plan
+from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
+from expost.cli.tables import check_identifier, connected
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
+from expost.data.dialect import PLAIN
+from expost.data.domain import Domain
+from expost.data.encoding import Encoded, encode_records
+from expost.data.lazy import LazyTable
+from expost.data.open_lazy import scan
+from expost.data.weights import UNWEIGHTED, Weighting
+from expost.exceptions import DomainError, FileError, LedgerError
+from expost.fitting.ex_post import streamed_terms
+from expost.fitting.mechanism import fit as fit_model
+from expost.fitting.private_fit import PrivateFit, check_room
+from expost.ledger import Account, Ledger
+from expost.privacy.plan import Plan
+from expost.publication import Publication
+from expost.publication.readings import held_out_quality
+from expost.publication.rehearsal import rehearse
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from expost.data.domain import Domain
-    from expost.data.encoding import Encoded
-    from expost.data.lazy import LazyTable
-    from expost.data.weights import Weighting
-    from expost.fitting.private_fit import PrivateFit
-    from expost.ledger import Account
-    from expost.privacy.plan import Plan
-    from expost.publication import Publication
-
-
-@report_errors
-def plan(*, domain: Path = DOMAIN, options: PlanOptions, as_json: bool = AS_JSON) -> None:
-    """Show what a fit would spend and what noise it would add. No data is needed and none is read.
-
-    Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
-    """
-    declared = load_domain(domain)
-    planned = options.plan_for(declared)
-    if as_json:
-        print_json(planned.fields())
-    else:
-        explain(console, planned, len(declared.column_names) + planned.fit_intercept)
-        say("\nThe same in numbers, for experts:\n")
-        console.print(planned)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    """What `fit` is told."""
-
-    domain: Path = DOMAIN
-    table: Path = TABLE
-    output: Path = option(Path("publication.json"), "The file to publish.", "--output", "-o")
-    losses: Path | None = option(
-        None,
-        "Also write everyone's exact loss (.csv or .parquet), for the curator only; the name must have "
-        "'private' in it.",
-    )
-    test: Path | None = option(
-        None,
-        "Records that are not fitted, to see how well they are predicted; for the curator only.",
-        metavar="TABLE",
-    )
-    model: PlanOptions
-    weight: str | None = WEIGHT
-    identifier: str | None = IDENTIFIER
-    dask: str | None = CLUSTER
-    device: str | None = DEVICE
-    ledger: Path | None = option(None, "The ledger that counts what is spent; needs `--account`.")
-    account: str | None = option(
-        None, "The table's account there, opened by `expost ledger`.", metavar="NAME"
-    )
-    note: str = option("", "What the ledger says about this fit; public.", metavar="TEXT")
-    dry_run: bool = option(False, "Check everything, spend nothing.", "--dry-run")
-    confirm: bool = option(False, "Ask before spending.", "--confirm")
-    force: bool = FORCE
-    as_json: bool = AS_JSON
+# Passes over the rows that a fit usually takes after the first reading; docs/scale.md lists them.
+_PASSES = 6
 
 
 @dataclass(frozen=True)
@@ -106,14 +43,14 @@ class Declared:
     """Everything about a fit that is known before its table is read; public."""
 
     options: FitOptions
-    domain: "Domain"
-    weighting: "Weighting"
-    plan: "Plan"
-    account: "Account | None"
+    domain: Domain
+    weighting: Weighting
+    plan: Plan
+    account: Account | None
     began: datetime
 
     @property
-    def out(self) -> "Console":
+    def out(self) -> Console:
         """The console for people."""
         return output_console(self.options.as_json)
 
@@ -125,18 +62,8 @@ class Declared:
         return {**public, "weighting": self.weighting}
 
 
-@report_errors
 def fit(options: FitOptions) -> None:
-    """Fit a private model to a table and write the publication: the one file that is made public.
-
-    Shows what will be spent and written before it spends. Every fit spends the budget again. Columns
-    that the domain does not name are ignored; a record that does not fit the domain is refused.
-
-    Example: expost fit domain.toml table.csv -o publication.json --losses private-losses.csv
-    """
-    from expost.data.open_lazy import scan
-    from expost.publication.rehearsal import rehearse
-
+    """Fit a private model and write the publication."""
     declared = _declare(options)
     plan, account, columns = declared.plan, declared.account, len(declared.domain.column_names)
     result: dict[str, Any] = {"plan": plan.fields(), "spent": False}
@@ -165,11 +92,9 @@ def fit(options: FitOptions) -> None:
 
 def _declare(options: FitOptions) -> Declared:
     """Read the domain file, make the plan, and check that the account has enough left for it."""
-    from expost.ledger import Ledger
-
     domain = load_domain(options.domain, options.table)
     weighting = declared_weighting(options.weight, options.model.max_weight)
-    plan, account = options.model.plan_for(domain), None
+    plan, account = make_plan(domain, options.model), None
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
     if options.ledger is not None and options.account is not None:
         account = Ledger(options.ledger).account(options.account).noted(options.note or options.output.name)
@@ -180,12 +105,8 @@ def _declare(options: FitOptions) -> Declared:
     return Declared(options, domain, weighting, plan, account, began)
 
 
-def _check_places(options: FitOptions, table: "LazyTable", aside: "LazyTable | None") -> None:
+def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None) -> None:
     """Check that the results can be written, and that no record is held out that is fitted too."""
-    from expost._common.files import same_file
-    from expost.cli.private_files import COLUMN, check_figures, check_identifier, check_public
-    from expost.exceptions import FileError
-
     held = () if aside is None else aside.paths
     others = [path for path in (options.test, options.ledger) if path is not None]
     inputs = (options.domain, options.table, *table.paths, *others, *held)
@@ -199,16 +120,12 @@ def _check_places(options: FitOptions, table: "LazyTable", aside: "LazyTable | N
 
 
 def _read_tables(
-    declared: Declared, table: "LazyTable", aside: "LazyTable | None"
-) -> "tuple[Encoded, Encoded | None]":
+    declared: Declared, table: LazyTable, aside: LazyTable | None
+) -> tuple[Encoded, Encoded | None]:
     """Read and encode both tables, and check every record once."""
-    from expost.data.encoding import encode_records
-    from expost.data.weights import UNWEIGHTED
-    from expost.fitting.private_fit import check_room
-
     options, plan, domain = declared.options, declared.plan, declared.domain
 
-    def read(table: "LazyTable", weighting: "Weighting", weight: str | None) -> "Encoded":
+    def read(table: LazyTable, weighting: Weighting, weight: str | None) -> Encoded:
         weights: Any = {"weighting": weighting, "sample_weight": weight}
         encoded = encode_records(table, None, plan, classes=domain.classes, domain=domain, **weights)
         check_room(plan, encoded)
@@ -226,8 +143,6 @@ def _read_tables(
 @contextmanager
 def _pointing_to_check(domain: Path, table: Path, **others: Any) -> Iterator[None]:
     """Let the refusal of a table say how to see everything that is wrong with it."""
-    from expost.exceptions import DomainError, FileError
-
     try:
         yield
         return
@@ -248,14 +163,9 @@ def _end_dry_run(declared: Declared) -> None:
 
 
 def _spend(
-    declared: Declared, table: "LazyTable", records: "Encoded", held: "Encoded | None", size: int
+    declared: Declared, table: LazyTable, records: Encoded, held: Encoded | None, size: int
 ) -> dict[str, Any]:
     """Spend the budget, write what was asked for, and return what is to be said about it."""
-    from expost.cli.private_files import write_losses
-    from expost.data.dialect import PLAIN
-    from expost.fitting.ex_post import streamed_terms
-    from expost.publication.readings import held_out_quality
-
     options, out = declared.options, declared.out
     publication, private, entry = _publish(declared, records, size)
     result = {"spent": True, "publication": options.output, "sha256": publication.sha256}
@@ -280,14 +190,8 @@ def _spend(
     return result
 
 
-def _publish(
-    declared: Declared, records: "Encoded", size: int
-) -> "tuple[Publication, PrivateFit, int | None]":
+def _publish(declared: Declared, records: Encoded, size: int) -> tuple[Publication, PrivateFit, int | None]:
     """Fit the model and write the publication; also return the private part and the ledger's entry."""
-    from expost._common.files import atomic_write
-    from expost.fitting.mechanism import fit as fit_model
-    from expost.publication import Publication
-
     options, entry = declared.options, None
 
     def enter() -> None:
@@ -301,7 +205,7 @@ def _publish(
             atomic_write(options.output, overwrite=options.force, room=size) as file,
             show_progress("Fitting") as progress,
         ):
-            progress.step("Fitting", passes=PASSES_OF_A_FIT)
+            progress.step("Fitting", passes=_PASSES)
             watched = replace(records, watch=progress.watch)
             release, private = fit_model(declared.plan, watched, step=progress.rename, before_noise=enter)
             progress.step("Verifying and writing the publication")
@@ -314,10 +218,8 @@ def _publish(
     return publication, private, entry
 
 
-def _finish(account: "Account", entry: int, sha256: str, out: "Console") -> float | None:
+def _finish(account: Account, entry: int, sha256: str, out: Console) -> float | None:
     """Mark the fit as finished, and return what is left; it is published and counted in any case."""
-    from expost.exceptions import LedgerError
-
     try:
         account.finish(entry, sha256=sha256)
         left = account.left

@@ -1,17 +1,15 @@
 """``expost ledger``: what each table has spent and has left."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.bar import Bar
 from rich.table import Table
 
-from expost.cli.base import console, legible, output_console, print_json, report_errors, say
-from expost.cli.options import AS_JSON, argument, number, option
-
-if TYPE_CHECKING:
-    from expost.ledger import Account
-    from expost.ledger.entries import Entry
+from expost._common.validation import parameter_error
+from expost.cli.base import console, legible, output_console, print_json, say
+from expost.ledger import Account, Ledger
+from expost.ledger.entries import Entry, spent_by
 
 # What JSON has of an entry: everything but its curve.
 _OF_AN_ENTRY = ("number", "time", "note", "epsilon", "delta", "state", "sha256", "insecure", "plan")
@@ -21,35 +19,22 @@ _MOST_ENTRIES = 20
 _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 
 
-@report_errors
-def ledger(
-    file: Path = argument("LEDGER", "The ledger's file, such as ledger.db; public."),
-    open_account: str | None = option(
-        None, "Open an account for a table; needs the cap as well.", "--open", metavar="NAME"
-    ),
-    epsilon: float | None = number(None, "Cap: the epsilon of everything ever published."),
-    delta: float | None = number(None, "Cap: its delta."),
-    as_json: bool = AS_JSON,
+def open_account(
+    file: Path, name: str | None, epsilon: float | None, delta: float | None, *, as_json: bool
 ) -> None:
-    """Show accounts, entries, and what is left of each cap; or open an account.
-
-    A fit with `--ledger` and `--account` is entered before its noise is drawn, and refused if the account
-    would be overdrawn. Nothing is ever refunded: an unfinished entry is spent.
-
-    Example: expost ledger ledger.db --open patients --epsilon 3 --delta 1e-6
-    """
-    from expost._common.validation import parameter_error
-    from expost.ledger import Ledger
-
-    book = Ledger(file)
-    if open_account is not None:
-        if epsilon is None or delta is None:
-            missing = "epsilon" if epsilon is None else "delta"
-            raise parameter_error(missing, "given where an account is opened", None)
-        book.account(open_account, epsilon=epsilon, delta=delta)
-        say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
-    elif epsilon is not None or delta is not None:
+    """Open an account with a cap."""
+    if name is None:
         raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
+    if epsilon is None or delta is None:
+        missing = "epsilon" if epsilon is None else "delta"
+        raise parameter_error(missing, "given where an account is opened", None)
+    Ledger(file).account(name, epsilon=epsilon, delta=delta)
+    say(f"Opened the account {legible(name)}.", to=output_console(as_json))
+
+
+def show(file: Path, *, as_json: bool) -> None:
+    """Show all accounts."""
+    book = Ledger(file)
     accounts = book.accounts
     if as_json:
         print_json({"accounts": [_fields(account) for account in accounts], "sha256": book.sha256})
@@ -59,7 +44,7 @@ def ledger(
     say(f"{len(accounts)} account{'s' * (len(accounts) != 1)}, state {book.sha256[:16] or 'empty'}")
 
 
-def _fields(account: "Account") -> dict[str, Any]:
+def _fields(account: Account) -> dict[str, Any]:
     return {
         "name": account.name,
         "epsilon": account.epsilon,
@@ -70,7 +55,7 @@ def _fields(account: "Account") -> dict[str, Any]:
     }
 
 
-def _show(account: "Account") -> None:
+def _show(account: Account) -> None:
     """One account: its last entries, what was spent together after each, and what is left."""
     entries = account.entries
     cap = f"ε = {account.epsilon:g} at δ = {account.delta:g}"
@@ -82,9 +67,7 @@ def _show(account: "Account") -> None:
     say(f"{counted}; left: ε = {account.left:.4g} at δ = {account.delta:g}\n")
 
 
-def _table(account: "Account", entries: "tuple[Entry, ...]") -> Table:
-    from expost.ledger.entries import spent_by
-
+def _table(account: Account, entries: tuple[Entry, ...]) -> Table:
     wide = console.width >= _WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("entered", no_wrap=True)

@@ -1,33 +1,15 @@
-"""The options that several commands take: a table's domain and cluster, and the plan that they describe."""
+"""Arguments and options that several commands take, each declared once."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
-from expost._common.validation import missing_extra_error, numeral, parameter_error
-from expost.cli.base import error_console, legible, warn
-from expost.exceptions import EngineError, FileError
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-    from expost.data.dialect import Dialect
-    from expost.data.domain import Domain
-    from expost.data.weights import Weighting
-    from expost.privacy.plan import Plan
+from expost._common.validation import numeral
 
 # The heading of options that few people need, in the help.
 _EXPERTS = "For experts"
-# Whether a constant is appended to every record: always, as the estimators do by default.
-INTERCEPT = True
-_TABLES = (".csv", ".parquet", ".pq")
-# Seconds to wait for a scheduler that does not answer.
-_PATIENCE = 15
 
 
 def whole_number(text: str) -> int:
@@ -103,13 +85,6 @@ class RecordOptions:
     force: bool = FORCE
     as_json: bool = AS_JSON
 
-    @property
-    def dialect(self) -> "Dialect":
-        """How the table is written."""
-        from expost.data.dialect import PLAIN
-
-        return PLAIN if self.domain is None else load_domain(self.domain).table
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
@@ -153,131 +128,3 @@ class PlanOptions:
         panel=_EXPERTS,
     )
     max_weight: float = MAX_WEIGHT
-
-    def plan_for(self, domain: "Domain") -> "Plan":
-        """Make the plan for a domain; it is public."""
-        from expost.data.weights import Weighting
-        from expost.losses import AnyLoss, PseudoHuber, as_loss
-        from expost.privacy.calibration import calibrate
-        from expost.privacy.plan import row_radius
-        from expost.privacy.shapes import classification_loss, default_threshold
-        from expost.privacy.softmax_rules import default_reduced
-
-        classes = 0 if domain.classes is None else len(domain.classes)
-        max_weight = Weighting.declared(self.max_weight, None, of_records=False).largest
-        name = self._loss_for(classes)
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        loss: AnyLoss = as_loss(name)
-        if name == "logistic":
-            radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
-            penalty = None if self.l2 is None else self.l2 / max_weight
-            loss = classification_loss(classes, **budget, cap=self.cap, l2=penalty, radius=radius)
-        elif name == "pseudo_huber":
-            loss = PseudoHuber(default_threshold(**budget) if self.threshold is None else self.threshold)
-        return calibrate(
-            loss=loss,
-            norm=domain.row_norm,
-            **budget,
-            l2=self.l2,
-            report=self.report,
-            split=self.split,
-            fit_intercept=INTERCEPT,
-            rows_at_most=self.rows_at_most,
-            max_weight=max_weight,
-            reduced=default_reduced(loss, self.report, len(domain.column_names) + INTERCEPT),
-        )
-
-    def _loss_for(self, classes: int) -> str:
-        """The name of a loss that suits the outcome, whose number of classes is 0 where it is a number."""
-        suitable = {0: ["pseudo_huber"], 2: ["logistic", "smoothed_hinge"]}.get(classes, ["logistic"])
-        loss = self.loss or suitable[0]
-        if loss not in suitable:
-            outcome = f"{classes} classes" if classes else "a number"
-            wanted = f"{' or '.join(map(repr, suitable))} for {outcome}"
-            raise parameter_error("loss", wanted, loss, "The domain says which the outcome is.")
-        if self.cap is not None and loss != "logistic":
-            only = "Only the logistic loss has a cap."
-            raise parameter_error("cap", "left out for this loss", self.cap, only)
-        if self.threshold is not None and classes:
-            raise parameter_error("threshold", "left out where the outcome has classes", self.threshold)
-        return loss
-
-
-def declared_weighting(weight: str | None, max_weight: float) -> "Weighting":
-    """What was declared about weights: their column, and the largest of them."""
-    from expost.data.weights import Weighting
-
-    if weight is None and max_weight != 1.0:
-        hint = "Name their column with --weight."
-        raise parameter_error("max_weight", "left out where there are no weights", max_weight, hint)
-    return Weighting.declared(max_weight, None, of_records=weight is not None)
-
-
-def load_domain(path: Path, table: Path | None = None) -> "Domain":
-    """Read a domain file; a table in its place is recognised by its name."""
-    from expost.data.domain import Domain
-
-    if path.suffix.lower() in _TABLES and path.is_file():
-        both = "" if table is None or table.suffix.lower() != ".toml" else f": {table} {path}"
-        raise FileError(
-            f"the domain file comes first, and then the table{both}; got {path.name!r} in its place."
-        )
-    return Domain.load(path)
-
-
-def check_order(publication: Path, table: Path) -> None:
-    """Refuse a table in the place of a publication, where the two were exchanged."""
-    if table.suffix.lower() == ".json" and publication.suffix.lower() in _TABLES:
-        raise FileError(f"the publication comes first, and then the table: {table} {publication}.")
-
-
-@contextmanager
-def connected(address: str | None) -> "Iterator[Client | None]":
-    """A client of the cluster whose scheduler has this address, or None without one.
-
-    Certificates and other settings are Dask's own: its configuration files and environment variables.
-    """
-    if address is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise missing_extra_error("`--dask`", "Dask", "dask") from None
-    failure = ""
-    with error_console.status(f"Connecting to {legible(address)}"):
-        try:
-            _knock(address)
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            failure = type(error).__name__
-    if failure:
-        raise EngineError(
-            f"there is no Dask scheduler at {address!r} that answers ({failure}). Check the address, which "
-            "starts with tcp:// or tls://, and for tls:// the certificates in Dask's configuration."
-        )
-    if not address.startswith("tls://") and not _is_here(address):
-        warn("what travels to the workers is private, and this connection is not encrypted; use tls://.")
-    with Client(address, timeout=_PATIENCE, set_as_default=False) as client:
-        yield client
-
-
-def _knock(address: str) -> None:
-    """Connect once, before a client is made: one that could not connect hangs when it is forgotten."""
-    import asyncio
-
-    from distributed.comm.core import connect
-    from distributed.security import Security
-
-    async def knock() -> None:
-        comm = await connect(address, timeout=_PATIENCE, **Security().get_connection_args("client"))
-        await comm.close()
-
-    # In a thread of its own: this one may have a loop that runs, as in a notebook.
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(knock())).result()
-
-
-def _is_here(address: str) -> bool:
-    """Whether an address is one of this machine's own, of which nothing leaves it."""
-    host = address.partition("://")[2].rpartition(":")[0].strip("[]")
-    return host in ("localhost", "::1") or host.startswith("127.")

@@ -4,30 +4,25 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow
 from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv, parquet
 
 from expost._common.files import atomic_write, atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
-from expost.cli.options import RecordOptions, connected
-from expost.data.check import MARK
+from expost.cli.plan import TABLES
+from expost.cli.tables import Columns, with_identifiers
+from expost.data.check import MARK, Finding
 from expost.data.file_schema import PARQUET
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import scan
-from expost.data.values import as_texts, plain_cells, untold
-from expost.exceptions import DomainError, FileError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-    from expost.data.check import Finding
-
+from expost.data.values import untold
+from expost.exceptions import FileError
 
 # What starts a formula, also in wide and small letters, and after blanks, quotes and what cannot be seen. The
 # sign of a number starts none.
@@ -56,9 +51,6 @@ def inert_row(cells: Iterable[object]) -> list[object]:
 
 LOSSES_MARK = "PRIVATE: exact privacy losses, computed from everyone's records. Never publish."
 COLUMN = "ex_post_loss"
-TABLES = (".csv", *PARQUET)
-
-Columns = Mapping[str, FloatArray | Sequence[str]]
 
 
 def check_figures(
@@ -99,43 +91,20 @@ def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
 
 
 def _is_marked(path: Path) -> bool:
-    """Whether a file exists and is marked PRIVATE; to open a pipe would wait for whoever writes to it."""
-    marked = False
-    if not path.is_file():
-        return False
+    """Whether a file exists and is marked PRIVATE."""
+    if path.suffix.lower() in PARQUET and path.is_file():
+        with untold():
+            return str(parquet.read_schema(path).names[0]).startswith(MARK)
+    return _starts_with(path, MARK, "# PRIVA")
+
+
+def _starts_with(path: Path, *marks: str) -> bool:
+    """Whether a file begins so; to open a pipe would wait for whoever writes to it."""
     with untold():
-        with open(path, "rb") as file:
-            marked = file.read(len(MARK)).startswith((MARK.encode(), b"# PRIVA"))
-        if path.suffix.lower() in PARQUET:
-            from pyarrow import parquet
-
-            marked = parquet.read_schema(path).names[0].startswith(MARK)
-    return marked
-
-
-@contextmanager
-def open_records(
-    path: Path,
-    options: RecordOptions,
-    output: Path | None,
-    what: str,
-    *,
-    names: Iterable[str],
-    read: Sequence[Path],
-    private: bool = False,
-    dask: str | None = None,
-    device: str | None = None,
-) -> Iterator[LazyTable]:
-    """Open the table of a command that computes figures of its records, and check where they are written.
-
-    ``names`` are those of the figures, and ``read`` the other files that the command reads.
-    """
-    with connected(dask) as client:
-        table = scan(path, client=client, device=device, dialect=options.dialect)
-        check_identifier(table, options.identifier, names)
-        inputs = (*read, path, *table.paths)
-        check_figures(output, what, private=private, inputs=inputs, overwrite=options.force)
-        yield table
+        if path.is_file():
+            with open(path, "rb") as file:
+                return file.read(max(map(len, marks))).startswith(tuple(mark.encode() for mark in marks))
+    return False
 
 
 def write_losses(
@@ -146,26 +115,16 @@ def write_losses(
     *,
     overwrite: bool,
 ) -> None:
-    """Write exact losses as they come, atomically, marked PRIVATE and in the table's order.
-
-    Privacy
-    -------
-    The file is private.
-    """
+    """Write exact losses as they come, atomically, marked PRIVATE and in the table's order."""
     columns = ({COLUMN: part} for part in losses)
     named = columns if table is None else with_identifiers(columns, table, identifier)
     write_columns(path, named, private=True, overwrite=overwrite)
 
 
 def write_problems(
-    path: Path | None, findings: "Iterable[Finding]", *, identifier: str | None, overwrite: bool
+    path: Path | None, findings: Iterable[Finding], *, identifier: str | None, overwrite: bool
 ) -> None:
-    """Write a table's problems as they are found, atomically and marked PRIVATE; without a file, find them.
-
-    Privacy
-    -------
-    The file is private: it quotes cells.
-    """
+    """Write a table's problems as they are found, atomically, marked PRIVATE; without a file, find them."""
     if path is None:
         deque(findings, maxlen=0)
         return
@@ -180,12 +139,7 @@ def write_problems(
 
 def is_list_of_problems(path: Path) -> bool:
     """Whether a file is one that :func:`write_problems` wrote, which a new one may replace."""
-    found = False
-    with untold():
-        if path.is_file():
-            with open(path, "rb") as file:
-                found = file.read(len(MARK) + 11) == f"{MARK}file,record".encode()
-    return found
+    return _starts_with(path, f"{MARK}file,record")
 
 
 def write_columns(
@@ -197,9 +151,6 @@ def write_columns(
     its owner may read it. No text of a CSV file is a formula; Parquet has texts as they are. A private file
     is marked in the name of its first column.
     """
-    import pyarrow
-    from pyarrow import csv as arrow_csv, parquet
-
     runs = iter(parts)
     if path is None:
         deque(runs, maxlen=0)
@@ -230,43 +181,10 @@ def write_columns(
                 start = stop
 
 
-def _as_arrow(column: NDArray[Any] | Sequence[str], text: Callable[[str], str] = str) -> "pyarrow.Array":
+def _as_arrow(column: NDArray[Any] | Sequence[str], text: Callable[[str], str] = str) -> pyarrow.Array:
     """A column of Arrow's; numbers stay in the same memory: its own way would import pandas first."""
-    import pyarrow
-
     if not isinstance(column, np.ndarray):
         return pyarrow.array(list(map(text, column)), pyarrow.string())
     kind = pyarrow.int64() if column.dtype.kind == "i" else pyarrow.float64()
     buffer = pyarrow.py_buffer(np.ascontiguousarray(column))
     return pyarrow.Array.from_buffers(kind, len(column), [None, buffer])
-
-
-# Rows of the column that are read at a time.
-_LENGTH = 1 << 14
-
-
-def with_identifiers(parts: Iterable[Columns], table: LazyTable, name: str | None) -> Iterator[Columns]:
-    """Columns with one of identifiers in front, which is read again, a few rows at a time.
-
-    Privacy
-    -------
-    Private: identifiers are.
-    """
-    if name is None:
-        yield from parts
-        return
-    batches = chain.from_iterable(piece.batches([name], _LENGTH) for piece in table.pieces())
-    found = chain.from_iterable(as_texts(plain_cells(batch.column(name)), name) for batch in batches)
-    for part in parts:
-        length = len(next(iter(part.values())))
-        yield {name: [next(found) for _ in range(length)], **part}
-
-
-def check_identifier(table: LazyTable, name: str | None, taken: Iterable[str] = ()) -> None:
-    """Refuse a name that is no column of the table, or one that the figures have."""
-    if name is None:
-        return
-    if name not in table.kinds:
-        raise DomainError(f"the table lacks the column {name!r} that `--id` names. Check the name.")
-    if name in taken:
-        raise DomainError(f"`--id` must not be {name!r}, which is a name of a figure. Rename the column.")

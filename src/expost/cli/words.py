@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
 from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
+from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
     from expost.ledger import Account
-    from expost.privacy.plan import Plan
     from expost.publication.readings import Quality
-
 
 # What is about one run of a command, and not about its table or its model.
 _OF_ONE_RUN = ("output", "force", "as_json", "dry_run")
@@ -79,10 +79,8 @@ REPORTS = {
 }
 
 
-def explain(out: Console, plan: "Plan", coefficients: int) -> None:
+def explain(out: Console, plan: Plan, coefficients: int) -> None:
     """Say what a plan promises, and what will be published."""
-    from rich.table import Table
-
     lines = Table.grid(padding=(0, 2))
     promise = (
         "A guess whether a person is in the table, which is right half of the time without the publication, "
@@ -95,7 +93,7 @@ def explain(out: Console, plan: "Plan", coefficients: int) -> None:
     out.print(lines, highlight=False)
 
 
-def right_at_most(plan: "Plan") -> float:
+def right_at_most(plan: Plan) -> float:
     r"""How often a guess between two neighbouring tables is right at most, in percent, rounded up.
 
     .. math:: \frac{e^\epsilon + \delta}{e^\epsilon + 1}
@@ -112,9 +110,7 @@ def right_at_most(plan: "Plan") -> float:
     return math.ceil(1000.0 * chance - 1e-9) / 10.0
 
 
-def announce(
-    out: Console, plan: "Plan", output: Path, losses: Path | None, account: "Account | None"
-) -> None:
+def announce(out: Console, plan: Plan, output: Path, losses: Path | None, account: "Account | None") -> None:
     """Say what a fit will spend and write."""
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
     written += f"\nWill write   {legible(output)}  (public)"

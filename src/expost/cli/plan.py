@@ -1,0 +1,94 @@
+"""``expost plan``, and how the domain file and the options of a model become a plan."""
+
+from pathlib import Path
+from typing import Any
+
+from expost._common.validation import parameter_error
+from expost.cli.base import console, print_json, say
+from expost.cli.options import PlanOptions
+from expost.cli.words import explain
+from expost.data.domain import Domain
+from expost.data.weights import Weighting
+from expost.exceptions import FileError
+from expost.losses import AnyLoss, PseudoHuber, as_loss
+from expost.privacy.calibration import calibrate
+from expost.privacy.plan import Plan, row_radius
+from expost.privacy.shapes import classification_loss, default_threshold
+from expost.privacy.softmax_rules import default_reduced
+
+# Whether a constant is appended to every record: always, as the estimators do by default.
+INTERCEPT = True
+TABLES = (".csv", ".parquet", ".pq")
+
+
+def plan(path: Path, options: PlanOptions, *, as_json: bool) -> None:
+    """Show what a fit would spend and what noise it would add."""
+    domain = load_domain(path)
+    planned = make_plan(domain, options)
+    if as_json:
+        print_json(planned.fields())
+    else:
+        explain(console, planned, len(domain.column_names) + planned.fit_intercept)
+        say("\nThe same in numbers, for experts:\n")
+        console.print(planned)
+
+
+def load_domain(path: Path, table: Path | None = None) -> Domain:
+    """Read a domain file; a table in its place is recognised by its name."""
+    if path.suffix.lower() in TABLES and path.is_file():
+        both = "" if table is None or table.suffix.lower() != ".toml" else f": {table} {path}"
+        raise FileError(
+            f"the domain file comes first, and then the table{both}; got {path.name!r} in its place."
+        )
+    return Domain.load(path)
+
+
+def declared_weighting(weight: str | None, max_weight: float) -> Weighting:
+    """What was declared about weights: their column, and the largest of them."""
+    if weight is None and max_weight != 1.0:
+        hint = "Name their column with --weight."
+        raise parameter_error("max_weight", "left out where there are no weights", max_weight, hint)
+    return Weighting.declared(max_weight, None, of_records=weight is not None)
+
+
+def make_plan(domain: Domain, options: PlanOptions) -> Plan:
+    """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
+    classes = 0 if domain.classes is None else len(domain.classes)
+    max_weight = Weighting.declared(options.max_weight, None, of_records=False).largest
+    name = _loss_for(classes, options)
+    budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
+    loss: AnyLoss = as_loss(name)
+    if name == "logistic":
+        radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
+        penalty = None if options.l2 is None else options.l2 / max_weight
+        loss = classification_loss(classes, **budget, cap=options.cap, l2=penalty, radius=radius)
+    elif name == "pseudo_huber":
+        loss = PseudoHuber(default_threshold(**budget) if options.threshold is None else options.threshold)
+    return calibrate(
+        loss=loss,
+        norm=domain.row_norm,
+        **budget,
+        l2=options.l2,
+        report=options.report,
+        split=options.split,
+        fit_intercept=INTERCEPT,
+        rows_at_most=options.rows_at_most,
+        max_weight=max_weight,
+        reduced=default_reduced(loss, options.report, len(domain.column_names) + INTERCEPT),
+    )
+
+
+def _loss_for(classes: int, options: PlanOptions) -> str:
+    """The name of a loss that suits the outcome, whose number of classes is 0 where it is a number."""
+    suitable = {0: ["pseudo_huber"], 2: ["logistic", "smoothed_hinge"]}.get(classes, ["logistic"])
+    loss = options.loss or suitable[0]
+    if loss not in suitable:
+        outcome = f"{classes} classes" if classes else "a number"
+        wanted = f"{' or '.join(map(repr, suitable))} for {outcome}"
+        raise parameter_error("loss", wanted, loss, "The domain says which the outcome is.")
+    if options.cap is not None and loss != "logistic":
+        only = "Only the logistic loss has a cap."
+        raise parameter_error("cap", "left out for this loss", options.cap, only)
+    if options.threshold is not None and classes:
+        raise parameter_error("threshold", "left out where the outcome has classes", options.threshold)
+    return loss

@@ -1,0 +1,62 @@
+"""``expost page`` and ``expost summary``: what anyone can read in publications."""
+
+from pathlib import Path
+from typing import Any
+
+from expost._common.files import atomic_write, atomic_write_bytes
+from expost._common.validation import check_choice
+from expost.cli.base import console, error_console, legible, output_console, print_json, say
+from expost.cli.private_files import check_public
+from expost.inference import CoefficientTable
+from expost.page import render
+from expost.publication import Publication
+
+
+def page(paths: list[Path], output: Path, *, language: str, overwrite: bool) -> None:
+    """Make the page on which anyone can read her figures."""
+    check_public(output, inputs=paths, overwrite=overwrite)
+    read = [Publication.load(path) for path in paths]
+    with error_console.status("Making the page"):
+        write_page(output, read, overwrite=overwrite, language=language)
+    say(f"Open in a browser: {legible(output)}")
+
+
+def write_page(path: Path, publications: list[Publication], *, overwrite: bool, language: str = "en") -> None:
+    """Write the page of these publications atomically; public."""
+    text = render(publications, language=language)
+    with atomic_write(path, overwrite=overwrite) as file:
+        file.write(text)
+
+
+def summary(path: Path, confidence: float, figure: Path | None, *, overwrite: bool, as_json: bool) -> None:
+    """Show the coefficients and how sure they are."""
+    if figure is not None:
+        check_public(figure, inputs=(path,), overwrite=overwrite)
+    table = Publication.load(path).summary(confidence)
+    if figure is not None:
+        _draw(table, figure, overwrite=overwrite)
+    if as_json:
+        print_json(_fields(table) | {"figure": figure})
+    else:
+        console.print(table)
+    if figure is not None:
+        say(f"Written: {legible(figure)}", to=output_console(as_json))
+
+
+def _draw(table: CoefficientTable, path: Path, *, overwrite: bool) -> None:
+    kind = check_choice("figure", path.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
+    drawn = table.plot()
+    with atomic_write_bytes(path, overwrite=overwrite) as file:
+        drawn.savefig(file, format=kind, dpi=150)
+
+
+def _fields(table: CoefficientTable) -> dict[str, Any]:
+    figures = ("coefficients", "standard_errors", "lower", "upper", "z", "p_values")
+    return {
+        "confidence": table.confidence,
+        "terms": list(table.terms),
+        "classes": None if table.classes is None else list(table.classes),
+        **{name: getattr(table, name).tolist() for name in figures},
+        "notes": list(table.notes),
+        "insecure": table.alarm is not None,
+    }
