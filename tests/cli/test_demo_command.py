@@ -45,7 +45,7 @@ def test_the_other_commands_read_the_files_of_the_demo(tmp_path):
 
 
 def test_without_matplotlib_the_demo_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(demonstration, "can_draw", lambda: False)
+    monkeypatch.setattr(demonstration, "find_spec", lambda name: None)
     result = run("demo", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "pip install 'expost[figures]'" in result.stderr

@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from functools import wraps
 from importlib.metadata import version
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -46,12 +46,12 @@ def _print_version(asked: bool) -> None:
 
 
 _VERSION = typer.Option(
-    "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+    False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
 )
 
 
 @app.callback()
-def options(show_version: Annotated[bool, _VERSION] = False) -> None:
+def options(show_version: bool = _VERSION) -> None:
     """What did this model cost me? Private models, and the privacy loss of every person."""
 
 
@@ -160,8 +160,6 @@ def _finite(value: Any) -> Any:
 class ProgressLine:
     """One line in a terminal that says what is done and what is left of it.
 
-    Privacy
-    -------
     Private: it has numbers of rows. It goes away at the end, and nothing is shown where there is no terminal.
     """
 
@@ -182,10 +180,8 @@ class ProgressLine:
         self._bar.update(self._task, description=text)
 
     def _update(self, watch: Watch) -> None:
-        known = watch.share > 0.0
-        self._bar.update(
-            self._task, total=1.0 if known else None, completed=watch.share, left=self._left(watch)
-        )
+        total = 1.0 if watch.share > 0.0 else None
+        self._bar.update(self._task, total=total, completed=watch.share, left=self._left(watch))
 
     def _left(self, watch: Watch) -> str:
         parts = []

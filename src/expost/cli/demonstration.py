@@ -1,10 +1,12 @@
 """``expost demo``: a fit on scikit-learn's data with bounds set by hand, from the domain file to the page."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +26,12 @@ from expost.estimators import LogisticRegression
 from expost.reports import Bounds
 from expost.reports.base import CONFIDENCE
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 # What the demonstration writes, figures last.
 _PUBLIC = ("report.html", "publication.json", "domain.toml")
 _PRIVATE = ("table.csv", "losses.csv", "losses.png", "intervals.png")
 # Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart.
 BLUE, SKY, ORANGE = "#0072B2", "#9AD0F0", "#D55E00"
+_LOSS, _WORST = "privacy loss (log-odds)", "worst case promised to everyone"
 # Upper bounds of ten measurements of a cell nucleus, for their mean, standard error and worst value: round
 # numbers chosen from what the quantities are, not computed from the table. Lower bounds are all zero.
 BOUNDS = {
@@ -47,8 +46,6 @@ BOUNDS = {
     "symmetry": (0.3, 0.08, 0.7),
     "fractal dimension": (0.1, 0.03, 0.2),
 }
-
-
 # The table's names for the three figures of each measurement, and headings for them.
 _FIGURES = {
     "mean {}": "The cells on average",
@@ -79,18 +76,17 @@ def bundled_domain() -> Domain:
     """What is publicly known about a record of the breast-cancer data."""
     features = tuple(
         Number(
-            name=figure.format(name), low=0.0, high=bounds[kind], title=_title(figure, name), group=heading
+            name=(name := figure.format(measurement)),
+            low=0.0,
+            high=bounds[kind],
+            title=name.capitalize(),
+            group=heading,
         )
         for kind, (figure, heading) in enumerate(_FIGURES.items())
-        for name, bounds in BOUNDS.items()
+        for measurement, bounds in BOUNDS.items()
     )
     label = ClassLabel(name=_LABEL, classes=_CLASSES, title="Diagnosis", group="The diagnosis")
     return Domain(features=features, label=label, publication=_TEXTS)
-
-
-def _title(figure: str, name: str) -> str:
-    """What the page calls a figure of a measurement."""
-    return figure.format(name).capitalize()
 
 
 def domain_file() -> str:
@@ -113,12 +109,7 @@ def _columns(X: FloatArray, domain: Domain) -> dict[str, FloatArray]:
 
 
 def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
-    """Fit on the breast-cancer data and compute what the release cost each of its people.
-
-    Privacy
-    -------
-    Spends the budget once. ``model`` may be published, the rest may not.
-    """
+    """Fit on the breast-cancer data, which spends the budget once, and compute what it cost each person."""
     data = load_breast_cancer()
     domain = bundled_domain()
     table = _columns(data.data, domain)
@@ -180,49 +171,28 @@ def _keep(folder: Path, shown: Demonstration, *, overwrite: bool) -> dict[Path, 
         table: "the table, to try the other commands on (private)",
         losses: "the exact loss of every person (PRIVATE)",
     }
-    if not can_draw():
+    if find_spec("matplotlib") is None:
         missing = missing_extra_error("drawing figures", "matplotlib", "figures")
         say(f"No figures: {legible(missing)}", to=error_console)
         return written
     with error_console.status("Drawing the figures"):
-        bounds = shown.model.publication_.bounds(
-            shown.table, shown.labels, confidence=CONFIDENCE, member=True
-        )
-        worst = shown.model.plan_.epsilon
+        read, worst = shown.model.publication_, shown.model.plan_.epsilon
+        bounds = read.bounds(shown.table, shown.labels, confidence=CONFIDENCE, member=True)
         draw_losses(histogram, shown.losses, worst, title="PRIVATE: what the model cost each person")
-        draw_intervals(
-            intervals,
-            shown.losses,
-            bounds,
-            worst,
-            CONFIDENCE,
-            title="PRIVATE: what each person lost, and what she can know",
-        )
+        title = "PRIVATE: what each person lost, and what she can know"
+        draw_intervals(intervals, shown.losses, bounds, worst, CONFIDENCE, title=title)
     written[histogram] = "the losses against the worst case (PRIVATE)"
     written[intervals] = "the losses against the published intervals (PRIVATE)"
     return written
 
 
-def can_draw() -> bool:
-    """Whether matplotlib is installed."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def draw_losses(path: Path, losses: FloatArray, worst: float, *, title: str = "") -> None:
     """Draw the distribution of the exact losses and the promised worst case; private."""
-    figure, axes = _empty(title)
     top = 1.05 * max(worst, float(np.max(losses)))
-    axes.hist(losses, bins=np.linspace(0.0, top, 85), color=BLUE, label="exact loss of each person")
-    axes.axvline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
-    axes.set_xlabel("privacy loss (log-odds)", fontsize=14)
-    axes.set_ylabel("people", fontsize=14)
-    axes.set_xlim(0.0, top)
-    axes.legend(fontsize=12, frameon=False, loc="upper center")
-    _save(figure, path)
+    with _drawn(path, title, x=_LOSS, y="people", legend="upper center") as axes:
+        axes.hist(losses, bins=np.linspace(0.0, top, 85), color=BLUE, label="exact loss of each person")
+        axes.axvline(worst, color=ORANGE, linewidth=3, label=_WORST)
+        axes.set_xlim(0.0, top)
 
 
 def draw_intervals(
@@ -231,36 +201,34 @@ def draw_intervals(
     """Draw each person's exact loss within the interval that she can compute herself; private."""
     order = np.argsort(bounds.upper)
     people = np.arange(1, len(order) + 1)
-    figure, axes = _empty(title)
-    axes.fill_between(
-        people,
-        bounds.lower[order],
-        bounds.upper[order],
-        color=SKY,
-        linewidth=0,
-        label=f"what each can know from the published file ({confidence:.0%})",
-    )
-    axes.plot(people, losses[order], ".", color=BLUE, markersize=4, label="what each really lost (private)")
-    axes.axhline(worst, color=ORANGE, linewidth=3, label="worst case promised to everyone")
-    axes.set_xlim(1, max(len(order), 2))
-    axes.set_ylim(0.0, 1.38 * max(worst, float(np.max(bounds.upper))))
-    axes.set_xlabel("the people in the data, by what they can know", fontsize=14)
-    axes.set_ylabel("privacy loss (log-odds)", fontsize=14)
-    axes.legend(fontsize=12, frameon=False, loc="upper left", markerscale=3)
-    _save(figure, path)
+    known = f"what each can know from the published file ({confidence:.0%})"
+    order_of_people = "the people in the data, by what they can know"
+    with _drawn(path, title, x=order_of_people, y=_LOSS, legend="upper left") as axes:
+        axes.fill_between(
+            people, bounds.lower[order], bounds.upper[order], color=SKY, linewidth=0, label=known
+        )
+        lost = "what each really lost (private)"
+        axes.plot(people, losses[order], ".", color=BLUE, markersize=4, label=lost)
+        axes.axhline(worst, color=ORANGE, linewidth=3, label=_WORST)
+        axes.set_xlim(1, max(len(order), 2))
+        axes.set_ylim(0.0, 1.38 * max(worst, float(np.max(bounds.upper))))
 
 
-def _empty(title: str) -> tuple["Figure", Any]:
+@contextmanager
+def _drawn(
+    path: Path, title: str, *, x: str, y: str, legend: Literal["upper left", "upper center"]
+) -> Iterator[Any]:
+    """Empty axes; what is drawn in them is written to a private file."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, fontsize=14)
+    axes.set_xlabel(x, fontsize=14)
+    axes.set_ylabel(y, fontsize=14)
     axes.tick_params(labelsize=12)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _save(figure: "Figure", path: Path) -> None:
+    yield axes
+    axes.legend(fontsize=12, frameon=False, loc=legend, markerscale=3)
     with atomic_write_bytes(path, private=True) as file:
         figure.savefig(file, format="png", dpi=150)

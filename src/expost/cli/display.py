@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from rich.bar import Bar
@@ -96,21 +96,20 @@ def figures_of(
     confidence: float,
     member: bool | None,
     simultaneous: Simultaneous,
-    watch: Watch | None = None,
+    watch: Watch,
 ) -> Iterator[Run]:
     """Read each publication for each record of a table, and all of them together, in runs of records.
 
     The column of weights is used by publications that have weights.
     """
+    asked: Any = {"member": member, "simultaneous": simultaneous}
     records = [replace(encoded_for(one, table, None, weight), watch=watch) for one in publications]
     releases = [one.release for one in publications]
-    totals = streamed_totals(
-        releases, records, confidence=confidence, member=member, simultaneous=simultaneous
-    )
+    totals = streamed_totals(releases, records, confidence=confidence, **asked)
     # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
     share = 1.0 - (1.0 - confidence) / len(publications)
     streams = [
-        streamed_figures(release, rows, confidence=share, member=member, simultaneous=simultaneous)
+        streamed_figures(release, rows, confidence=share, **asked)
         for release, rows in zip(releases, records, strict=True)
     ]
     return map(Run, zip(*streams, strict=True), totals)

@@ -5,7 +5,7 @@ from typing import Any
 
 from expost._common.validation import parameter_error
 from expost.cli.base import console, print_json, say
-from expost.cli.options import PlanOptions
+from expost.cli.commands import PlanOptions
 from expost.cli.words import explain
 from expost.data.domain import Domain
 from expost.data.weights import Weighting

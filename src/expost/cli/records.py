@@ -11,7 +11,7 @@ from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_positive, parameter_error
 from expost.cli.base import console, legible, print_json, say, show_progress, warn
-from expost.cli.commands import BoundsOptions, LossesOptions
+from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, whole_number
 from expost.cli.display import (
     MOST_RECORDS,
     FirstRecords,
@@ -22,7 +22,6 @@ from expost.cli.display import (
     show_bounds,
     show_losses,
 )
-from expost.cli.options import RecordOptions, whole_number
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, write_columns, write_losses
 from expost.cli.tables import Columns, check_order, open_records, with_identifiers
 from expost.data.lazy import LazyTable
@@ -125,7 +124,7 @@ def bounds(options: BoundsOptions) -> None:
         write_columns(output, columns, overwrite=reading.force)
     _warn(read, options)
     run = Run.joined(first.kept)
-    promised = float(sum(_promise(publication) for publication in read))
+    promised = float(sum(publication.release.plan.epsilon for publication in read))
     if reading.as_json:
         figures = run.figures if output is None else [None] * len(read)
         print_json(
@@ -170,10 +169,6 @@ def _warn(read: list[Publication], options: BoundsOptions) -> None:
     for path, publication in zip(options.publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
-
-
-def _promise(publication: Publication) -> float:
-    return float("inf") if publication.plan.epsilon is None else publication.plan.epsilon
 
 
 def _fields(path: Path, publication: Publication, figures: Figures | None) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from expost._common.typing import FloatArray
 from expost._common.validation import missing_extra_error
 from expost.cli.base import error_console, legible, warn
-from expost.cli.options import RecordOptions
+from expost.cli.commands import RecordOptions
 from expost.cli.plan import TABLES, load_domain
 from expost.data.dialect import PLAIN
 from expost.data.lazy import LazyTable
