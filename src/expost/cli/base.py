@@ -176,7 +176,7 @@ class ProgressLine:
         self._bar.update(self._task, description=text, total=None, completed=0, left="")
 
     def rename(self, text: str) -> None:
-        """The same work goes on under another name; its passes are counted on."""
+        """Show another name for the step; its passes are counted on."""
         self._bar.update(self._task, description=text)
 
     def _update(self, watch: Watch) -> None:
