@@ -13,8 +13,7 @@ from expost.exceptions import FileError
 from expost.losses import AnyLoss, PseudoHuber, as_loss
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan, row_radius
-from expost.privacy.shapes import classification_loss, default_threshold
-from expost.privacy.softmax_rules import default_reduced
+from expost.privacy.shapes import classification_loss, default_reduced, default_threshold
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
