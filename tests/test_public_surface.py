@@ -30,7 +30,7 @@ ESTIMATORS = (
     expost.GeneralizedLinearModel,
 )
 # Arguments that say which model is fitted, not how private it is.
-OF_THE_MODEL = {"reduced", "loss", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
+OF_THE_MODEL = {"loss", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
 
 
 def test_the_package_shows_public_names_only():
@@ -91,4 +91,4 @@ def test_a_publication_completes_to_its_own_names():
 def test_every_estimator_takes_the_same_privacy_arguments():
     arguments = [set(inspect.signature(kind).parameters) - OF_THE_MODEL for kind in ESTIMATORS]
     assert arguments[0] == arguments[1] == arguments[2]
-    assert {"epsilon", "delta", "norm", "report", "sigma_hessian", "domain"} <= arguments[0]
+    assert {"epsilon", "delta", "norm", "report", "plan", "domain"} <= arguments[0]

@@ -172,7 +172,8 @@ def test_a_pipeline_passes_the_account_on(account):
 @pytest.fixture
 def fresh(monkeypatch):
     """A process that has fitted nothing yet."""
-    monkeypatch.setattr(planned, "_UNCOUNTED", planned.UncountedFits())
+    monkeypatch.setattr(planned, "_UNCOUNTED", set())
+    monkeypatch.setattr(planned, "_WARNED", {})
 
 
 @pytest.mark.parametrize("name", ["logistic", "convex"])

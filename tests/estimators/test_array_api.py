@@ -36,7 +36,9 @@ MODELS = {
     "hinge": (expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]), LABELS),
     "huber": (expost.LinearRegression(norm=1.0, outcome=(-1, 1)), OUTCOME),
     "squared": (
-        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=3.0, l2=1.0),
+        expost.LinearRegression(
+            outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=3.0, l2=1.0, fit_intercept=True)
+        ),
         OUTCOME,
     ),
     "own": (expost.GeneralizedLinearModel(loss=LogCosh(0.5), norm=1.0), OUTCOME),

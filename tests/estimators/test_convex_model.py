@@ -16,7 +16,7 @@ from expost.exceptions import DomainError, LossError, ParameterError, PrivateSta
 
 SECRET = 0.7365421
 # Explicit scales take no search.
-CHEAP = {"sigma": 6.0, "l2": 40.0}
+CHEAP = expost.calibrate_convex(expost.SmoothedNorm(2), sigma=6.0, l2=40.0)
 
 
 def table(n=400):
@@ -27,7 +27,7 @@ def table(n=400):
 
 
 def fitted(**parameters):
-    return expost.ConvexModel(loss=expost.SmoothedNorm(2), **{**CHEAP, **parameters}).fit(table())
+    return expost.ConvexModel(plan=CHEAP, **parameters).fit(table())
 
 
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
@@ -66,7 +66,7 @@ def test_the_private_part_does_not_travel():
         # Bounds are made of public values, so they do.
         np.testing.assert_array_equal(travelled.bounds(table()).upper, model.bounds(table()).upper)
     assert not hasattr(clone(model), "coef_")
-    assert clone(model).loss == model.loss
+    assert clone(model).plan == model.plan == CHEAP
 
 
 def test_nothing_of_the_table_is_kept_or_shown():
@@ -85,7 +85,7 @@ def test_an_unfitted_model_says_so():
 def test_a_refused_fit_leaves_the_model_that_was_there():
     model = fitted()
     before, plan = model.coef_, model.plan_
-    model.set_params(loss=expost.SmoothedNorm(3), sigma=7.0)
+    model.set_params(plan=expost.calibrate_convex(expost.SmoothedNorm(3), sigma=7.0, l2=40.0))
     with pytest.raises(DomainError, match="3 columns"):
         model.fit(table())
     assert model.coef_ is before
@@ -102,7 +102,10 @@ def test_a_refused_fit_leaves_the_model_that_was_there():
         ({"loss": "smoothed_norm"}, ParameterError),
         ({"loss": expost.PseudoHuber()}, ParameterError),
         ({"random_state": "seed"}, ParameterError),
-        ({"sigma": 1.0}, ParameterError),
+        ({"loss": None}, ParameterError),
+        ({"plan": expost.calibrate(sigma=1.0, l2=1.0)}, ParameterError),
+        ({"plan": CHEAP, "loss": expost.SmoothedNorm(3)}, ParameterError),
+        ({"plan": CHEAP, "l2": 1.0}, ParameterError),
         ({"l2": 1e-3}, expost.exceptions.CalibrationError),
     ],
 )
@@ -121,7 +124,7 @@ def test_a_loss_that_declares_too_little_is_refused():
 
 def test_frames_are_told_apart_and_answered_in_kind():
     frame = pd.DataFrame(table(), columns=["a", "b"], index=np.arange(400) + 7)
-    model = expost.ConvexModel(loss=expost.SmoothedNorm(2), **CHEAP).fit(frame)
+    model = expost.ConvexModel(plan=CHEAP).fit(frame)
     assert model.n_features_in_ == 2
     assert list(model.feature_names_in_) == ["a", "b"]
     told = model.bounds(frame.iloc[:3]).to_frame()

@@ -31,7 +31,7 @@ def model_of(loss, **changes):
 @pytest.mark.parametrize("loss", [LogCosh(0.4), Direction()])
 def test_without_noise_it_is_the_minimiser(loss):
     y = LABELS[type(loss)]
-    model = model_of(loss, sigma=1e-9, l2=0.3, fit_intercept=False).fit(X, y)
+    model = model_of(loss, plan=expost.calibrate(loss=loss, sigma=1e-9, l2=0.3)).fit(X, y)
     predictors = getattr(loss, "outputs", 1)
 
     def objective(theta):
@@ -141,12 +141,11 @@ def test_a_wrong_loss_is_refused_before_the_budget_is_spent():
 
 def test_the_librarys_losses_are_those_of_the_other_estimators():
     y = np.where(OUTCOME > 0, "yes", "no")
-    ours = model_of(expost.LogisticLoss(), l2=2.0, sigma=4.0).fit(X, (y == "yes").astype(float))
-    peer = expost.LogisticRegression(
-        norm=1.0, random_state=3, l2=2.0, sigma=4.0, cap=1.0, classes=["no", "yes"]
-    ).fit(X, y)
+    plan = expost.calibrate(l2=2.0, sigma=4.0, fit_intercept=True)
+    ours = model_of("logistic", plan=plan).fit(X, (y == "yes").astype(float))
+    peer = expost.LogisticRegression(random_state=3, plan=plan, classes=["no", "yes"]).fit(X, y)
     np.testing.assert_array_equal(ours.coef_, peer.coef_[0])
-    assert ours.plan_ == peer.plan_
+    assert ours.plan_ == peer.plan_ == plan
     np.testing.assert_array_equal(ours.predict(X) == 1.0, peer.predict(X) == "yes")
 
 

@@ -24,20 +24,19 @@ def model(**changes):
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "loss"),
     [
-        expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=1e-12, l2=1.0, max_weight=3.0),
-        expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1], sigma=1e-12, l2=1.0, max_weight=3.0),
-        expost.LinearRegression(
-            norm=1.0, outcome=(-1, 1), sigma=1e-12, l2=1.0, threshold=0.5, max_weight=3.0
-        ),
-        expost.LinearRegression(
-            norm=1.0, outcome=(-1, 1), loss="squared", sigma=1e-12, l2=1.0, max_weight=3.0
-        ),
+        (expost.LogisticRegression(classes=[0, 1]), "logistic"),
+        (expost.SmoothedHingeClassifier(classes=[0, 1]), "smoothed_hinge"),
+        (expost.LinearRegression(outcome=(-1, 1)), expost.PseudoHuber(0.5)),
+        (expost.LinearRegression(outcome=(-1, 1)), "squared"),
     ],
-    ids=lambda estimator: f"{type(estimator).__name__}-{getattr(estimator, 'loss', '')}",
+    ids=str,
 )
-def test_without_noise_a_weight_of_two_is_the_row_twice(estimator):
+def test_without_noise_a_weight_of_two_is_the_row_twice(estimator, loss):
+    estimator.set_params(
+        plan=expost.calibrate(loss=loss, sigma=1e-12, l2=1.0, max_weight=3.0, fit_intercept=True)
+    )
     weighted = estimator.fit(X, Y, sample_weight=W)
     found = np.append(weighted.coef_, weighted.intercept_)
     often = np.repeat(np.arange(200), W.astype(int))
@@ -47,7 +46,7 @@ def test_without_noise_a_weight_of_two_is_the_row_twice(estimator):
 
 def test_without_noise_weights_are_scikit_learns():
     weights, by_class = rng.uniform(size=200), {0: 0.4, 1: 2.5}
-    ours = model(sigma=1e-12, l2=0.7, fit_intercept=False, class_weight=by_class)
+    ours = model(plan=expost.calibrate(sigma=1e-12, l2=0.7, max_weight=2.5), class_weight=by_class)
     ours.fit(X, Y, sample_weight=weights)
     peer = Peer(C=1 / 0.7, fit_intercept=False, tol=1e-12, solver="newton-cholesky", class_weight=by_class)
     peer.fit(X, Y, sample_weight=weights)

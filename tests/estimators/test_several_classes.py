@@ -25,7 +25,8 @@ MODEL = expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "birch"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
     A = np.column_stack([X, np.ones(600)]) if fit_intercept else X
-    ours = clone(MODEL).set_params(sigma=1e-12, l2=l2, fit_intercept=fit_intercept).fit(X, Y)
+    plan = expost.calibrate(loss=SoftmaxLoss(3), sigma=1e-12, l2=l2, fit_intercept=fit_intercept)
+    ours = clone(MODEL).set_params(plan=plan).fit(X, Y)
     peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
     got = np.column_stack([ours.coef_, ours.intercept_]) if fit_intercept else ours.coef_
     np.testing.assert_allclose(got, peer.coef_, rtol=0, atol=1e-6)
@@ -88,11 +89,6 @@ def test_two_classes_are_the_scalar_loss():
 
 
 def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
-    with pytest.raises(ParameterError, match="`reduced` must be None, True or False"):
-        clone(MODEL).set_params(reduced=1).fit(X, Y)
-    two = expost.LogisticRegression(norm=1.0, classes=["no", "yes"], reduced=True)
-    with pytest.raises(ParameterError, match="`reduced` must be None or False with two classes"):
-        two.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
     with pytest.raises(ParameterError, match="`reduced` must be False without more than two classes"):
         expost.calibrate(loss="logistic", reduced=True)
     with pytest.raises(ParameterError, match="`regularizer` must be None"):
@@ -102,7 +98,8 @@ def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
 def test_the_hessian_is_reduced_above_a_hundred_coefficients():
     model = clone(MODEL).set_params(random_state=0, report="leverage", epsilon=8.0)
     assert not model.fit(X, Y).plan_.reduced
-    assert clone(model).set_params(reduced=True).fit(X, Y).plan_.reduced
+    plan = expost.calibrate(loss=SoftmaxLoss(3), report="leverage", epsilon=8.0, reduced=True)
+    assert expost.LogisticRegression(classes=model.classes, plan=plan).fit(X, Y).plan_.reduced
     for columns, intercept, reduced in ((50, False, False), (50, True, True), (51, False, True)):
         table = np.hstack([X, np.zeros((600, columns - 4))])
         wide = clone(model).set_params(fit_intercept=intercept).fit(table, Y)
@@ -186,9 +183,3 @@ def test_a_domain_must_have_the_label_of_the_model():
     ):
         with pytest.raises(ParameterError, match=f"`domain` must be {message}"):
             model.fit(frame, Y)
-    with pytest.raises(
-        ParameterError, match=r"`threshold` must be None with loss='squared'; got threshold=2\.0"
-    ):
-        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", threshold=2.0).fit(
-            X, np.zeros(600)
-        )

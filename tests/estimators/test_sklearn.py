@@ -1,5 +1,6 @@
 """The estimators follow scikit-learn's rules."""
 
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -37,7 +38,7 @@ NO_RECORDS = {"check_all_zero_sample_weights_error": "whether all weights are ze
         expost.LogisticRegression(norm=1.0),
         expost.SmoothedHingeClassifier(norm=1.0),
         expost.LinearRegression(norm=1.0, outcome=(-1, 1)),
-        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0),
+        expost.LinearRegression(outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=1.0, l2=1.0)),
     ],
     expected_failed_checks=lambda estimator: (
         WEIGHTS | NO_RECORDS | (CLASS_WEIGHTS if isinstance(estimator, expost.LogisticRegression) else {})
@@ -59,7 +60,7 @@ def test_scikit_learns_checks(estimator, check):
         *((expost.LogisticRegression, name) for name in WEIGHTS | CLASS_WEIGHTS),
     ],
 )
-def test_scikit_learns_checks_of_weights(kind, name):
+def test_scikit_learns_checks_of_weights(kind, name, monkeypatch):
     """Without noise, where a weight of two is the row twice."""
     if (
         kind is expost.SmoothedHingeClassifier
@@ -67,7 +68,8 @@ def test_scikit_learns_checks_of_weights(kind, name):
         and Version(version("scikit-learn")) < Version("1.7")
     ):
         pytest.skip("before 1.7 scikit-learn names the classes of two by the first row, which weights move")
-    estimator = kind(norm=10.0, sigma=1e-12, l2=1.0, max_weight=10.0)
+    monkeypatch.setattr("expost.estimators.base.calibrate", partial(expost.calibrate, sigma=1e-12))
+    estimator = kind(norm=10.0, l2=1.0, max_weight=10.0)
     if kind is expost.LinearRegression:
         estimator.set_params(outcome=(-10.0, 10.0))
     checks = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ == name]
@@ -88,7 +90,9 @@ ESTIMATORS = {
     "logistic": expost.LogisticRegression(norm=1.0, classes=[0, 1]),
     "hinge": expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]),
     "pseudo_huber": expost.LinearRegression(norm=1.0, outcome=(-1, 1)),
-    "squared": expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=3.0, l2=1.0),
+    "squared": expost.LinearRegression(
+        outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=3.0, l2=1.0)
+    ),
 }
 
 
@@ -99,8 +103,9 @@ def test_pipelines_clones_and_searches(name):
     halve = FunctionTransformer(lambda table: table / 2)
     assert make_pipeline(halve, model).fit(X, Y).predict(X).shape == (400,)
     assert len(cross_val_score(model, X, Y, cv=3)) == 3
-    grid = {"sigma": [1.0, 2.0], "l2": [0.5]}
-    search = GridSearchCV(model, grid, cv=2).fit(X, Y)
+    loss = model.fit(X, Y).plan_.loss
+    plans = [expost.calibrate(loss=loss, sigma=sigma, l2=0.5) for sigma in (1.0, 2.0)]
+    search = GridSearchCV(model, {"plan": plans}, cv=2).fit(X, Y)
     assert search.best_estimator_.plan_.l2 == 0.5
 
 
@@ -124,24 +129,24 @@ def test_feature_names_are_kept_and_checked():
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
     """As sigma goes to 0; scikit-learn gets the intercept as a feature, because ours is regularised."""
     A = np.column_stack([X, np.ones(400)]) if fit_intercept else X
-    ours = expost.LogisticRegression(
-        norm=1.0, classes=[0, 1], sigma=1e-12, l2=l2, fit_intercept=fit_intercept
-    ).fit(X, Y)
+    plain, squared = (
+        expost.calibrate(loss=loss, sigma=1e-12, l2=l2, fit_intercept=fit_intercept)
+        for loss in ("logistic", "squared")
+    )
+    ours = expost.LogisticRegression(classes=[0, 1], plan=plain).fit(X, Y)
     peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
     got = np.append(ours.coef_[0], ours.intercept_) if fit_intercept else ours.coef_[0]
     np.testing.assert_allclose(got, peer.coef_[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(A), atol=1e-6)
 
     target = 3.0 * X[:, 0] + 0.1 * rng.normal(size=400)
-    ours = expost.LinearRegression(
-        norm=1.0, loss="squared", sigma=1e-12, l2=l2, fit_intercept=fit_intercept
-    ).fit(X, target)
+    ours = expost.LinearRegression(plan=squared).fit(X, target)
     peer = Ridge(alpha=l2, fit_intercept=False, solver="cholesky").fit(A, target)
     got = np.append(ours.coef_, ours.intercept_) if fit_intercept else ours.coef_
     np.testing.assert_allclose(got, peer.coef_, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", ["logistic", "hinge", "pseudo_huber"])
 def test_a_norm_that_nobody_declared_is_warned_about_once(name):
     model = clone(ESTIMATORS[name]).set_params(norm=None, random_state=0)
     with pytest.warns(UndeclaredWarning, match="Declare `norm`") as caught:
@@ -183,7 +188,8 @@ def test_declared_classes_may_be_any_two_labels_in_any_order():
 
 
 def test_log_probabilities_stay_finite():
-    model = clone(ESTIMATORS["logistic"]).set_params(norm=1e4, sigma=1.0, l2=1e-3).fit(1e4 * X, Y)
+    plan = expost.calibrate(norm=1e4, sigma=1.0, l2=1e-3, fit_intercept=True)
+    model = expost.LogisticRegression(classes=[0, 1], plan=plan).fit(1e4 * X, Y)
     assert np.all(np.isfinite(model.predict_log_proba(1e4 * X)))
 
 

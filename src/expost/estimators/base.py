@@ -1,51 +1,87 @@
-"""The base class of the estimators: fitting, the publication, and exact losses afterwards."""
+"""Linear models: from the arguments and a table to a publication, and exact losses afterwards."""
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, Self, overload
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._common.namespaces import namespace_of
 from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
+from expost._common.validation import CalibrationName, ReportName, check_choice, parameter_error, warn_caller
+from expost.data.columns import split_columns
 from expost.data.design import Design
-from expost.data.encoding import Encoded, open_source
+from expost.data.domain import Domain
+from expost.data.encoding import (
+    Encoded,
+    check_column_names,
+    encode_lazy,
+    encode_rows,
+    open_source,
+    with_labels,
+)
+from expost.data.features import NumberLabel
+from expost.data.lazy import LazyTable
 from expost.data.open_lazy import as_lazy, with_columns
 from expost.data.placed import space_of, table_of
 from expost.data.weights import Weighting
-from expost.estimators.planned import PlannedEstimator, Spending
-from expost.exceptions import DomainError, PublicationError
-from expost.fitting.ex_post import LossTerms, ex_post_terms, streamed_terms
-from expost.fitting.mechanism import fit
+from expost.estimators.planned import PrivateEstimator
+from expost.exceptions import (
+    CalibrationError,
+    DomainError,
+    ParameterError,
+    PublicationError,
+    UndeclaredWarning,
+)
 from expost.fitting.prediction import class_coefficients, linear_predictor, scored
 from expost.ledger import Account
-from expost.losses import Regularizer
+from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
+from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
+from expost.privacy.scales import REPORT_KINDS
+from expost.privacy.softmax_rules import default_reduced
 from expost.publication import Publication
 from expost.publication.rehearsal import rehearse
 
+# The norm of rows of which nothing was declared.
+_UNDECLARED_NORM = 1.0
 
-class PrivateGLM(PlannedEstimator):
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateGLM(PrivateEstimator):
     """A generalised linear model released by objective perturbation.
 
-    All fitted attributes are public except one: the private part that exact losses are computed from. It is
-    dropped on pickling and copying.
+    Its records come with a domain, or as numbers with or without names.
     """
 
-    regularizer: Regularizer | None
-    random_state: Any
-    verbose: bool
+    norm: float | None = None
+    fit_intercept: bool = True
+    report: ReportName = "independent"
+    calibration: CalibrationName = "tight"
+    max_weight: float = 1.0
+    regularizer: Regularizer | None = None
+    domain: Domain | None = None
+
+    _of_plan: ClassVar = ("epsilon", "delta", "norm", "l2", "fit_intercept", "report", "calibration")
+
+    @abstractmethod
+    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
+        """The loss that the arguments describe, for rows of this norm and records of at most this weight."""
 
     @abstractmethod
     def _set_label(self, y: Any) -> None:
         """Store what is declared about the outcome, or the classes of ``y``, if there are any."""
 
-    @abstractmethod
     def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
         """Store the released coefficients, one row or one row per class, in scikit-learn's shapes."""
+        alone = len(weights) == 1
+        self.coef_ = weights[0] if alone else weights
+        self.intercept_: float | FloatArray = float(intercepts[0]) if alone else intercepts
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, account: Account | None = None
@@ -82,52 +118,19 @@ class PrivateGLM(PlannedEstimator):
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
-            spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
-            weighting = self._declared_weighting(sample_weight)
-            self._labels, self._outcome, self._had_weights = None, None, sample_weight is not None
-            X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-            lazy = as_lazy(X, self.domain)
-            self._set_label(y if lazy is None else self._no_labels())  # their number decides the loss
-            self._weighting = self._class_weighting(weighting)
-            if lazy is None:
-                opened = open_source(X, self.domain)  # the number of columns is public
-                plan = self._make_plan(weighting.largest, opened.n_features)
-                design = Design(opened.n_features, plan.norm, plan.fit_intercept)
-                rows = Encoded(opened, design, device=space_of(X))
-                records = self._with_labels(rows, y, plan, sample_weight, self._weighting)
-                if self.domain is None:
-                    validate_data(self, table_of(X), reset=True, skip_check_array=True)
-            else:
-                self._set_columns(lazy, y, sample_weight)
-                plan = self._make_plan(weighting.largest, self._width)
-                records = self._from_lazy(lazy, y, plan, sample_weight, self._weighting)
+            spending = self._spending(account)
+            plan, records = self._planned_records(X, y, sample_weight)
             spending.check(plan)
             if self.domain is not None:
                 self.feature_names_in_ = np.array([part.name for part in self.domain.features], dtype=object)
                 self.n_features_in_ = len(self.feature_names_in_)
-            declared: dict[str, Any] = {
-                "classes": self._labels,
-                "feature_names": self._column_names(),
-                "domain": self.domain,
-                "weighting": self._weighting,
-                "outcome": self._outcome,
-            }
+            declared = self._declared | {"feature_names": self._column_names()}
             if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
                 rehearse(plan, self._width, regularizer=self.regularizer, **declared)
-            release, private = fit(
-                plan,
-                records,
-                regularizer=self.regularizer,
-                random_state=self.random_state,
-                step=step,
-                before_noise=lambda: spending.enter(plan),
-            )
+            release = self._release(plan, records, spending, step, self.regularizer)
             table = class_coefficients(release.coefficients, plan.loss)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
-            self.plan_ = release.plan
-            self.insecure_ = release.insecure
-            self._private = private
             step("Verifying the publication")
             try:
                 self._publication: Publication | str = Publication.from_release(release, **declared)
@@ -166,75 +169,176 @@ class PrivateGLM(PlannedEstimator):
         check_is_fitted(self)
         return self._private_part().loss_error
 
-    @overload
-    def ex_post_losses(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        member: bool = True,
-        return_terms: Literal[False] = False,
-    ) -> FloatArray: ...
-    @overload
-    def ex_post_losses(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        member: bool = True,
-        return_terms: Literal[True],
-    ) -> LossTerms: ...
-    def ex_post_losses(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        member: bool = True,
-        return_terms: bool = False,
-    ) -> FloatArray | LossTerms:
-        """Exact privacy loss of each record at the coefficients that were released.
+    def _planned_records(self, X: Any, y: Any, sample_weight: Any) -> tuple[Plan, Encoded]:
+        """The plan of a fit, and its table encoded for it; the number of columns is public."""
+        given = self._given_plan()
+        weighting = self._declared_weighting(given, of_records=sample_weight is not None)
+        self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
+        self._outcome: NumberLabel | None = None  # declared bounds, where there is no domain
+        self._had_weights = sample_weight is not None
+        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
+        lazy = as_lazy(X, self.domain)
+        self._set_label(y if lazy is None else self._no_labels())  # their number decides the loss
+        classes = () if self._labels is None else self._labels
+        self._weighting = weighting.for_classes(getattr(self, "class_weight", None), classes)
+        declared = self._declared | {"sample_weight": sample_weight}
+        if lazy is not None:
+            self._set_columns(lazy, y, sample_weight)
+            plan = given or self._make_plan(weighting.largest, self._width)
+            return plan, encode_lazy(lazy, y, plan, **self._columns, **declared)
+        opened = open_source(X, self.domain)
+        plan = given or self._make_plan(weighting.largest, opened.n_features)
+        design = Design(opened.n_features, plan.norm, plan.fit_intercept)
+        records = with_labels(Encoded(opened, design, device=space_of(X)), y, plan, **declared)
+        self._check_names(X, reset=True)
+        return plan, records
 
-        Parameters
-        ----------
-        X, y
-            Records in the units of the fit, or files with them, as there.
-        sample_weight
-            Their weights in the fit; needed where it had any. Declared class weights are counted anyway.
-        member
-            Whether the records were in the table that was fitted. Passing ``True`` for a record that
-            was not is a mistake that cannot be detected, and gives a meaningless figure.
-        return_terms
-            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
+    def _given_plan(self) -> Plan | None:
+        plan = super()._given_plan()
+        if self.domain is None:
+            return plan
+        if self.norm is not None:
+            raise parameter_error("norm", "None with a domain, which declares it", self.norm)
+        if plan is not None and plan.norm != self.domain.row_norm:
+            wanted = f"made for norm={self.domain.row_norm!r}, the domain's `row_norm`"
+            raise ParameterError(f"`plan` must be {wanted}; this one is for norm={plan.norm!r}.")
+        return plan
 
-        Privacy
-        -------
-        The result is private: it may never be published, nor told to the person it is about, because it is
-        computed from everyone's records.
-        """
-        check_is_fitted(self)
-        private = self._private_part()
-        if self._had_weights and sample_weight is None:
-            raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
-        records = self._records(X, y, sample_weight, self._weighting)
-        if return_terms:
-            return ex_post_terms(private, records, self.plan_.loss, member=member)
-        parts = streamed_terms(private, records, self.plan_.loss, member=member)
-        losses = [terms.loss for terms in parts]
-        everyone: FloatArray = namespace_of(losses[0]).concat(losses)
-        return everyone
+    def _declared_weighting(self, plan: Plan | None, *, of_records: bool) -> Weighting:
+        """What is declared about weights, before the classes are known."""
+        class_weight = getattr(self, "class_weight", None)
+        weighting = Weighting.declared(self.max_weight, class_weight, of_records=of_records)
+        if plan is None:
+            return weighting
+        if self.max_weight == 1.0:  # nothing was declared
+            most = max(1.0, plan.max_weight / weighting.largest)
+            weighting = Weighting.declared(most, class_weight, of_records=of_records)
+        if weighting.largest != plan.max_weight:
+            raise ParameterError(
+                f"`plan` must be made for max_weight={weighting.largest:g}, the largest weight of a record "
+                f"with its class; this one is for max_weight={plan.max_weight:g}."
+            )
+        return weighting
+
+    def _make_plan(self, max_weight: float, n_features: int) -> Plan:
+        """The plan of the arguments; public in, public out."""
+        norm = self._declared_norm()
+        loss = self._make_loss(norm, max_weight)
+        if math.isinf(loss.curve.max_slope):
+            raise CalibrationError(
+                f"{type(loss).__name__} has no worst case at any noise: its slope is unbounded. "
+                f"Fit it with plan=expost.calibrate(loss={getattr(self, 'loss', loss)!r}, sigma=..., l2=..., "
+                "norm=..., fit_intercept=True), or choose loss='pseudo_huber'."
+            )
+        columns = n_features + bool(self.fit_intercept)
+        report = check_choice("report", self.report, REPORT_KINDS)
+        return calibrate(
+            loss=loss,
+            max_weight=max_weight,
+            norm=norm,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            l2=self.l2,
+            report=self.report,
+            fit_intercept=bool(self.fit_intercept),
+            calibration=self.calibration,
+            reduced=loss.outputs > 1 and default_reduced(loss, report, columns),
+        )
+
+    def _declared_norm(self) -> float:
+        """The largest norm of a row, as declared, or the default with a warning."""
+        if self.domain is not None:
+            return self.domain.row_norm
+        if self.norm is not None:
+            return self.norm
+        warn_caller(
+            f"`norm` was not declared, so rows longer than {_UNDECLARED_NORM:g} are scaled down to it, and a "
+            "table in other units loses most of what it says. Declare `norm`, or the bounds of every feature "
+            "and of the outcome with `domain` (expost.Domain); never compute them from the table.",
+            UndeclaredWarning,
+        )
+        return _UNDECLARED_NORM
+
+    @property
+    def _declared(self) -> dict[str, Any]:
+        """What is declared about the records, in the words of encoding and publishing."""
+        return {
+            "classes": self._labels,
+            "domain": self.domain,
+            "weighting": self._weighting,
+            "outcome": self._outcome,
+        }
+
+    @property
+    def _width(self) -> int:
+        """The number of encoded columns."""
+        return self.n_features_in_ if self.domain is None else len(self.domain.column_names)
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        """The columns that files and Dask frames must have."""
+        names = None if self.domain is not None else getattr(self, "feature_names_in_", None)
+        return {"n_features": self._width, "feature_names": names}
+
+    def _column_names(self) -> Sequence[str] | None:
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        return names if self.domain is None else self.domain.column_names
+
+    def _check_names(self, X: Any, *, reset: bool = False) -> None:
+        """Store the columns of a table in memory, or refuse those that are not the fit's."""
+        if self.domain is None:
+            validate_data(self, table_of(X), reset=reset, skip_check_array=True)
+
+    def _no_labels(self) -> FloatArray:
+        """In the place of labels that were not read yet: classes must be declared."""
+        if self.domain is None and getattr(self, "classes", ()) is None:
+            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
+        return np.empty(0)
+
+    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
+        """Store the names of the columns, which must be numbers where no domain says what they are."""
+        check_column_names(y, sample_weight)
+        if self.domain is not None:
+            return
+        if not lazy.has_types:
+            raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
+        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)
+        for name in names:
+            if lazy.kinds.get(name) == "category":
+                raise DomainError(
+                    f"the column {name!r} must hold numbers where no domain is declared. Encode it, leave it "
+                    "out, or declare a domain."
+                )
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _records(self, X: Any, y: Any, sample_weight: Any, **other: Any) -> Encoded:
+        """Records with their labels and weights, encoded as those of the fit were but for what is other."""
+        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
+        declared = self._declared | {"sample_weight": sample_weight} | other
+        lazy = as_lazy(X, self.domain)
+        if lazy is not None:
+            return encode_lazy(lazy, y, self.plan_, **self._columns, **declared)
+        return with_labels(self._rows(X), y, self.plan_, **declared)
+
+    def _rows(self, X: Any) -> Encoded:
+        """Rows without labels, encoded as those of the fit were."""
+        lazy = as_lazy(X, self.domain)
+        if lazy is not None:
+            return encode_rows(lazy, self.plan_, domain=self.domain, **self._columns)
+        rows = encode_rows(X, self.plan_, domain=self.domain)
+        self._check_names(X)
+        return rows
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
-        return linear_predictor(self._encode_rows(X), self._coefficients())
+        return linear_predictor(self._rows(X), self._coefficients())
 
     def _scored(self, X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Linear predictors, labels on the loss's scale, and sample weights; from whatever ``fit`` takes."""
         check_is_fitted(self)
-        records = self._records(X, y, sample_weight, Weighting(max_weight=math.inf))
+        records = self._records(X, y, sample_weight, weighting=Weighting(max_weight=math.inf))
         return scored(records, self._coefficients())
 
     def _coefficients(self) -> FloatArray:
@@ -243,11 +347,6 @@ class PrivateGLM(PlannedEstimator):
         if self.plan_.fit_intercept:
             theta = np.column_stack([theta, np.ravel(self.intercept_)])
         return theta.T if len(theta) > 1 else theta[0]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _has_promise(plan: Plan) -> bool:

@@ -1,21 +1,18 @@
 """A private model with any convex loss."""
 
-from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
-from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
 from expost.data.convex_records import open_records
 from expost.data.encoding import Encoded
 from expost.data.frame_tables import FrameKind
-from expost.estimators.planned import Spending
-from expost.estimators.table_estimator import PrivateEstimator
-from expost.fitting.ex_post import LossTerms, ex_post_terms
-from expost.fitting.mechanism import fit
+from expost.estimators.planned import PrivateEstimator
+from expost.exceptions import DomainError
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
@@ -24,6 +21,7 @@ from expost.reports.base import CONFIDENCE, Bounds
 from expost.reports.evaluate import evaluate
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConvexModel(PrivateEstimator):
     r"""The minimiser of any convex loss, released once with differential privacy.
 
@@ -77,24 +75,10 @@ class ConvexModel(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        loss: ConvexLoss,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        l2: float | None = None,
-        sigma: float | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.l2 = l2
-        self.sigma = sigma
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: ConvexLoss | None = None
+
+    _losses: ClassVar = (ConvexLoss,)
+    _of_plan: ClassVar = (*PrivateEstimator._of_plan, "loss")
 
     def fit(self, X: Any, y: Any = None, *, account: Account | None = None) -> Self:
         """Release the parameters that fit a table.
@@ -119,59 +103,17 @@ class ConvexModel(PrivateEstimator):
         with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
             # All checks come before any noise is drawn.
             step("Planning")
-            spending = Spending(type(self).__name__, account, insecure=self.random_state is not None)
-            plan = calibrate_convex(
-                self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, sigma=self.sigma
-            )
+            spending = self._spending(account)
+            plan = self._given_plan()
+            if plan is None:
+                plan = calibrate_convex(self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2)
             spending.check(plan)
-            records = open_records(X, y, self.loss)
+            records = open_records(X, y, plan.loss)
             validate_data(self, X, reset=True, skip_check_array=True)
-            release, private = fit(
-                plan,
-                records,
-                random_state=self.random_state,
-                step=step,
-                before_noise=lambda: spending.enter(plan),
-            )
-            self.plan_ = plan
+            release = self._release(plan, records, spending, step)
             self.coef_ = np.array(release.coefficients)
-            self.insecure_ = release.insecure
-            self._private = private
             spending.finish(None)
         return self
-
-    @overload
-    def ex_post_losses(
-        self, X: Any, y: Any = None, *, member: bool = True, return_terms: Literal[False] = False
-    ) -> FloatArray: ...
-    @overload
-    def ex_post_losses(
-        self, X: Any, y: Any = None, *, member: bool = True, return_terms: Literal[True]
-    ) -> LossTerms: ...
-    def ex_post_losses(
-        self, X: Any, y: Any = None, *, member: bool = True, return_terms: bool = False
-    ) -> FloatArray | LossTerms:
-        """Exact privacy loss of each record at the parameters that were released.
-
-        Parameters
-        ----------
-        X, y
-            Records as in the fit.
-        member
-            Whether the records were in the table that was fitted. Passing ``True`` for a record that was not
-            is a mistake that cannot be detected, and gives a meaningless figure.
-        return_terms
-            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
-
-        Privacy
-        -------
-        The result is private: it may never be published, nor told to the person it is about, because it is
-        computed from everyone's records.
-        """
-        check_is_fitted(self)
-        private = self._private_part()
-        terms = ex_post_terms(private, self._open(X, y), self.plan_.loss, member=member)
-        return terms if return_terms else terms.loss
 
     def bounds(
         self,
@@ -204,16 +146,13 @@ class ConvexModel(PrivateEstimator):
         check_is_fitted(self)
         release = Release(self.plan_, self.coef_, insecure=self.insecure_)
         found = evaluate(
-            release, self._open(X, y), confidence=confidence, member=member, simultaneous=simultaneous
+            release, self._records(X, y), confidence=confidence, member=member, simultaneous=simultaneous
         )
         return replace(found, kind=FrameKind.of(X))
 
-    def _open(self, X: Any, y: Any) -> Encoded:
+    def _records(self, X: Any, y: Any, sample_weight: Any = None) -> Encoded:
+        if sample_weight is not None:
+            raise DomainError("`sample_weight` must be left out: a convex model has no weights.")
         records = open_records(X, y, self.plan_.loss)
         validate_data(self, X, reset=False, skip_check_array=True)
         return records
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

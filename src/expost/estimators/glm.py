@@ -1,20 +1,19 @@
 """A private generalised linear model of any loss."""
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost._common.validation import CalibrationName, LossName, ReportName, parameter_error
-from expost.data.domain import Domain
+from expost._common.validation import LossName, parameter_error
 from expost.data.features import ClassLabel
 from expost.estimators.base import PrivateGLM
 from expost.fitting.prediction import predicted_labels
-from expost.losses import AnyLoss, Regularizer, as_loss
-from expost.privacy.precision import ROWS_AT_MOST
+from expost.losses import AnyLoss, Loss, VectorLoss, as_loss
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeneralizedLinearModel(PrivateGLM):
     r"""A model of any loss of linear predictors, one's own included, released once.
 
@@ -68,48 +67,10 @@ class GeneralizedLinearModel(PrivateGLM):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: AnyLoss | LossName,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        norm: float | None = None,
-        l2: float | None = None,
-        fit_intercept: bool = True,
-        report: ReportName = "independent",
-        split: float | Sequence[float] | None = None,
-        calibration: CalibrationName = "tight",
-        sigma: float | None = None,
-        sigma_gradient: float | None = None,
-        sigma_hessian: float | None = None,
-        sigma_eigenvalue: float | None = None,
-        rows_at_most: int = ROWS_AT_MOST,
-        max_weight: float = 1.0,
-        regularizer: Regularizer | None = None,
-        domain: Domain | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.norm = norm
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.report = report
-        self.split = split
-        self.calibration = calibration
-        self.sigma = sigma
-        self.sigma_gradient = sigma_gradient
-        self.sigma_hessian = sigma_hessian
-        self.sigma_eigenvalue = sigma_eigenvalue
-        self.rows_at_most = rows_at_most
-        self.max_weight = max_weight
-        self.regularizer = regularizer
-        self.domain = domain
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: AnyLoss | LossName | None = None
+
+    _losses: ClassVar = (Loss, VectorLoss)
+    _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss")
 
     def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor of each record, or one column for each row of ``coef_``."""
@@ -133,13 +94,9 @@ class GeneralizedLinearModel(PrivateGLM):
     def _set_label(self, y: Any) -> None:
         if self.domain is None or not isinstance(self.domain.label, ClassLabel):
             return
-        values = as_loss(self.loss).labels.values
+        loss = as_loss(self.loss) if self.plan is None else self.plan.loss
+        values = loss.labels.values
         if values is None or len(values) != len(self.domain.label.classes):
             wanted = "whose label is a number" if values is None else f"whose label has {len(values)} classes"
             raise parameter_error("domain", f"one {wanted} for this loss", self.domain.label.values)
         self._labels = np.array(self.domain.label.classes)
-
-    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
-        alone = len(weights) == 1
-        self.coef_ = weights[0] if alone else weights
-        self.intercept_: float | FloatArray = float(intercepts[0]) if alone else intercepts

@@ -1,36 +1,46 @@
-"""How the parameters of an estimator become a plan, and how the plan is entered in its account."""
+"""What all estimators share: arguments, a given plan, the entry of what is spent, and exact losses."""
 
-import threading
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar, Literal, overload
 
-from expost._common.validation import CalibrationName, ReportName, check_choice, parameter_error, warn_caller
-from expost.data.weights import Weighting
-from expost.estimators.table_estimator import TableEstimator
-from expost.exceptions import LedgerError, LedgerWarning, UncountedWarning, UndeclaredWarning
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from expost._common.namespaces import namespace_of
+from expost._common.progress import Step
+from expost._common.typing import FloatArray
+from expost._common.validation import parameter_error, warn_caller
+from expost.data.encoding import Encoded
+from expost.exceptions import (
+    DomainError,
+    LedgerError,
+    LedgerWarning,
+    ParameterError,
+    PrivateStateError,
+    UncountedWarning,
+)
+from expost.fitting.ex_post import LossTerms, streamed_terms
+from expost.fitting.mechanism import fit
+from expost.fitting.private_fit import PrivateFit
+from expost.fitting.release import Release
 from expost.ledger import Account
-from expost.losses import AnyLoss
-from expost.privacy.calibration import calibrate
+from expost.losses import Regularizer
 from expost.privacy.plan import Plan
-from expost.privacy.scales import REPORT_KINDS
-from expost.privacy.shapes import default_reduced
+
+# The kinds of estimators that this process has fitted without an account, and the fits that it warned of.
+_UNCOUNTED: set[str] = set()
+_WARNED: dict[str, "Spending"] = {}
 
 
 class Spending:
     """The entry of one fit, from the check of its plan to the hash of its publication.
 
-    Made before the table is touched: the entry has the time of that.
-
-    Parameters
-    ----------
-    family
-        The name of the estimator, which is the entry's note where the account has none.
-    account
-        The account, or None.
-    insecure
-        Whether the noise comes from a seed.
+    Made before the table is touched: the entry has the time of that. ``family`` is the name of the estimator,
+    which is the entry's note where the account has none.
     """
 
     def __init__(self, family: str, account: Any, *, insecure: bool) -> None:
@@ -48,7 +58,7 @@ class Spending:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
         if self._account is not None:
             self._account.check(plan)
-        elif _UNCOUNTED.is_second(self._family):
+        elif self._family in _UNCOUNTED and _WARNED.setdefault(self._family, self) is self:  # in one thread
             warn_caller(
                 f"this process fits {self._family} once more and nobody counts what that spends: every fit "
                 "spends its budget again. Give all fits of one table the same account: "
@@ -75,110 +85,171 @@ class Spending:
             warn_caller(f"the fit is counted, but its entry stays unfinished: {error}", LedgerWarning)
 
 
-class UncountedFits:
-    """Which kinds of estimators this process has fitted without an account, and which it has warned of."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator that spends one plan on one release, and keeps the private part of it in memory.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._fitted: set[str] = set()
-        self._warned: set[str] = set()
-
-    def add(self, family: str) -> None:
-        """Remember a fit."""
-        with self._lock:
-            self._fitted.add(family)
-
-    def is_second(self, family: str) -> bool:
-        """Whether there was a fit of this kind before, and this has not been asked since: to warn once."""
-        with self._lock:
-            if family not in self._fitted or family in self._warned:
-                return False
-            self._warned.add(family)
-            return True
-
-
-_UNCOUNTED = UncountedFits()
-
-
-# The norm of rows of which nothing was declared.
-_UNDECLARED_NORM = 1.0
-
-
-class PlannedEstimator(TableEstimator):
-    """An estimator whose parameters, what was declared and the number of columns make its plan.
-
-    Privacy
-    -------
-    Public in, public out: no row, no label and no weight is looked at.
+    Estimators are dataclasses: scikit-learn reads their arguments from the ``__init__`` that is made for
+    them, and nothing is checked before a fit. All fitted attributes are public except the private part,
+    which exact losses are computed from; it is dropped on pickling and copying.
     """
 
-    epsilon: float
-    delta: float
-    norm: float | None
-    l2: float | None
-    sigma: float | None
-    sigma_gradient: float | None
-    sigma_hessian: float | None
-    sigma_eigenvalue: float | None
-    rows_at_most: int
-    max_weight: float
-    fit_intercept: bool
-    report: ReportName
-    split: float | Sequence[float] | None
-    calibration: CalibrationName
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    l2: float | None = None
+    plan: Plan | None = None
+    random_state: Any = None
+    verbose: bool = False
+
+    _losses: ClassVar[tuple[type, ...]]
+    """The losses that a plan may have been made for."""
+    _of_plan: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "l2")
+    """The arguments that a plan decides."""
+    _of_loss: ClassVar[tuple[str, ...]] = ()
+    """The arguments that the loss of a plan decides."""
+
+    _had_weights = False
+    """Whether the records of the fit had weights of their own."""
 
     @abstractmethod
-    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
-        """The loss that the parameters describe, for rows of this norm and records of at most this weight."""
+    def _records(self, X: Any, y: Any, sample_weight: Any) -> Encoded:
+        """Records with their labels and weights, encoded as those of the fit were."""
 
-    def _declared_weighting(self, sample_weight: Any) -> Weighting:
-        """What the parameters declare about weights, before the classes are known."""
-        class_weight = getattr(self, "class_weight", None)
-        return Weighting.declared(self.max_weight, class_weight, of_records=sample_weight is not None)
+    @overload
+    def ex_post_losses(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: Literal[False] = False,
+    ) -> FloatArray: ...
+    @overload
+    def ex_post_losses(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: Literal[True],
+    ) -> LossTerms: ...
+    def ex_post_losses(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        member: bool = True,
+        return_terms: bool = False,
+    ) -> FloatArray | LossTerms:
+        """Exact privacy loss of each record at what was released.
 
-    def _class_weighting(self, weighting: Weighting) -> Weighting:
-        """The same with class weights in the order of the classes, where there are any."""
-        class_weight = getattr(self, "class_weight", None)
-        return weighting.for_classes(class_weight, () if self._labels is None else self._labels)
+        Parameters
+        ----------
+        X, y
+            Records in the units of the fit, or files with them, as there.
+        sample_weight
+            Their weights in the fit; needed where it had any. Declared class weights are counted anyway.
+        member
+            Whether the records were in the table that was fitted. Passing ``True`` for a record that
+            was not is a mistake that cannot be detected, and gives a meaningless figure.
+        return_terms
+            Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
 
-    def _is_reduced(self, loss: AnyLoss, columns: int) -> bool:
-        """Whether the report's Hessian is the reduced one, for rows of so many columns in all."""
-        return default_reduced(loss, check_choice("report", self.report, REPORT_KINDS), columns)
+        Privacy
+        -------
+        The result is private: it may never be published, nor told to the person it is about, because it is
+        computed from everyone's records.
+        """
+        check_is_fitted(self)
+        private = self._private_part()
+        if self._had_weights and sample_weight is None:
+            raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
+        parts = streamed_terms(private, self._records(X, y, sample_weight), self.plan_.loss, member=member)
+        if return_terms:
+            return LossTerms.joined(parts)
+        losses = [terms.loss for terms in parts]
+        everyone: FloatArray = namespace_of(losses[0]).concat(losses)
+        return everyone
 
-    def _make_plan(self, max_weight: float, n_features: int) -> Plan:
-        norm = self._declared_norm()
-        loss = self._make_loss(norm, max_weight)
-        return calibrate(
-            loss=loss,
-            max_weight=max_weight,
-            norm=norm,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            l2=self.l2,
-            report=self.report,
-            split=self.split,
-            sigma=self.sigma,
-            sigma_gradient=self.sigma_gradient,
-            sigma_hessian=self.sigma_hessian,
-            sigma_eigenvalue=self.sigma_eigenvalue,
-            rows_at_most=self.rows_at_most,
-            fit_intercept=bool(self.fit_intercept),
-            calibration=self.calibration,
-            reduced=self._is_reduced(loss, n_features + bool(self.fit_intercept)),
+    def _given_plan(self) -> Plan | None:
+        """The plan that was given, if one was; refused where it is not for this model or says otherwise."""
+        plan = self.plan
+        if plan is None:
+            return None
+        if not isinstance(plan, Plan):
+            raise parameter_error("plan", "None or a Plan of `expost.calibrate`", type(plan).__name__)
+        if not isinstance(plan.loss, self._losses):
+            wanted = " or ".join(kind.__name__ for kind in self._losses)
+            raise ParameterError(
+                f"`plan` must be made for {wanted}, which {type(self).__name__} fits; this one is for "
+                f"{type(plan.loss).__name__}."
+            )
+        usual = {argument.name: argument.default for argument in fields(self)}
+        decided = {name: getattr(plan, name) for name in self._of_plan}
+        decided |= {name: getattr(plan.loss, name, None) for name in self._of_loss}
+        for name, value in decided.items():
+            given = getattr(self, name)
+            if name == "loss" and isinstance(given, str):
+                value = getattr(value, "name", None)
+            if given != usual[name] and given != value:
+                wanted = f"left out with a plan, which has {name}={value!r}"
+                raise parameter_error(name, wanted, given)
+        return plan
+
+    def _spending(self, account: Any) -> Spending:
+        return Spending(type(self).__name__, account, insecure=self.random_state is not None)
+
+    def _release(
+        self,
+        plan: Plan,
+        records: Encoded,
+        spending: Spending,
+        step: Step,
+        regularizer: Regularizer | None = None,
+    ) -> Release:
+        """Spend the plan, and store everything but the coefficients, whose shape is the estimator's."""
+        release, self._private = fit(
+            plan,
+            records,
+            regularizer=regularizer,
+            random_state=self.random_state,
+            step=step,
+            before_noise=lambda: spending.enter(plan),
         )
+        self.plan_, self.insecure_ = release.plan, release.insecure
+        return release
 
-    def _declared_norm(self) -> float:
-        """The largest norm of a row, as declared, or the default with a warning."""
-        if self.domain is not None:
-            if self.norm is not None:
-                raise parameter_error("norm", "None with a domain, which declares it", self.norm)
-            return self.domain.row_norm
-        if self.norm is not None:
-            return self.norm
-        warn_caller(
-            f"`norm` was not declared, so rows longer than {_UNDECLARED_NORM:g} are scaled down to it, and a "
-            "table in other units loses most of what it says. Declare `norm`, or the bounds of every feature "
-            "and of the outcome with `domain` (expost.Domain); never compute them from the table.",
-            UndeclaredWarning,
-        )
-        return _UNDECLARED_NORM
+    @contextmanager
+    def _kept_on_failure(self) -> Iterator[None]:
+        """If a fit is refused, keep the model that was there as it was, with its own classes and names."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _private_part(self) -> PrivateFit:
+        private: PrivateFit | None = getattr(self, "_private", None)
+        if private is None:
+            raise PrivateStateError(
+                "exact losses need the private part of the fit, which is dropped when an estimator is "
+                "pickled or copied; call `ex_post_losses` on the fitted object itself, in the same process."
+            )
+        return private
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_private", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "plan_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,30 +1,22 @@
 """Private linear regression."""
 
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from expost._common.typing import FloatArray
-from expost._common.validation import (
-    CalibrationName,
-    RegressionLossName,
-    ReportName,
-    check_choice,
-    parameter_error,
-    warn_caller,
-)
-from expost.data.domain import Domain
+from expost._common.validation import RegressionLossName, check_choice, parameter_error, warn_caller
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import UndeclaredWarning
-from expost.losses import Loss, PseudoHuber, Regularizer, SquaredLoss
-from expost.privacy.precision import ROWS_AT_MOST
+from expost.losses import Loss, PseudoHuber, SquaredLoss
 from expost.privacy.shapes import default_threshold
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     """Linear regression, released once with differential privacy.
 
@@ -70,52 +62,13 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: RegressionLossName = "pseudo_huber",
-        threshold: float | None = None,
-        outcome: tuple[float, float] | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        norm: float | None = None,
-        l2: float | None = None,
-        fit_intercept: bool = True,
-        report: ReportName = "independent",
-        split: float | Sequence[float] | None = None,
-        calibration: CalibrationName = "tight",
-        sigma: float | None = None,
-        sigma_gradient: float | None = None,
-        sigma_hessian: float | None = None,
-        sigma_eigenvalue: float | None = None,
-        rows_at_most: int = ROWS_AT_MOST,
-        max_weight: float = 1.0,
-        regularizer: Regularizer | None = None,
-        domain: Domain | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.threshold = threshold
-        self.outcome = outcome
-        self.epsilon = epsilon
-        self.delta = delta
-        self.norm = norm
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.report = report
-        self.split = split
-        self.calibration = calibration
-        self.sigma = sigma
-        self.sigma_gradient = sigma_gradient
-        self.sigma_hessian = sigma_hessian
-        self.sigma_eigenvalue = sigma_eigenvalue
-        self.rows_at_most = rows_at_most
-        self.max_weight = max_weight
-        self.regularizer = regularizer
-        self.domain = domain
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: RegressionLossName = "pseudo_huber"
+    threshold: float | None = None
+    outcome: tuple[float, float] | None = None
+
+    _losses: ClassVar = (PseudoHuber, SquaredLoss)
+    _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss")
+    _of_loss: ClassVar = ("threshold",)
 
     def predict(self, X: Any) -> FloatArray:
         """The predicted label of each record."""
@@ -143,12 +96,10 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     def _make_loss(self, norm: float, max_weight: float) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
-        if self.loss == "pseudo_huber":
-            chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold
-            return PseudoHuber(chosen)
-        if self.threshold is not None:
-            raise parameter_error("threshold", "None with loss='squared'", self.threshold)
-        return SquaredLoss()
+        if self.loss == "squared":
+            return SquaredLoss()
+        chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold
+        return PseudoHuber(chosen)
 
     def _set_label(self, y: Any) -> None:
         if self.domain is not None:
@@ -171,10 +122,6 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         # scikit-learn's check of the score fits 200 rows; at epsilon = 1 their R² stays below one half.
         tags.regressor_tags.poor_score = True
         return tags
-
-    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
-        self.coef_ = weights[0]
-        self.intercept_ = float(intercepts[0])
 
 
 def _bounded(outcome: Any) -> NumberLabel:

@@ -1,0 +1,338 @@
+"""Linear classifiers: logistic regression of two or more classes, and a support vector machine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+
+from expost._common.namespaces import on_host
+from expost._common.typing import FloatArray
+from expost._common.validation import check_positive, parameter_error, warn_caller
+from expost.data.features import ClassLabel
+from expost.data.labels import one_label_per_row
+from expost.data.values import of_one_kind, untold
+from expost.estimators.base import PrivateGLM
+from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning
+from expost.fitting.prediction import likeliest, log_probabilities, probabilities
+from expost.inference import ProbabilityIntervals
+from expost.losses import AnyLoss, LogisticLoss, SmoothedHinge, SoftmaxLoss
+from expost.privacy.plan import row_radius
+from expost.privacy.shapes import classification_loss
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
+    """A private linear classifier of declared classes: two, or more where the estimator takes them."""
+
+    classes: Sequence[Any] | None = None
+    class_weight: Mapping[Any, float] | None = None
+
+    def _most_classes(self) -> int | None:
+        """How many classes the estimator takes at most; None for any number."""
+        return 2
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The linear predictor, positive for the second class; or the score of each of several classes."""
+        return self._linear_predictor(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most likely class of each record."""
+        return likeliest(self.decision_function(X), self.classes_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of records whose most likely class is theirs.
+
+        Parameters
+        ----------
+        X, y
+            Records and labels, in any form that :meth:`fit` takes. A label that was not declared is refused.
+        sample_weight
+            What each record counts; of files the name of its column.
+
+        Privacy
+        -------
+        Private: computed from people's records without noise.
+        """
+        scores, labels, weights = self._scored(X, y, sample_weight)
+        assert self._labels is not None
+        values = np.array(self.plan_.loss.labels.values)
+        if scores.ndim == 2:
+            values = values[np.argsort(self._labels)]  # in the order of `classes_`
+        return float(np.average(likeliest(scores, values) == labels, weights=weights))
+
+    def _set_label(self, y: Any) -> None:
+        labels = one_label_per_row(y)
+        if self.domain is not None:
+            if not isinstance(self.domain.label, ClassLabel):
+                raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
+            most = self._most_classes()
+            if most is not None and len(self.domain.label.classes) > most:
+                found = f"{len(self.domain.label.classes)} classes"
+                raise parameter_error("domain", f"one whose label has {most} classes", found)
+            if self.classes is not None:
+                raise parameter_error("classes", "None with a domain, which declares them", self.classes)
+            # In the order of the declaration: of two, positive scores predict the second class.
+            self._labels = np.array(self.domain.label.classes)
+        elif self.classes is None:
+            self._labels = _inferred(on_host(labels), several=self._most_classes() is None)
+        else:
+            self._labels = _declared(self.classes, several=self._most_classes() is None)
+        # scikit-learn's scores take the columns of more than two classes to be in sorted order.
+        self.classes_ = self._labels if len(self._labels) == 2 else np.sort(self._labels)
+
+    def _set_coefficients(self, weights: FloatArray, intercepts: FloatArray) -> None:
+        assert self._labels is not None
+        order = np.argsort(self._labels) if len(weights) > 1 else slice(None)
+        self.coef_, self.intercept_ = weights[order], intercepts[order]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._most_classes() is None
+        return tags
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(LinearClassifier):
+    r"""Logistic regression of two or more classes, released once with differential privacy.
+
+    Minimises, with Gaussian :math:`b`, labels :math:`s_i = \pm 1` and rows scaled into the ball of
+    radius ``norm``,
+
+    .. math:: \sum_i F(-s_i\tilde x_i^\top\theta) + r(\theta)
+              + \frac{\lambda}{2}\|\theta\|^2 + b^\top\theta
+
+    where :math:`F(g) = \log(1 + e^g)`, bent to a straight line where its slope nears ``cap``
+    (:class:`expost.LogisticLoss`): the noise grows with the largest slope, so a cap below 1 lowers it.
+
+    With :math:`K > 2` classes it is multinomial (softmax) regression in centred coordinates
+    (:class:`expost.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget: neighbouring tables differ by one added or removed row.
+    norm
+        The largest Euclidean norm of a row of features. Longer rows are scaled down to it, here and
+        in ``predict``. Declare it; do not compute it from the table. ``None`` stands for 1 and warns; with a
+        domain it stays ``None``.
+    l2
+        The regularisation :math:`\lambda` of the sum (scikit-learn's ``1 / C``); by default chosen from
+        public values.
+    cap
+        The largest slope :math:`c` of the loss, between 1e-6 and 1; ``1.0`` is plain logistic regression.
+        By default :math:`(1 + 1/\sqrt{1 + 2\sigma_1})/2`, with :math:`\sigma_1` the multiplier of the
+        analytic Gaussian mechanism at ``epsilon`` and ``delta`` (0.56, 0.66, 0.83 at ε = 0.1, 1, 8 and
+        δ = 1e-6), or 1 where ``sigma`` is given. ``plan_.loss`` says which, and where its corner is.
+    fit_intercept
+        Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
+    report
+        What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
+        ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
+    reduced
+        With more than two classes: whether the Hessian of a report is released as a matrix of the features
+        alone, which needs less noise and grows with the number of features only, but gives no lower ends
+        (docs/reports.md). By default where there are more than 100 coefficients in centred coordinates,
+        one fewer than there are classes for each column.
+    split
+        How the budget is divided between the model and the report, see :func:`expost.calibrate`.
+    classes
+        The labels, two or more. ``None`` learns them from the table, outside the guarantee, with a warning.
+    calibration
+        The theorem that the noise scale relies on.
+    sigma
+        An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
+    sigma_gradient, sigma_hessian, sigma_eigenvalue
+        Explicit noise for the statistics of ``report``; they come together with ``sigma``.
+    rows_at_most
+        Up to how many rows exact losses and intervals keep their stated accuracy; a public guess, no limit.
+    max_weight
+        The largest ``sample_weight`` that ``fit`` may be given, at least 1. Weights up to 1 cost nothing;
+        larger ones cost as much as if every record had the largest.
+    class_weight
+        The weight of each class, ``{label: weight}``, by which sample weights are multiplied; declared, never
+        computed from the table. ``"balanced"`` counts the table's labels and is refused.
+    regularizer
+        A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
+    domain
+        What is publicly known about a record (:class:`expost.Domain`): ``X`` is then a frame of raw records,
+        and ``norm`` and ``classes`` come from the domain.
+    random_state
+        For tests only: a seed makes the noise repeatable and the release INSECURE.
+    verbose
+        Whether ``fit`` shows which step it is in, in a terminal and in a notebook.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    plan_
+        The :class:`expost.Plan`: what was added and what it guarantees.
+    publication_
+        The :class:`expost.Publication`: everything public about the fit, ready to save.
+    insecure_
+        Whether the noise came from a seed.
+
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again, also in cross-validation or a grid search:
+    :func:`expost.compose` says what several cost together, and ``account=`` counts them.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> model = expost.LogisticRegression(epsilon=1.0, delta=1e-6, norm=1.0, classes=[0, 1]).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> losses = model.ex_post_losses(X, y)  # only the curator may see them
+    >>> bool(losses.max() < model.plan_.epsilon)
+    True
+    """
+
+    cap: float | None = None
+
+    _losses: ClassVar = (LogisticLoss, SoftmaxLoss)
+    _of_loss: ClassVar = ("cap",)
+
+    def _most_classes(self) -> int | None:
+        return None
+
+    @overload
+    def predict_proba(self, X: Any, *, interval: None = None) -> FloatArray: ...
+
+    @overload
+    def predict_proba(self, X: Any, *, interval: float) -> ProbabilityIntervals: ...
+
+    def predict_proba(self, X: Any, *, interval: float | None = None) -> FloatArray | ProbabilityIntervals:
+        r"""The probability of each class, in the order of ``classes_``.
+
+        The sigmoid of the decision function, or the softmax of the scores, whatever the cap. Under a cap
+        the best model of two classes has odds of
+        :math:`F'(\eta)/F'(-\eta)`, which lie between :math:`ce^\eta` and :math:`e^\eta` for the likelier
+        class at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
+        to a factor of :math:`1/c` in the odds. Those two pull the other way.
+
+        With ``interval``, such as 0.95, the estimate, lower and upper end of each probability without
+        shrinkage, as in :meth:`expost.Publication.predict_proba`.
+        """
+        if interval is not None:
+            found = self.publication_.predict_proba(X, interval=interval)
+            # Columns in the order of `classes_`, which is sorted where there are more than two.
+            assert self._labels is not None
+            order = [self._labels.tolist().index(label) for label in self.classes_.tolist()]
+            return ProbabilityIntervals(*(figures[:, order] for figures in found))
+        return probabilities(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithm of ``predict_proba``, always finite."""
+        return log_probabilities(self.decision_function(X))
+
+    def _set_label(self, y: Any) -> None:
+        super()._set_label(y)
+        classes = len(self.classes_)
+        if classes > 2 and self.regularizer is not None:
+            wanted, why = "None with more than two classes", "It would not treat the classes alike."
+            raise parameter_error("regularizer", wanted, self.regularizer, why)
+        if self.plan is None:
+            return
+        loss = self.plan.loss
+        of_plan = len(loss.labels.values or ())
+        if of_plan != classes or isinstance(loss, LogisticLoss) != (classes == 2):
+            kind = "LogisticLoss()" if classes == 2 else f"SoftmaxLoss({classes})"
+            raise ParameterError(
+                f"`plan` must be made for {classes} classes, {kind}; this one is for {loss}."
+            )
+
+    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
+        radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
+        l2 = None if self.l2 is None else check_positive("l2", self.l2) / max_weight
+        classes = len(self.classes_)
+        return classification_loss(classes, self.epsilon, self.delta, cap=self.cap, l2=l2, radius=radius)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SmoothedHingeClassifier(LinearClassifier):
+    """A linear classifier with the smoothed hinge loss, released once with differential privacy.
+
+    Parameters
+    ----------
+    scale
+        The width over which the hinge's corner is rounded: smaller is closer to a support vector
+        machine and needs more regularisation.
+    epsilon, delta, norm, l2, fit_intercept, report, split
+        As in :class:`expost.LogisticRegression`.
+    classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
+        As in :class:`expost.LogisticRegression`.
+    rows_at_most, max_weight, class_weight, regularizer, domain, random_state, verbose
+        As in :class:`expost.LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, plan_, publication_, insecure_
+        As in :class:`expost.LogisticRegression`.
+
+    Notes
+    -----
+    **Privacy.** Every ``fit`` spends the budget again.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array(["no", "yes"] * 500)
+    >>> expost.SmoothedHingeClassifier(norm=1.0, classes=["no", "yes"]).fit(X, y).predict(X[:2])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    scale: float = 0.5
+
+    _losses: ClassVar = (SmoothedHinge,)
+    _of_loss: ClassVar = ("scale",)
+
+    def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
+        return SmoothedHinge(self.scale)
+
+
+def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
+    try:
+        unique = np.unique(np.asarray(classes)) if of_one_kind(classes) else np.empty(0)
+    except (TypeError, ValueError):
+        unique = np.empty(0)
+    if not 2 <= len(unique) == np.size(classes) or (len(unique) > 2 and not several):
+        wanted = "two or more different labels" if several else "two different labels"
+        raise parameter_error("classes", f"{wanted} of one kind: texts, numbers or booleans", classes)
+    return unique
+
+
+def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """The kind of target and its labels; scikit-learn's own errors would quote labels."""
+    with untold():
+        return type_of_target(labels, input_name="y"), np.unique(labels)
+    return "unknown", labels[:0]
+
+
+def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise DomainError("`y` must be finite; it contains NaN or infinity.")
+    if labels.dtype.kind == "c":
+        raise DomainError("Complex data not supported; `y` must hold texts or numbers of one kind.")
+    kind, classes = _kind(labels)
+    if kind == "unknown":
+        raise DomainError("Unknown label type: `y` must hold texts or numbers of one kind.")
+    if kind not in (("binary", "multiclass") if several else ("binary",)):
+        if several:
+            raise DomainError(
+                f"Unknown label type: {kind}. `y` must hold classes; declare them with `classes`."
+            )
+        raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if len(classes) < 2:
+        raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")
+    warn_caller(
+        "the class labels were learnt from the table, which the guarantee does not cover; declare them "
+        "with `classes`.",
+        PrivacyLeakWarning,
+    )
+    return classes
