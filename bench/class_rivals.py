@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.rivals import multiplier
-from expost import LogisticRegression
+from expost import LogisticLoss, calibrate
 from expost.data.encoding import with_labels
 from expost.fitting.mechanism import fit
+from expost.privacy.shapes import capped_logistic
 
 # As many rows and models at a time as fit into a cache.
 BLOCK, MODELS = 1024, 32
@@ -104,9 +105,10 @@ def composed_as_gaussians(epsilon, delta, classes, radius):
 
 def one_vs_rest(rows, y, classes, norm, parameters, draws, seed):
     """A binary model for each class against the rest: coefficients (d, classes, draws)."""
-    few = np.zeros((2, rows.design.n_features)), [0, 1]
-    model = LogisticRegression(norm=norm, classes=[0, 1], random_state=seed, **parameters)
-    plan = model.fit(*few).plan_  # a plan does not depend on the records
+    by_budget = "epsilon" in parameters
+    loss = capped_logistic(**parameters) if by_budget else LogisticLoss(cap=parameters["cap"])
+    rest = {name: value for name, value in parameters.items() if name != "cap"}
+    plan = calibrate(loss=loss, norm=norm, fit_intercept=True, **rest)
     fitted = np.empty((rows.design.dimension, classes, draws))
     for label in range(classes):
         records = with_labels(rows, (y == label).astype(int), plan, classes=(0, 1))

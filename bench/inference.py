@@ -80,9 +80,10 @@ def fitted(table: DataSet, domain: expost.Domain, epsilon: float, seed: int) -> 
     """The coefficients of a private model without a cap."""
     import pandas as pd
 
-    model = expost.LogisticRegression(
-        epsilon=epsilon, delta=1e-6, cap=1.0, report="leverage", split=SPLIT, domain=domain, random_state=seed
+    plan = expost.calibrate(
+        epsilon=epsilon, norm=domain.row_norm, report="leverage", split=SPLIT, fit_intercept=True
     )
+    model = expost.LogisticRegression(plan=plan, domain=domain, random_state=seed)
     frame = pd.DataFrame({feature.name: table.columns[feature.name] for feature in domain.features})
     return model.fit(frame, table.outcome).publication_.summary(CONFIDENCE)
 

@@ -22,6 +22,7 @@ from sklearn.metrics import roc_auc_score
 import expost
 from bench import tables
 from bench.saving import RESULTS, save
+from expost.privacy.shapes import capped_logistic
 from papers.datasets import DataUnavailable
 
 DELTA, CONFIDENCE = 1e-6, 0.95
@@ -39,13 +40,13 @@ OTHERS = (
 )
 
 
-def measure(table, draws, **parameters):
+def measure(table, draws, *, epsilon, report, cap, split=None):
     """Medians over seeded draws: test AUC, and over members the truth, the bound, the cost, the total."""
     rows = []
+    loss = capped_logistic(epsilon, DELTA, cap=cap)
+    plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=DELTA, report=report, split=split)
     for seed in range(draws):
-        model = expost.LogisticRegression(
-            delta=DELTA, norm=1.0, fit_intercept=False, classes=[0, 1], random_state=seed, **parameters
-        ).fit(table.X, table.y)
+        model = expost.LogisticRegression(plan=plan, classes=[0, 1], random_state=seed).fit(table.X, table.y)
         bounds = model.publication_.bounds(table.X, table.y, confidence=CONFIDENCE, member=True)
         rows.append(
             {

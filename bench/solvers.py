@@ -19,7 +19,8 @@ SIGMA = 4.0
 
 
 def ours(X, y):
-    return expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=SIGMA, l2=L2).fit(X, y)
+    plan = expost.calibrate(sigma=SIGMA, l2=L2, fit_intercept=True)
+    return expost.LogisticRegression(classes=[0, 1], plan=plan).fit(X, y)
 
 
 def clocked(X, y):

@@ -28,7 +28,8 @@ def published(kind="independent"):
 
 @cache
 def squared():
-    model = expost.LinearRegression(norm=1.0, loss="squared", sigma=1.0, l2=1.0, random_state=5)
+    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0, fit_intercept=True)
+    model = expost.LinearRegression(plan=plan, random_state=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndeclaredWarning)
         return model.fit(X, X[:, 0]).publication_

@@ -117,10 +117,11 @@ def test_12a_classes_of_every_kind_are_given_back_whatever_the_table(kind, tmp_p
 @pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc", "neg_log_loss"])
 def test_12b_searches_and_cross_validation_have_no_nan(kind, scoring):
     frame = frame_of(KINDS[kind])
-    model = model_of(KINDS[kind], sigma=1.0, l2=1.0)
+    plans = [expost.calibrate(sigma=1.0, l2=l2, fit_intercept=True) for l2 in (0.5, 1.0)]
+    model = model_of(KINDS[kind], plan=plans[1])
     if scoring in ("neg_log_loss", "roc_auc") and kind == "descending":
         pytest.skip("scikit-learn takes the larger label to be the second, whatever was declared")
-    search = GridSearchCV(model, {"l2": [0.5, 1.0]}, cv=2, scoring=scoring, error_score="raise")
+    search = GridSearchCV(model, {"plan": plans}, cv=2, scoring=scoring, error_score="raise")
     found = search.fit(frame, frame["y"]).cv_results_["mean_test_score"]
     assert np.all(found > (-0.7 if scoring == "neg_log_loss" else 0.8))
     assert np.all(np.isfinite(cross_val_score(model, frame, frame["y"], cv=3, scoring=scoring)))
@@ -447,8 +448,9 @@ def test_14d_what_has_rows_and_is_no_table_gets_the_way(unreadable):
 def test_15a_a_plot_shows_itself_and_pyplot_holds_nothing():
     from matplotlib import pyplot
 
-    options = {"norm": 1.0, "classes": [0, 1], "cap": 1.0, "report": "leverage", "split": 0.98}
-    model = expost.LogisticRegression(epsilon=8.0, **options).fit(np.column_stack([X, np.roll(X, 7)]), PLACES)
+    plan = expost.calibrate(epsilon=8.0, report="leverage", split=0.98, fit_intercept=True)
+    model = expost.LogisticRegression(classes=[0, 1], plan=plan)
+    model.fit(np.column_stack([X, np.roll(X, 7)]), PLACES)
     figure = model.publication_.summary().plot()
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert pyplot.get_fignums() == []
@@ -460,11 +462,11 @@ def test_15b_a_real_notebook_shows_a_plot_without_magic(monkeypatch):
     import nbformat
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    options = {"norm": 1.0, "classes": [0, 1], "cap": 1.0, "report": "leverage", "split": 0.98}
-    source = f"""
+    source = """
 import numpy as np, expost
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(1000, 1))
-model = expost.LogisticRegression(epsilon=8.0, **{options!r}).fit(X, (X[:, 0] > 0).astype(int))
+plan = expost.calibrate(epsilon=8.0, report="leverage", split=0.98, fit_intercept=True)
+model = expost.LogisticRegression(classes=[0, 1], plan=plan).fit(X, (X[:, 0] > 0).astype(int))
 model.publication_.summary().plot()"""
     refusal = (
         "expost.LogisticRegression(norm=1.0, classes=[5, 6], verbose=True).fit(X, (X[:, 0] > 0).astype(int))"

@@ -201,7 +201,7 @@ ESTIMATORS = {
     "linear": lambda: (expost.LinearRegression(norm=1.0), 40),
     "hinge": lambda: (expost.SmoothedHingeClassifier(classes=[0, 1], norm=1.0), 40),
     "glm": lambda: (expost.GeneralizedLinearModel(loss=expost.PseudoHuber(), norm=1.0), 40),
-    "convex": lambda: (expost.ConvexModel(expost.SmoothedNorm(40)), 40),
+    "convex": lambda: (expost.ConvexModel(loss=expost.SmoothedNorm(40)), 40),
 }
 
 

@@ -16,7 +16,8 @@ def file(tmp_path_factory):
     X = rng.uniform(-0.5, 0.5, (4000, 2))
     y = (rng.uniform(size=4000) < 0.5 + 0.5 * X[:, 0]).astype(int)
     path = tmp_path_factory.mktemp("summary") / "publication.json"
-    fit("leverage", X, y, cap=1.0, split=0.98, epsilon=8.0).publication_.save(path)
+    plan = expost.calibrate(report="leverage", split=0.98, epsilon=8.0, fit_intercept=True)
+    fit("leverage", X, y, plan=plan).publication_.save(path)
     return path
 
 

@@ -93,9 +93,8 @@ def test_an_estimator_adds_the_same_noise(size):
     rng = np.random.default_rng(22)
     X, y = rows_in_ball(rng, 30, 2), CASES[0].labels(rng, 30)
     draws = []
-    model = LogisticRegression(
-        norm=1.0, classes=[0, 1], report="leverage", calibration="kifer2012", split=[0.5, 0.5]
-    )
+    plan = calibrate(report="leverage", calibration="kifer2012", split=[0.5, 0.5], fit_intercept=True)
+    model = LogisticRegression(classes=[0, 1], plan=plan)
     for seed in range(size):
         fitted = model.set_params(random_state=seed).fit(X, y)
         noise = fitted.publication_.release.hessian - fitted._private.hessian

@@ -23,6 +23,7 @@ from expost.page import render
 from expost.page.assembly import STYLES, modules, script
 from expost.page.introduction import LANGUAGES
 from expost.page.numbers import CONFIDENCES, payload
+from expost.privacy.shapes import capped_softmax
 
 STATIC = files("expost.page") / "static"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -99,7 +100,11 @@ def test_thirty_features_fit_in_half_a_megabyte(regularizer):
 def test_thirty_features_and_many_classes_fit_too(classes, reduced):
     domain = kidney.domain_of(**kidney.many_features(30, classes))
     X, y = kidney.drawn(domain, np.random.default_rng(0), 300)
-    model = expost.LogisticRegression(domain=domain, report="adaptive", reduced=reduced, random_state=1)
+    model = expost.LogisticRegression(domain=domain, report="adaptive", random_state=1)
+    if reduced is not None:
+        loss = capped_softmax(classes, 1.0, 1e-6)
+        plan = {"loss": loss, "norm": domain.row_norm, "report": "adaptive", "reduced": reduced}
+        model.set_params(plan=expost.calibrate(fit_intercept=True, **plan))
     assert len(render([model.fit(X, y).publication_]).encode()) < 500_000
 
 
@@ -225,7 +230,8 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
 def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(50, 2))
-    model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0)
+    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)
+    model = expost.LinearRegression(outcome=(-1, 1), plan=plan)
     assert "No limit for everyone" in render([model.fit(X, X[:, 0]).publication_])
     bounded = expost.LinearRegression(norm=1.0, outcome=(-1, 1), l2=50.0)
     assert "No limit for everyone" not in render([bounded.fit(X, X[:, 0]).publication_])

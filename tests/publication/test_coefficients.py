@@ -14,8 +14,11 @@ from scipy.special import expit
 
 import expost
 from expost.exceptions import ParameterError, PublicationError
+from expost.privacy.shapes import capped_logistic
 
-ENOUGH = {"cap": 1.0, "split": 0.98, "epsilon": 8.0}
+BUDGET = {"epsilon": 8.0, "report": "leverage", "split": 0.98, "fit_intercept": True}
+ENOUGH = expost.calibrate(**BUDGET)
+REDUCED = expost.calibrate(loss=expost.SoftmaxLoss(3), report="leverage", reduced=True)
 rng = np.random.default_rng(3)
 X = rows_in_ball(rng, 4000, 3)
 Y = (rng.uniform(size=4000) < expit(X @ [1.0, -2.0, 0.0] + 0.5)).astype(int)
@@ -23,13 +26,14 @@ Y = (rng.uniform(size=4000) < expit(X @ [1.0, -2.0, 0.0] + 0.5)).astype(int)
 
 @pytest.fixture(scope="module")
 def publication():
-    return fit("leverage", X, Y, **ENOUGH).publication_
+    return fit("leverage", X, Y, plan=ENOUGH).publication_
 
 
 @pytest.fixture(scope="module")
 def several():
     labels = np.array(["b", "c", "a"])[np.random.default_rng(4).integers(0, 3, 4000)]
-    return fit("leverage", X, labels, classes=["a", "b", "c"], **ENOUGH)
+    plan = expost.calibrate(loss=expost.SoftmaxLoss(3), **BUDGET)
+    return fit("leverage", X, labels, classes=["a", "b", "c"], plan=plan)
 
 
 def test_the_figures_belong_together(publication):
@@ -89,13 +93,14 @@ def test_tables_are_shown_in_terminals_and_notebooks(publication, several):
         assert repr(found).startswith("CoefficientTable(")
     for line in ('<th scope="row">b</th>', '<th scope="row">  x1</th>'):
         assert line in several.publication_.summary()._repr_html_()
-    capped = fit("leverage", X, Y, split=0.98, epsilon=8.0).publication_.summary()
+    plan = expost.calibrate(loss=capped_logistic(8.0, 1e-6), **BUDGET)
+    capped = fit("leverage", X, Y, plan=plan).publication_.summary()
     assert "not log-odds" in capped._repr_html_()
 
 
 def test_what_is_not_determined_is_said():
     table = np.column_stack([X[:, :2], np.zeros(len(X))])
-    found = fit("leverage", table, Y, **ENOUGH).publication_.summary()
+    found = fit("leverage", table, Y, plan=ENOUGH).publication_.summary()
     assert np.isnan(found.z).tolist() == [False, False, True, False]
     assert '<td class="figure">—</td>' in found._repr_html_()
     assert any("1 cannot be told from the noise" in note for note in found.notes)
@@ -116,7 +121,8 @@ def test_a_domain_gives_units_and_names():
     label = expost.ClassLabel(name="ill", classes=("no", "yes"))
     frame, labels = pd.DataFrame({"age": age, "ward": ward}), np.where(ill, "yes", "no")
     domain = expost.Domain(features=features, label=label, norm=2.0**0.5)
-    model = expost.LogisticRegression(domain=domain, report="leverage", random_state=0, **ENOUGH)
+    plan = expost.calibrate(norm=domain.row_norm, **BUDGET)
+    model = expost.LogisticRegression(domain=domain, plan=plan, random_state=0)
     found = model.fit(frame, labels).publication_.summary()
     assert found.terms == ("age", "ward=south", "intercept")
     # Seven standard errors: a false alarm of 1e-11.
@@ -153,7 +159,8 @@ def test_an_estimator_has_them_in_its_own_order():
     domain = expost.Domain(features=(expost.Number(name="x", low=-1.0, high=1.0),), label=label)
     rng = np.random.default_rng(8)
     frame, labels = pd.DataFrame({"x": rng.uniform(-1, 1, 4000)}), rng.choice(["a", "a", "b", "c"], 4000)
-    model = expost.LogisticRegression(domain=domain, report="leverage", random_state=1, **ENOUGH)
+    plan = expost.calibrate(loss=expost.SoftmaxLoss(3), norm=domain.row_norm, **BUDGET)
+    model = expost.LogisticRegression(domain=domain, plan=plan, random_state=1)
     model.fit(frame, labels)
     mine, theirs = (one.predict_proba(frame[:3], interval=0.9) for one in (model, model.publication_))
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -170,7 +177,7 @@ def test_an_estimator_has_them_in_its_own_order():
         (squared, "this publication has squared"),
         (lambda: fit("leverage", SMALL, SMALL_Y, class_weight={0: 1.0, 1: 0.5}).publication_, "has weights"),
         pytest.param(
-            lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], reduced=True).publication_,
+            lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], plan=REDUCED).publication_,
             "has the reduced one",
             marks=pytest.mark.slow,
         ),

@@ -195,17 +195,25 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
     [
         expost.LogisticRegression(norm=1.0, classes=["no", "yes"], regularizer=SmoothedL1(2, 0.3)),
         expost.LogisticRegression(
-            norm=1.0, classes=[False, True], calibration="kifer2012", report="leverage", split=[0.6, 0.4]
+            classes=[False, True],
+            plan=expost.calibrate(calibration="kifer2012", report="leverage", split=[0.6, 0.4]),
         ),
-        expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=3, l2=2, fit_intercept=False),
-        expost.LogisticRegression(norm=1.0, classes=[0, 1], sigma=1e4, l2=2, delta=0.5),
+        expost.LogisticRegression(classes=[0, 1], plan=expost.calibrate(sigma=3, l2=2)),
+        expost.LogisticRegression(
+            classes=[0, 1], plan=expost.calibrate(sigma=1e4, l2=2, delta=0.5, fit_intercept=True)
+        ),
         expost.SmoothedHingeClassifier(
-            norm=1.0, classes=[0.5, 1.5], scale=0.25, report="adaptive", split=0.5
+            classes=[0.5, 1.5],
+            plan=expost.calibrate(
+                loss=expost.SmoothedHinge(0.25), report="adaptive", split=0.5, fit_intercept=True
+            ),
         ),
         expost.LogisticRegression(norm=1.0, classes=[0, 1], cap=1.0),
         expost.LinearRegression(threshold=2, norm=3, outcome=(-9, 9)),
         expost.LinearRegression(norm=1.0, outcome=(-1, 1), report="dependent", epsilon=2, delta=1e-9),
-        expost.LinearRegression(norm=1.0, outcome=(-1, 1), loss="squared", sigma=1.0, l2=1.0),
+        expost.LinearRegression(
+            outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=1.0, l2=1.0, fit_intercept=True)
+        ),
     ],
 )
 def test_every_estimator_publishes_what_it_fitted(model):

@@ -106,7 +106,7 @@ def test_a_file_that_would_be_too_long_names_the_ways_out():
     """Before anything is spent; of a whole Hessian of several classes the reduced one is another way out."""
     plan = replace(expost.calibrate(report="leverage"), loss=expost.SoftmaxLoss(10))
     names = {"classes": list(range(10)), "feature_names": None, "domain": None}
-    reduced = r"or publish no Hessian \(report='independent'\), or the reduced one \(reduced=True\)\."
+    reduced = r"or publish no Hessian \(report='independent'\), or the reduced one \(reduced=True of expost"
     with pytest.raises(PublicationError, match=f"Leave features out, {reduced}"):
         rehearse(plan, 10**5, **names)
     alone = replace(plan, report="independent", scales=NoiseScales(plan.sigma))

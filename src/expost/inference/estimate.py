@@ -220,8 +220,8 @@ def undetermined_error() -> PublicationError:
     """Build the error for a Hessian that is all noise; the caller raises it."""
     return PublicationError(
         "the released Hessian has too much noise for this table, so that it determines no coefficient; "
-        "publish with split=0.98 (`--split 0.98`), which gives it less, with a larger epsilon, with more "
-        "rows or with fewer features."
+        "publish with split=0.98 of expost.calibrate (`--split 0.98`), which gives it less, with a larger "
+        "epsilon, with more rows or with fewer features."
     )
 
 

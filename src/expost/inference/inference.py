@@ -270,13 +270,14 @@ def check_support(release: Release, weighting: Weighting) -> None:
     if release.hessian is None:
         raise PublicationError(
             "inference needs a Hessian, but this publication has none. The next one can have it: "
-            "report='leverage', split=0.98, cap=1.0 in Python, `--report leverage --split 0.98 --cap 1` of "
-            "`expost fit`. A new fit spends again; docs/inference.md says how many rows it takes."
+            "plan=expost.calibrate(report='leverage', split=0.98, ...) in Python, `--report leverage --split "
+            "0.98 --cap 1` of `expost fit`. A new fit spends again; docs/inference.md says how many rows it "
+            "takes."
         )
     if plan.reduced:
         raise PublicationError(
             "inference needs the whole Hessian, but this publication has the reduced one; publish with "
-            "reduced=False."
+            "reduced=False of expost.calibrate."
         )
     if weighting.max_weight is not None or weighting.class_weight is not None:
         raise PublicationError(

@@ -52,7 +52,7 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         if "hessian" in plan.scales.released_names:
             way_out += ", or publish no Hessian (report='independent')"
             if isinstance(plan.loss, SoftmaxLoss) and not plan.reduced:
-                way_out += ", or the reduced one (reduced=True)"
+                way_out += ", or the reduced one (reduced=True of expost.calibrate)"
         raise PublicationError(
             f"report={plan.report!r} would publish more numbers than a file may have. {way_out}."
         ) from None
