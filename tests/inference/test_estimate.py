@@ -180,7 +180,7 @@ def test_terms_in_original_units_are_the_same_predictor(features, intercept):
     theta = rng.normal(size=rows.shape[1])
     np.testing.assert_allclose(rows @ found.unseen, 0.0, atol=1e-12)
     assert np.linalg.matrix_rank(rows @ found.basis) == found.basis.shape[1]
-    phi = found.contrast(theta)
+    phi = found.contrasts @ theta
     np.testing.assert_allclose(rows @ found.basis @ phi, rows @ theta, rtol=1e-10)
     np.testing.assert_allclose(found.contrasts @ found.basis, np.eye(len(phi)), atol=1e-12)
     named = dict(zip(found.names, found.units @ phi, strict=True))

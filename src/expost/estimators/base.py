@@ -37,7 +37,7 @@ from expost.exceptions import (
     PublicationError,
     UndeclaredWarning,
 )
-from expost.fitting.prediction import class_coefficients, linear_predictor, scored
+from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, scored
 from expost.ledger import Account
 from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
@@ -67,7 +67,13 @@ class PrivateGLM(PrivateEstimator):
     regularizer: Regularizer | None = None
     domain: Domain | None = None
 
-    _of_plan: ClassVar = ("epsilon", "delta", "norm", "l2", "fit_intercept", "report", "calibration")
+    _of_plan: ClassVar[tuple[str, ...]] = (
+        *PrivateEstimator._of_plan,
+        "norm",
+        "fit_intercept",
+        "report",
+        "calibration",
+    )
 
     @abstractmethod
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
@@ -139,6 +145,21 @@ class PrivateGLM(PrivateEstimator):
                 self._publication = str(error)
             spending.finish(None if isinstance(self._publication, str) else self._publication.sha256)
         return self
+
+    def predict(self, X: Any) -> Any:
+        """The predicted class or label of each record, where the loss has an obvious one.
+
+        The likelier of two classes, the likeliest under :class:`expost.SoftmaxLoss`, the probability under a
+        logistic loss of soft labels; else the linear predictor, in the units of a declared outcome.
+        """
+        predictor, loss = self._linear_predictor(X), self.plan_.loss
+        classes = getattr(self, "classes_", self._labels)
+        return predicted_labels(
+            predictor,
+            loss=loss,
+            classes=loss.labels.values if classes is None else classes,
+            label=self._outcome if self.domain is None else self.domain.label,
+        )
 
     @property
     def publication_(self) -> Publication:

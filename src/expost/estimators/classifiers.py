@@ -31,17 +31,12 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
     classes: Sequence[Any] | None = None
     class_weight: Mapping[Any, float] | None = None
 
-    def _most_classes(self) -> int | None:
-        """How many classes the estimator takes at most; None for any number."""
-        return 2
+    _several: ClassVar = False
+    """Whether the estimator takes more than two classes."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor, positive for the second class; or the score of each of several classes."""
         return self._linear_predictor(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most likely class of each record."""
-        return likeliest(self.decision_function(X), self.classes_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of records whose most likely class is theirs.
@@ -69,18 +64,17 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         if self.domain is not None:
             if not isinstance(self.domain.label, ClassLabel):
                 raise parameter_error("domain", "one whose label has classes", self.domain.label.kind)
-            most = self._most_classes()
-            if most is not None and len(self.domain.label.classes) > most:
-                found = f"{len(self.domain.label.classes)} classes"
-                raise parameter_error("domain", f"one whose label has {most} classes", found)
+            count = len(self.domain.label.classes)
+            if count > 2 and not self._several:
+                raise parameter_error("domain", "one whose label has 2 classes", f"{count} classes")
             if self.classes is not None:
                 raise parameter_error("classes", "None with a domain, which declares them", self.classes)
             # In the order of the declaration: of two, positive scores predict the second class.
             self._labels = np.array(self.domain.label.classes)
         elif self.classes is None:
-            self._labels = _inferred(on_host(labels), several=self._most_classes() is None)
+            self._labels = _inferred(on_host(labels), several=self._several)
         else:
-            self._labels = _declared(self.classes, several=self._most_classes() is None)
+            self._labels = _declared(self.classes, several=self._several)
         # scikit-learn's scores take the columns of more than two classes to be in sorted order.
         self.classes_ = self._labels if len(self._labels) == 2 else np.sort(self._labels)
 
@@ -91,7 +85,7 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._most_classes() is None
+        tags.classifier_tags.multi_class = self._several
         return tags
 
 
@@ -115,10 +109,30 @@ class LogisticRegression(LinearClassifier):
     ----------
     epsilon, delta
         The budget: neighbouring tables differ by one added or removed row.
+    report
+        What is published with the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
+        ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
+    calibration
+        The theorem that the noise scale relies on.
+    plan
+        What :func:`expost.calibrate` returns, for whoever wants noise scales, a split of the budget or a
+        Hessian of their own. It decides whatever it states, the loss and ``fit_intercept`` included, and an
+        argument that says otherwise is refused.
     norm
         The largest Euclidean norm of a row of features. Longer rows are scaled down to it, here and
         in ``predict``. Declare it; do not compute it from the table. ``None`` stands for 1 and warns; with a
         domain it stays ``None``.
+    classes
+        The labels, two or more. ``None`` learns them from the table, outside the guarantee, with a warning.
+    max_weight
+        The largest ``sample_weight`` that ``fit`` may be given, at least 1. Weights up to 1 cost nothing;
+        larger ones cost as much as if every record had the largest.
+    class_weight
+        The weight of each class, ``{label: weight}``, by which sample weights are multiplied; declared, never
+        computed from the table. ``"balanced"`` counts the table's labels and is refused.
+    domain
+        What is publicly known about a record (:class:`expost.Domain`): ``X`` is then a frame of raw records,
+        and ``norm`` and ``classes`` come from the domain.
     l2
         The regularisation :math:`\lambda` of the sum (scikit-learn's ``1 / C``); by default chosen from
         public values.
@@ -126,40 +140,11 @@ class LogisticRegression(LinearClassifier):
         The largest slope :math:`c` of the loss, between 1e-6 and 1; ``1.0`` is plain logistic regression.
         By default :math:`(1 + 1/\sqrt{1 + 2\sigma_1})/2`, with :math:`\sigma_1` the multiplier of the
         analytic Gaussian mechanism at ``epsilon`` and ``delta`` (0.56, 0.66, 0.83 at ε = 0.1, 1, 8 and
-        δ = 1e-6), or 1 where ``sigma`` is given. ``plan_.loss`` says which, and where its corner is.
+        δ = 1e-6). ``plan_.loss`` says which, and where its corner is.
     fit_intercept
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
-    report
-        What is published beside the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
-        ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
-    reduced
-        With more than two classes: whether the Hessian of a report is released as a matrix of the features
-        alone, which needs less noise and grows with the number of features only, but gives no lower ends
-        (docs/reports.md). By default where there are more than 100 coefficients in centred coordinates,
-        one fewer than there are classes for each column.
-    split
-        How the budget is divided between the model and the report, see :func:`expost.calibrate`.
-    classes
-        The labels, two or more. ``None`` learns them from the table, outside the guarantee, with a warning.
-    calibration
-        The theorem that the noise scale relies on.
-    sigma
-        An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` then states what it guarantees.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        Explicit noise for the statistics of ``report``; they come together with ``sigma``.
-    rows_at_most
-        Up to how many rows exact losses and intervals keep their stated accuracy; a public guess, no limit.
-    max_weight
-        The largest ``sample_weight`` that ``fit`` may be given, at least 1. Weights up to 1 cost nothing;
-        larger ones cost as much as if every record had the largest.
-    class_weight
-        The weight of each class, ``{label: weight}``, by which sample weights are multiplied; declared, never
-        computed from the table. ``"balanced"`` counts the table's labels and is refused.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
-    domain
-        What is publicly known about a record (:class:`expost.Domain`): ``X`` is then a frame of raw records,
-        and ``norm`` and ``classes`` come from the domain.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
     verbose
@@ -197,9 +182,7 @@ class LogisticRegression(LinearClassifier):
 
     _losses: ClassVar = (LogisticLoss, SoftmaxLoss)
     _of_loss: ClassVar = ("cap",)
-
-    def _most_classes(self) -> int | None:
-        return None
+    _several: ClassVar = True
 
     @overload
     def predict_proba(self, X: Any, *, interval: None = None) -> FloatArray: ...
@@ -263,11 +246,9 @@ class SmoothedHingeClassifier(LinearClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, norm, l2, fit_intercept, report, split
+    epsilon, delta, report, calibration, plan, norm, classes, max_weight, class_weight, domain
         As in :class:`expost.LogisticRegression`.
-    classes, calibration, sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
-        As in :class:`expost.LogisticRegression`.
-    rows_at_most, max_weight, class_weight, regularizer, domain, random_state, verbose
+    l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -307,26 +288,19 @@ def _declared(classes: Sequence[Any], *, several: bool) -> NDArray[Any]:
     return unique
 
 
-def _kind(labels: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """The kind of target and its labels; scikit-learn's own errors would quote labels."""
-    with untold():
-        return type_of_target(labels, input_name="y"), np.unique(labels)
-    return "unknown", labels[:0]
-
-
 def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise DomainError("`y` must be finite; it contains NaN or infinity.")
     if labels.dtype.kind == "c":
         raise DomainError("Complex data not supported; `y` must hold texts or numbers of one kind.")
-    kind, classes = _kind(labels)
+    kind, classes = "unknown", labels[:0]
+    with untold():  # scikit-learn's own errors would quote labels
+        kind, classes = type_of_target(labels, input_name="y"), np.unique(labels)
     if kind == "unknown":
         raise DomainError("Unknown label type: `y` must hold texts or numbers of one kind.")
-    if kind not in (("binary", "multiclass") if several else ("binary",)):
-        if several:
-            raise DomainError(
-                f"Unknown label type: {kind}. `y` must hold classes; declare them with `classes`."
-            )
+    if several and kind not in ("binary", "multiclass"):
+        raise DomainError(f"Unknown label type: {kind}. `y` must hold classes; declare them with `classes`.")
+    if not several and kind != "binary":
         raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
     if len(classes) < 2:
         raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")

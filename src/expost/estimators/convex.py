@@ -37,13 +37,15 @@ class ConvexModel(PrivateEstimator):
     loss
         A :class:`expost.ConvexLoss`: derivatives of each record, and publicly declared bounds on them. One
         that the library does not know is checked by :func:`expost.check_convex_loss` before anything else.
+        With a plan it is the plan's.
     epsilon, delta
         The budget, under adding or removing one record.
     l2
         The regularisation :math:`\lambda`, which pulls the parameters towards zero; by default from public
-        values (:func:`expost.calibrate_convex`). Write the loss so that zero is a sensible guess.
-    sigma
-        An explicit noise scale; needs ``l2``, and ``plan_.epsilon`` is then what it guarantees at ``delta``.
+        values. Write the loss so that zero is a sensible guess.
+    plan
+        What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
+        what it states, and an argument that says otherwise is refused.
     random_state
         None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
     verbose
@@ -106,10 +108,10 @@ class ConvexModel(PrivateEstimator):
             spending = self._spending(account)
             plan = self._given_plan()
             if plan is None:
-                plan = calibrate_convex(self.loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2)
+                loss: Any = self.loss  # None is refused
+                plan = calibrate_convex(loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2)
             spending.check(plan)
-            records = open_records(X, y, plan.loss)
-            validate_data(self, X, reset=True, skip_check_array=True)
+            records = self._open(X, y, plan.loss, reset=True)
             release = self._release(plan, records, spending, step)
             self.coef_ = np.array(release.coefficients)
             spending.finish(None)
@@ -153,6 +155,9 @@ class ConvexModel(PrivateEstimator):
     def _records(self, X: Any, y: Any, sample_weight: Any = None) -> Encoded:
         if sample_weight is not None:
             raise DomainError("`sample_weight` must be left out: a convex model has no weights.")
-        records = open_records(X, y, self.plan_.loss)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._open(X, y, self.plan_.loss, reset=False)
+
+    def _open(self, X: Any, y: Any, loss: Any, *, reset: bool) -> Encoded:
+        records = open_records(X, y, loss)
+        validate_data(self, X, reset=reset, skip_check_array=True)
         return records

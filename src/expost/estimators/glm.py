@@ -9,7 +9,6 @@ from expost._common.typing import FloatArray
 from expost._common.validation import LossName, parameter_error
 from expost.data.features import ClassLabel
 from expost.estimators.base import PrivateGLM
-from expost.fitting.prediction import predicted_labels
 from expost.losses import AnyLoss, Loss, VectorLoss, as_loss
 
 
@@ -31,15 +30,14 @@ class GeneralizedLinearModel(PrivateGLM):
     ----------
     loss
         A loss, or the name of one of the library's: ``"logistic"``, ``"smoothed_hinge"``,
-        ``"pseudo_huber"`` or ``"squared"``. It is taken as it is: no cap, no threshold is chosen.
-    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
-        As in :class:`expost.LogisticRegression`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, max_weight, regularizer
-        As there.
+        ``"pseudo_huber"`` or ``"squared"``. It is taken as it is: no cap, no threshold is chosen. With a plan
+        it is the plan's.
     domain
         What is publicly known about a record. Its classes stand for the loss's labels in their order; its
         numeric outcome is scaled to [-1, 1].
-    random_state, verbose
+    epsilon, delta, report, calibration, plan, norm, max_weight
+        As in :class:`expost.LogisticRegression`.
+    l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -75,18 +73,6 @@ class GeneralizedLinearModel(PrivateGLM):
     def decision_function(self, X: Any) -> FloatArray:
         """The linear predictor of each record, or one column for each row of ``coef_``."""
         return self._linear_predictor(X)
-
-    def predict(self, X: Any) -> Any:
-        """The predicted class or label where the loss has an obvious one, otherwise the linear predictors.
-
-        The likelier of two classes, the likeliest under :class:`expost.SoftmaxLoss`, the probability under a
-        logistic loss of soft labels; else the linear predictor, in the units of the domain's outcome.
-        """
-        predictor = self.decision_function(X)
-        loss = self.plan_.loss
-        classes = loss.labels.values if self._labels is None else self._labels
-        label = None if self.domain is None else self.domain.label
-        return predicted_labels(predictor, loss=loss, classes=classes, label=label)
 
     def _make_loss(self, norm: float, max_weight: float) -> AnyLoss:
         return as_loss(self.loss)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from expost._common.typing import FloatArray
 from expost._common.validation import RegressionLossName, check_choice, parameter_error, warn_caller
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
@@ -24,8 +23,8 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     ----------
     loss
         ``"pseudo_huber"`` has a bounded slope and so a worst-case guarantee. ``"squared"`` has none at any
-        noise scale: it requires ``sigma`` and ``l2``, and ``plan_.epsilon`` is infinite. Exact losses after
-        the fact still exist.
+        noise scale: it needs a plan with ``sigma`` and ``l2``, whose ``epsilon`` is infinite. Exact losses
+        after the fact still exist.
     threshold
         Where the pseudo-Huber loss turns from squared to absolute. It is also the largest pull of one record,
         so the noise grows with it. In units of half the declared range of the outcome. By default chosen from
@@ -35,11 +34,9 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         predictions are in the units of ``y`` again. Declare them; do not compute them from the table.
         ``None`` takes ``y`` as it is and warns: the default threshold and the noise suit labels in [-1, 1]
         only. With a domain, which declares them, it stays ``None``.
-    epsilon, delta, norm, l2, fit_intercept, report, split, calibration, sigma
+    epsilon, delta, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue, rows_at_most, max_weight, regularizer, domain
-        As there.
-    random_state, verbose
+    l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -69,12 +66,6 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     _losses: ClassVar = (PseudoHuber, SquaredLoss)
     _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss")
     _of_loss: ClassVar = ("threshold",)
-
-    def predict(self, X: Any) -> FloatArray:
-        """The predicted label of each record."""
-        predictor = self._linear_predictor(X)
-        label = self._outcome if self.domain is None else self.domain.label
-        return label.unscaled(predictor) if isinstance(label, NumberLabel) else predictor
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The coefficient of determination R².

@@ -39,39 +39,22 @@ class Coordinates:
 
     def seen(self, vectors: FloatArray) -> FloatArray:
         """The part of vectors, or of columns, that rows are not known to be orthogonal to."""
-        part: FloatArray = vectors - self.unseen @ (self.unseen.T @ vectors)
-        return part
-
-    def contrast(self, theta: FloatArray) -> FloatArray:
-        """The contrasts of coefficients."""
-        values: FloatArray = self.contrasts @ theta
-        return values
+        return vectors - self.unseen @ (self.unseen.T @ vectors)
 
     def repeated(self, outputs: int) -> "Coordinates":
         """The contrasts of several linear predictors, one after the other, with the names of a single one."""
-
-        def copies(matrix: FloatArray) -> FloatArray:
-            blocks: FloatArray = block_diag(*[matrix] * outputs)
-            return blocks
-
-        return Coordinates(
-            self.names,
-            copies(self.basis),
-            copies(self.contrasts),
-            copies(self.units),
-            copies(self.unseen),
-            np.tile(self.constants, outputs),
-            self.references,
-        )
+        matrices = (self.basis, self.contrasts, self.units, self.unseen)
+        basis, contrasts, units, unseen = (block_diag(*[matrix] * outputs) for matrix in matrices)
+        constants = np.tile(self.constants, outputs)
+        return Coordinates(self.names, basis, contrasts, units, unseen, constants, self.references)
 
 
 def plain_coordinates(names: Sequence[str] | None, n_features: int, *, intercept: bool) -> Coordinates:
     """The coefficients themselves, where nothing is known of the features but their names."""
-    columns = list(names) if names is not None else [f"x{place}" for place in range(n_features)]
-    size = n_features + intercept
-    constants = np.arange(size) >= n_features
-    named = (*columns, *[INTERCEPT] * intercept)
-    return Coordinates(named, np.eye(size), np.eye(size), np.eye(size), np.zeros((size, 0)), constants)
+    columns = [f"x{place}" for place in range(n_features)] if names is None else names
+    named, same = (*columns, *[INTERCEPT] * intercept), np.eye(n_features + intercept)
+    constants = np.arange(len(same)) >= n_features
+    return Coordinates(named, same, same, same, np.zeros((len(same), 0)), constants)
 
 
 def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coordinates:
@@ -112,15 +95,12 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     # Every sum is one and the same constant column: the anchor's, which stands last with an intercept.
     differences = np.array(sums).T @ null_space(np.ones((1, len(sums)))) if sums else np.zeros((size, 0))
     unseen = np.linalg.qr(differences)[0]
-    dropped = np.setdiff1d(np.arange(size), kept)
     contrasts = np.eye(size)[kept]
-    for column in dropped:
+    for column in np.setdiff1d(np.arange(size), kept):
         owner = next(total for total in sums if total[column])
-        anchor = sums[-1] if intercept else sums[0]
-        contrasts[:, column] = (anchor - owner)[kept]
+        contrasts[:, column] = (sums[-1 if intercept else 0] - owner)[kept]
     units = np.diag(slopes)[np.ix_(kept, kept)]
-    names = [*domain.column_names, *[INTERCEPT] * intercept]
-    named = [names[column] for column in kept]
+    named = [[*domain.column_names, INTERCEPT][column] for column in kept]
     constants = np.array(kept) == size - 1 if intercept else np.zeros(len(kept), dtype=bool)
     if np.any(constant):
         shift = constant[kept]
@@ -128,13 +108,6 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
             units[-1] += shift
         else:
             units, named = np.vstack([units, shift]), [*named, INTERCEPT]
-    exact = norm >= domain.longest_row
-    return Coordinates(
-        tuple(named),
-        basis,
-        contrasts,
-        units,
-        unseen if exact else np.zeros((size, 0)),
-        constants,
-        tuple(references),
-    )
+    if norm < domain.longest_row:
+        unseen = np.zeros((size, 0))
+    return Coordinates(tuple(named), basis, contrasts, units, unseen, constants, tuple(references))

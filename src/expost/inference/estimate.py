@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 
 from expost._common.typing import FloatArray
 from expost.exceptions import PublicationError
+from expost.fitting.prediction import probabilities
 from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.inference.coordinates import Coordinates
@@ -35,12 +36,7 @@ def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
 
     so that two classes have the odds :math:`F'(\eta)/F'(-\eta)`.
 
-    Parameters
-    ----------
-    predictor
-        The linear predictor of each record, or the scores of all classes, a column each.
-    loss
-        The loss.
+    ``predictor`` is the linear predictor of each record, or the scores of all classes, a column each.
 
     Privacy
     -------
@@ -55,26 +51,26 @@ def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
     array([[0.5  , 0.5  ],
            [0.166, 0.834]])
     """
-    if isinstance(loss, LogisticLoss):
-        if loss.corner is None:
-            return np.column_stack([expit(-predictor), expit(predictor)])
+    shares, link = probabilities(predictor), _link(loss)
+    if link.corner is None:
+        return shares
+    if predictor.ndim == 1:
         wrong = np.column_stack([predictor, -predictor])
-        shares = np.column_stack([expit(-predictor), expit(predictor)])
-        link = loss
     else:
-        shares = softmax(predictor, axis=1)
-        if loss.corner is None:
-            return shares
         top = np.max(predictor, axis=1, keepdims=True)
         powers = np.exp(predictor - top)
         others = np.sum(powers, axis=1, keepdims=True) - powers
         wrong = np.log(np.maximum(others, np.finfo(np.float64).tiny)) - (predictor - top)
-        link = loss.link
     # 1 - P is the slope of the plain loss; its ratio to the capped slope is 1 where the record is not capped.
     slopes, _ = link.derivatives(wrong, np.zeros_like(wrong))
-    weights = shares * expit(wrong) / slopes
-    shares = weights / np.sum(weights, axis=1, keepdims=True)
-    return np.asarray(shares, dtype=np.float64)
+    weights: FloatArray = shares * expit(wrong) / slopes
+    weights /= np.sum(weights, axis=1, keepdims=True)
+    return weights
+
+
+def _link(loss: Likelihood) -> LogisticLoss:
+    """The loss of two classes whose cap and corner a loss has."""
+    return loss if isinstance(loss, LogisticLoss) else loss.link
 
 
 def score_ratio(loss: Likelihood) -> float:
@@ -97,14 +93,14 @@ def score_ratio(loss: Likelihood) -> float:
     >>> round(score_ratio(LogisticLoss(cap=0.6)), 3)
     1.253
     """
-    link = loss if isinstance(loss, LogisticLoss) else loss.link
+    link = _link(loss)
     if link.corner is None:
         return 1.0
     # Up to the corner the brackets are equal.
     wrong = logit(link.corner_slope) + _BEYOND
     slope, curvature = link.derivatives(wrong, np.zeros_like(wrong))
     steepness = curvature / slope
-    if isinstance(loss, LogisticLoss) or loss.classes == 2:
+    if loss.outputs == 1:
         other, bend = link.derivatives(-wrong, np.zeros_like(wrong))
         slope, information = slope + other, steepness + bend / other
     else:
@@ -155,17 +151,7 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     bends on the way. That is about :math:`w^\top\hat Aw/(2\sqrt W)` standard errors of sampling, with
     :math:`W \ge \mathrm{tr}\,\hat A/R^2` the sum of the records' curvatures. docs/inference.md derives it.
 
-    Parameters
-    ----------
-    release
-        What was published, with a Hessian.
-    coordinates
-        The contrasts.
-
-    Raises
-    ------
-    PublicationError
-        If the Hessian determines no coefficient at all.
+    PublicationError is raised if the Hessian determines no coefficient at all.
 
     Privacy
     -------
@@ -185,7 +171,7 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
         share = noise / (noise + plan.sigma_gradient**2)
         pull, noise = pull - share * release.gradient, share * plan.sigma_gradient**2
     basis = coordinates.seen(coordinates.basis)
-    pull, start = coordinates.seen(pull), coordinates.contrast(theta)
+    pull, start = coordinates.seen(pull), coordinates.contrasts @ theta
     matrix, gram = basis.T @ information @ basis, basis.T @ basis
     kept = determined(matrix, gram, plan.sigma_hessian, coordinates.constants)
     if not np.any(kept):

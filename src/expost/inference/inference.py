@@ -20,7 +20,7 @@ from expost.fitting.release import Release
 from expost.inference.coordinates import Coordinates, domain_coordinates, plain_coordinates
 from expost.inference.estimate import Estimate, Likelihood, estimate, model_probabilities, undetermined_error
 from expost.inference.table import UNDETERMINED, CoefficientTable
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
+from expost.losses import LogisticLoss, SoftmaxLoss, describe
 from expost.losses.softmax import centring
 
 # The step of the differences that follow a probability along its predictors.
@@ -60,8 +60,7 @@ class Intervals:
         """The intervals of the part's records, in their order."""
         classes = 2 if isinstance(self.loss, LogisticLoss) else self.loss.classes
         none = ProbabilityIntervals(*(np.empty((0, classes)) for _ in range(3)))
-        found = [none, *(self._read(rows @ self.basis) for rows, _, _ in blocks)]
-        return joined(found)
+        return joined([none, *(self._read(rows @ self.basis) for rows, _, _ in blocks)])
 
     def _read(self, rows: FloatArray) -> ProbabilityIntervals:
         outputs = len(self.estimate.values) // rows.shape[1]
@@ -106,23 +105,8 @@ _BENT = 0.5
 class Inference:
     """The coefficients of a release without shrinkage, how sure they are, and what follows for records.
 
-    Parameters
-    ----------
-    release
-        What was published.
-    domain
-        What is publicly known about a record, where it was declared.
-    feature_names
-        The names of the encoded columns, where they have any.
-    classes
-        The labels, in the order of the loss's own.
-    weighting
-        What was declared about weights.
-
-    Raises
-    ------
-    PublicationError
-        In one sentence, if the publication cannot support inference.
+    A publication that cannot support inference is refused with PublicationError, in one sentence. ``classes``
+    are the labels in the order of the loss's own.
 
     Privacy
     -------
@@ -141,9 +125,8 @@ class Inference:
     @property
     def loss(self) -> Likelihood:
         """The loss, which comes with a model of the labels."""
-        loss: AnyLoss = self.release.plan.loss
-        assert isinstance(loss, LogisticLoss | SoftmaxLoss)
-        return loss
+        assert isinstance(self.release.plan.loss, Likelihood)
+        return self.release.plan.loss
 
     @cached_property
     def coordinates(self) -> Coordinates:
@@ -160,52 +143,43 @@ class Inference:
         return estimate(self.release, self.coordinates.repeated(self.loss.outputs))
 
     def table(self, confidence: float) -> CoefficientTable:
-        """Every coefficient in the features' own units, with its interval.
-
-        Parameters
-        ----------
-        confidence
-            How sure each interval should be, on its own.
-        """
+        """Every coefficient in the features' own units, with an interval that holds on its own."""
         quantile = two_sided("confidence", confidence)
         found, coordinates, loss = self.estimate, self.coordinates, self.loss
         units = coordinates.repeated(loss.outputs).units
+        shape: tuple[int, ...] = (-1,)
+        classes = None
         if isinstance(loss, SoftmaxLoss):
             units = np.kron(centring(loss.classes), np.eye(len(coordinates.names))) @ units
-        values = units @ found.values
-        errors = np.sqrt(np.einsum("ij,jk,ik->i", units, found.covariance, units))
+            shape = (loss.classes, len(coordinates.names))
+            classes = tuple(self.classes or range(loss.classes))
+        values = (units @ found.values).reshape(shape)
+        errors = np.sqrt(np.einsum("ij,jk,ik->i", units, found.covariance, units)).reshape(shape)
         # A term is determined if everything that it is made of is.
-        gone = np.abs(units) @ ~found.determined > 0.0
+        gone = (np.abs(units) @ ~found.determined > 0.0).reshape(shape)
         if np.all(gone):
             raise undetermined_error()
         values[gone], errors[gone] = np.nan, np.nan
         z = values / errors
-        shape = (-1, len(coordinates.names)) if isinstance(loss, SoftmaxLoss) else (-1,)
+        capped = loss.corner is not None
         return CoefficientTable(
             terms=coordinates.names,
-            classes=tuple(self.classes or range(loss.classes)) if isinstance(loss, SoftmaxLoss) else None,
-            coefficients=values.reshape(shape),
-            standard_errors=errors.reshape(shape),
-            lower=(values - quantile * errors).reshape(shape),
-            upper=(values + quantile * errors).reshape(shape),
-            z=z.reshape(shape),
-            p_values=(2.0 * ndtr(-np.abs(z))).reshape(shape),
+            classes=classes,
+            coefficients=values,
+            standard_errors=errors,
+            lower=values - quantile * errors,
+            upper=values + quantile * errors,
+            z=z,
+            p_values=2.0 * ndtr(-np.abs(z)),
             confidence=confidence,
-            spans=np.array([self._span(term) for term in coordinates.names]),
-            title=self._title,
-            predictor="log-odds" if loss.corner is None else "linear predictor",
+            spans=self._spans(),
+            title=f"Coefficients{f' of the loss capped at {loss.cap:.3g}, not log-odds' * capped} (public)",
+            predictor="linear predictor" if capped else "log-odds",
             notes=tuple(self._notes(confidence, int(np.count_nonzero(gone)))),
         )
 
     def probabilities(self, records: Encoded, interval: float) -> ProbabilityIntervals:
-        """The probability of each class for every record, with an interval.
-
-        Parameters
-        ----------
-        records
-            The records as the mechanism would see them.
-        interval
-            How sure each interval should be, on its own.
+        """The probability of each class for every record, with an interval that holds on its own.
 
         Privacy
         -------
@@ -215,22 +189,17 @@ class Inference:
         width = len(self.estimate.values) * self.loss.outputs
         return joined(list(records.sweep(work, width=width, products=True)))
 
-    def _span(self, term: str) -> float:
+    def _spans(self) -> FloatArray:
+        """The declared range of each term's feature; 1 where it has none."""
         features = () if self.domain is None else self.domain.features
         limits = {part.name: part.limits for part in features if isinstance(part, Number | Date)}
-        low, high = limits.get(term, (0.0, 1.0))
-        return high - low
-
-    @property
-    def _title(self) -> str:
-        if self.loss.corner is None:
-            return "Coefficients (public)"
-        return f"Coefficients of the loss capped at {self.loss.cap:.3g}, not log-odds (public)"
+        spans: FloatArray = np.ptp([limits.get(term, (0.0, 1.0)) for term in self.coordinates.names], axis=1)
+        return spans
 
     def _notes(self, confidence: float, undetermined: int) -> list[str]:
         plan, domain = self.release.plan, self.domain
-        sure = f"{100 * confidence:.6g}%"
-        notes = [f"Intervals of {sure} count sampling and all privacy noise; each holds on its own."]
+        counted = "count sampling and all privacy noise; each holds on its own."
+        notes = [f"Intervals of {100 * confidence:.6g}% {counted}"]
         if self.coordinates.references:
             notes.append("Compared with " + ", ".join(self.coordinates.references) + ".")
         if undetermined:
@@ -261,7 +230,7 @@ def two_sided(name: str, confidence: float) -> float:
 def check_support(release: Release, weighting: Weighting) -> None:
     """Refuse a release from which no uncertainty can be read, and say why."""
     plan = release.plan
-    if not isinstance(plan.loss, LogisticLoss | SoftmaxLoss):
+    if not isinstance(plan.loss, Likelihood):
         raise PublicationError(
             "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
             f"varies, but this publication has {describe(plan.loss)['name']}; use its coefficients without "
