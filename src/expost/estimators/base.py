@@ -130,7 +130,7 @@ class PrivateGLM(PrivateEstimator):
             if self.domain is not None:
                 self.feature_names_in_ = np.array([part.name for part in self.domain.features], dtype=object)
                 self.n_features_in_ = len(self.feature_names_in_)
-            declared = self._declared | {"feature_names": self._column_names()}
+            declared = self._declared | {"feature_names": self._names}
             if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
                 rehearse(plan, self._width, regularizer=self.regularizer, **declared)
             release = self._release(plan, records, spending, step, self.regularizer)
@@ -165,10 +165,8 @@ class PrivateGLM(PrivateEstimator):
     def publication_(self) -> Publication:
         """Everything public about the fit, ready to save.
 
-        Raises
-        ------
-        PublicationError
-            If a reader could not understand it, for instance with the user's own regulariser.
+        Raises PublicationError if a reader could not understand it, for instance with a regulariser of one's
+        own.
 
         Privacy
         -------
@@ -199,12 +197,13 @@ class PrivateGLM(PrivateEstimator):
         self._had_weights = sample_weight is not None
         X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
         lazy = as_lazy(X, self.domain)
-        self._set_label(y if lazy is None else self._no_labels())  # their number decides the loss
+        if lazy is not None:
+            self._set_columns(lazy, y, sample_weight)
+        self._set_label(y if lazy is None else np.empty(0))  # the number of classes decides the loss
         classes = () if self._labels is None else self._labels
         self._weighting = weighting.for_classes(getattr(self, "class_weight", None), classes)
         declared = self._declared | {"sample_weight": sample_weight}
         if lazy is not None:
-            self._set_columns(lazy, y, sample_weight)
             plan = given or self._make_plan(weighting.largest, self._width)
             return plan, encode_lazy(lazy, y, plan, **self._columns, **declared)
         opened = open_source(X, self.domain)
@@ -296,31 +295,28 @@ class PrivateGLM(PrivateEstimator):
         return self.n_features_in_ if self.domain is None else len(self.domain.column_names)
 
     @property
-    def _columns(self) -> dict[str, Any]:
-        """The columns that files and Dask frames must have."""
-        names = None if self.domain is not None else getattr(self, "feature_names_in_", None)
-        return {"n_features": self._width, "feature_names": names}
-
-    def _column_names(self) -> Sequence[str] | None:
+    def _names(self) -> Sequence[str] | None:
+        """The names of the encoded columns, where they have any."""
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
         return names if self.domain is None else self.domain.column_names
+
+    @property
+    def _columns(self) -> dict[str, Any]:
+        """The columns that files and Dask frames must have."""
+        return {"n_features": self._width, "feature_names": self._names}
 
     def _check_names(self, X: Any, *, reset: bool = False) -> None:
         """Store the columns of a table in memory, or refuse those that are not the fit's."""
         if self.domain is None:
             validate_data(self, table_of(X), reset=reset, skip_check_array=True)
 
-    def _no_labels(self) -> FloatArray:
-        """In the place of labels that were not read yet: classes must be declared."""
-        if self.domain is None and getattr(self, "classes", ()) is None:
-            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
-        return np.empty(0)
-
     def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
-        """Store the names of the columns, which must be numbers where no domain says what they are."""
+        """Store the names of the columns. Where no domain is declared, classes are, and cells are numbers."""
         check_column_names(y, sample_weight)
         if self.domain is not None:
             return
+        if getattr(self, "classes", ()) is None:
+            raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
         if not lazy.has_types:
             raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
         names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)

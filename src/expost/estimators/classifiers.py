@@ -39,14 +39,9 @@ class LinearClassifier(ClassifierMixin, PrivateGLM):  # type: ignore[misc]
         return self._linear_predictor(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of records whose most likely class is theirs.
+        """The share of records whose most likely class is theirs; each counts with its sample weight.
 
-        Parameters
-        ----------
-        X, y
-            Records and labels, in any form that :meth:`fit` takes. A label that was not declared is refused.
-        sample_weight
-            What each record counts; of files the name of its column.
+        Records come in any form that :meth:`fit` takes. A label that was not declared is refused.
 
         Privacy
         -------

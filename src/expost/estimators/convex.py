@@ -93,9 +93,7 @@ class ConvexModel(PrivateEstimator):
         y
             One label per row, where the loss has labels.
         account
-            Where to count what this spends: an account of :class:`expost.Ledger`. The fit is entered before
-            its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would
-            overdraw.
+            Where to count what this spends, as in :meth:`expost.LogisticRegression.fit`.
 
         Privacy
         -------
@@ -132,14 +130,8 @@ class ConvexModel(PrivateEstimator):
         ----------
         X, y
             Records as in the fit.
-        confidence
-            How sure to be; chosen by the reader, before looking at any figure.
-        member
-            Whether the records were in the table; ``None`` where that is unknown.
-        simultaneous
-            ``None`` for each record on its own, fixed before the release; a number for that many such
-            records at once; ``"all"`` for every record there could be, chosen after seeing the release
-            included.
+        confidence, member, simultaneous
+            As in :meth:`expost.Publication.bounds`.
 
         Privacy
         -------

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, overload
 
@@ -31,36 +31,37 @@ from expost.ledger import Account
 from expost.losses import Regularizer
 from expost.privacy.plan import Plan
 
-# The kinds of estimators that this process has fitted without an account, and the fits that it warned of.
+# The estimators that this process has fitted without an account, and the one fit of each that warns of it.
 _UNCOUNTED: set[str] = set()
 _WARNED: dict[str, "Spending"] = {}
 
 
+@dataclass(eq=False)
 class Spending:
     """The entry of one fit, from the check of its plan to the hash of its publication.
 
-    Made before the table is touched: the entry has the time of that. ``family`` is the name of the estimator,
-    which is the entry's note where the account has none.
+    Made before the table is touched: the entry has the time of that. The name of the estimator is the entry's
+    note where the account has none.
     """
 
-    def __init__(self, family: str, account: Any, *, insecure: bool) -> None:
-        if not (account is None or isinstance(account, Account)):
-            raise parameter_error(
-                "account", "an account of `expost.Ledger(...).account(...)` or None", type(account).__name__
-            )
-        self._family = family
-        self._account: Account | None = account
-        self._insecure = insecure
-        self._began = datetime.now(UTC)
-        self._number: int | None = None
+    estimator: str
+    account: Account | None
+    insecure: bool
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    number: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.account is None or isinstance(self.account, Account)):
+            wanted = "an account of `expost.Ledger(...).account(...)` or None"
+            raise parameter_error("account", wanted, type(self.account).__name__)
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that would overdraw the account, or warn of a second fit without one."""
-        if self._account is not None:
-            self._account.check(plan)
-        elif self._family in _UNCOUNTED and _WARNED.setdefault(self._family, self) is self:  # in one thread
+        if self.account is not None:
+            self.account.check(plan)
+        elif self.estimator in _UNCOUNTED and _WARNED.setdefault(self.estimator, self) is self:
             warn_caller(
-                f"this process fits {self._family} once more and nobody counts what that spends: every fit "
+                f"this process fits {self.estimator} once more and nobody counts what that spends: every fit "
                 "spends its budget again. Give all fits of one table the same account: "
                 "fit(..., account=account), with an account of expost.Ledger.",
                 UncountedWarning,
@@ -68,19 +69,19 @@ class Spending:
 
     def enter(self, plan: Plan) -> None:
         """Enter the plan as spent, or remember the fit without an account, just before noise is drawn."""
-        if self._account is None:
-            _UNCOUNTED.add(self._family)
+        if self.account is None:
+            _UNCOUNTED.add(self.estimator)
         else:
-            self._number = self._account.enter(
-                plan, note=self._family, insecure=self._insecure, began=self._began
+            self.number = self.account.enter(
+                plan, note=self.estimator, insecure=self.insecure, began=self.began
             )
 
     def finish(self, sha256: str | None) -> None:
         """Mark the entry as finished; the fit is spent and published whether or not this succeeds."""
-        if self._account is None or self._number is None:
+        if self.account is None or self.number is None:
             return
         try:
-            self._account.finish(self._number, sha256=sha256)
+            self.account.finish(self.number, sha256=sha256)
         except LedgerError as error:
             warn_caller(f"the fit is counted, but its entry stays unfinished: {error}", LedgerWarning)
 

@@ -68,15 +68,10 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     _of_loss: ClassVar = ("threshold",)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The coefficient of determination R².
+        """The coefficient of determination R²; each record counts with its sample weight.
 
-        Parameters
-        ----------
-        X, y
-            Records and labels, in any form that :meth:`fit` takes. Labels beyond the declared bounds count as
-            the bound, as there.
-        sample_weight
-            What each record counts; of files the name of its column.
+        Records come in any form that :meth:`fit` takes. Labels beyond the declared bounds count as the bound,
+        as there.
 
         Privacy
         -------
