@@ -45,7 +45,7 @@ class Spending:
     """
 
     estimator: str
-    account: Account | None
+    account: Any
     insecure: bool
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     number: int | None = None
