@@ -44,7 +44,7 @@ from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
 from expost.privacy.scales import REPORT_KINDS
-from expost.privacy.softmax_rules import default_reduced
+from expost.privacy.shapes import default_reduced
 from expost.publication import Publication
 from expost.publication.rehearsal import rehearse
 
