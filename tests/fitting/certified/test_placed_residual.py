@@ -14,12 +14,17 @@ from expost._common.namespaces import Space
 from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
-from expost.fitting.certified.pairs import Dyadic, Point
+from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.residual import ResidualPass, exact_in
-from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.fitting.certified.slopes import proved_loss
 from expost.losses import SoftmaxLoss, SquaredLoss
 
 RANDOM = np.random.default_rng(8)
+
+
+def pass_at(loss, theta, slices, records, *, hessian=False):
+    known = proved_loss(loss)
+    return ResidualPass(known, known.points(Dyadic.of(theta), slices), records.design.radius, hessian)
 
 
 def records_of(place, matrix, labels, weights=None, *, intercept=True):
@@ -36,9 +41,7 @@ def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch)
     matrix = RANDOM.normal(size=(2000, 5))
     labels, weights = case.labels(RANDOM, 2000), RANDOM.random(2000)
     records = records_of(place, matrix, labels, weights)
-    point = Point.near(Dyadic.of(RANDOM.normal(size=6)), slices)
-    arguments = case.loss, point, records.design.radius, True
-    work = ResidualPass(*arguments)
+    work = pass_at(case.loss, RANDOM.normal(size=6), slices, records, hessian=True)
     there = work.finished(reduce(add, records.sweep(work)))
     here = work.finished(reduce(add, replace(records, on_host=True).sweep(work)))
     gap = (Dyadic.of(there.total[0]) + Dyadic.of(there.total[1])) - (
@@ -67,10 +70,10 @@ def test_softmax_passes_agree_within_their_bounds(place, loss, slices, monkeypat
     matrix = RANDOM.normal(size=(1500, 5))
     labels, weights = RANDOM.integers(0, loss.classes, 1500).astype(float), RANDOM.random(1500)
     records = records_of(place, matrix, labels, weights)
-    at = Dyadic.of(3.0 * RANDOM.normal(size=6 * (loss.classes - 1)))
-    arguments = loss, ClassPoints.near(at, slices, loss.classes), records.design.radius, True
-    there = reduce(add, records.sweep(SoftmaxPass(*arguments)))
-    here = reduce(add, replace(records, on_host=True).sweep(SoftmaxPass(*arguments)))
+    at = 3.0 * RANDOM.normal(size=6 * (loss.classes - 1))
+    work = pass_at(loss, at, slices, records, hessian=True)
+    there = reduce(add, records.sweep(work))
+    here = reduce(add, replace(records, on_host=True).sweep(work))
     (high, low), (other_high, other_low) = there.total, here.total
     assert np.abs((high - other_high) + (low - other_low)).sum() <= 1e-15 * there.steepness
     off = there.error + here.error
@@ -93,9 +96,10 @@ def test_the_bound_holds_against_exact_arithmetic(place, intercept):
     rows = np.concatenate([part.X for one in records.source.encoded_parts(records.design, 3, products=False)
                            for part in one.blocks(400)])  # fmt: skip
     theta = RANDOM.normal(size=rows.shape[1])
-    work = ResidualPass(SquaredLoss(), Point.near(Dyadic.of(theta), 2), records.design.radius)
+    work = pass_at(SquaredLoss(), theta, 2, records)
     found = work.finished(*records.sweep(work))
-    at = [Fraction(count) * Fraction(2) ** work.point.exact.exponent for count in work.point.exact.counts]
+    point = work.points.exact
+    at = [Fraction(count) * Fraction(2) ** point.exponent for count in point.counts]
     exact = [Fraction(0)] * len(at)
     for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
         cells = [Fraction(cell) for cell in row]
@@ -136,10 +140,10 @@ def test_fused_or_short_arithmetic_is_found_out():
 def test_whole_sub_blocks_and_a_rest_are_added_up_alike(place, rows):
     matrix, labels = RANDOM.normal(size=(rows, 5)), RANDOM.integers(0, 3, rows).astype(float)
     records = records_of(place, matrix, labels)
-    loss, at = SoftmaxLoss(3), Dyadic.of(RANDOM.normal(size=12))
-    arguments = loss, ClassPoints.near(at, 2, 3), records.design.radius
-    (there,), (plain,) = (records.sweep(SoftmaxPass(*arguments, hessian)) for hessian in (True, False))
-    (here,) = replace(records, on_host=True).sweep(SoftmaxPass(*arguments, True))
+    at = RANDOM.normal(size=12)
+    whole, without = (pass_at(SoftmaxLoss(3), at, 2, records, hessian=hessian) for hessian in (True, False))
+    (there,), (plain,) = records.sweep(whole), records.sweep(without)
+    (here,) = replace(records, on_host=True).sweep(whole)
     np.testing.assert_allclose(there.total[0], here.total[0], rtol=1e-14)
     # Without a Hessian the same gradient, to the last digit, and no matrix.
     np.testing.assert_array_equal(plain.total, there.total)
@@ -150,7 +154,6 @@ def test_whole_sub_blocks_and_a_rest_are_added_up_alike(place, rows):
 @pytest.mark.parametrize("place", SPACES)
 def test_slopes_beyond_doubles_are_seen_by_the_caller(place):
     records = records_of(place, np.ones((3, 1)), np.full(3, 1e308), intercept=False)
-    point = Point.near(Dyadic.of(np.array([-1.0])), 2)
-    (found,) = records.sweep(ResidualPass(SquaredLoss(), point, records.design.radius))
+    (found,) = records.sweep(pass_at(SquaredLoss(), np.array([-1.0]), 2, records))
     assert np.isnan(found.total[0]).all()
     assert np.isnan(found.error)

@@ -6,6 +6,12 @@ from hard_tables import LOSSES, derivatives, into_ball, labels_for
 from expost._common.namespaces import HERE
 from expost.fitting.certified.pairs import Dyadic, Point
 from expost.fitting.certified.residual import ResidualPass, exact_in
+from expost.fitting.certified.slopes import proved_loss
+
+
+def _pass(loss, w, slices, radius=1.0, **options):
+    known = proved_loss(loss)
+    return ResidualPass(known, known.points(Dyadic.of(w), slices), radius, **options)
 
 
 def _blocks(X, y, size):
@@ -21,8 +27,8 @@ def test_gradient_is_within_its_error(loss, slices):
     X = into_ball(random.normal(size=(n, d)), radius)
     w = random.normal(size=d) * 3
     y = labels_for(random, loss, X @ w)
-    point = Point.near(Dyadic.of(w), slices)
-    work = ResidualPass(loss, point, radius, hessian=True)
+    work = _pass(loss, w, slices, radius, hessian=True)
+    (point,) = work.points.by_score
     found = work.finished(work(_blocks(X, y, 311)))
     with mp.workprec(300):
         exact = [mp.fsum(mp.mpf(float(part[j])) for part in point.slices) for j in range(d)]
@@ -45,7 +51,7 @@ def test_parts_add_up():
     random = np.random.default_rng(4)
     X, w = into_ball(random.normal(size=(5000, 20)), 1.0), random.normal(size=20)
     y = (random.uniform(size=5000) < 0.5) * 1.0
-    work = ResidualPass(LOSSES[0], Point.near(Dyadic.of(w), 2), 1.0)
+    work = _pass(LOSSES[0], w, 2)
     blocks = _blocks(X, y, 640)
     whole, parts = work(blocks), work(blocks[:3]) + work(blocks[3:])
     np.testing.assert_allclose(parts.total[0], whole.total[0], rtol=1e-16)
@@ -67,7 +73,7 @@ def test_a_point_is_the_exact_sum_of_its_slices():
 
 
 def test_no_rows():
-    found = ResidualPass(LOSSES[0], Point.near(Dyadic.of(np.ones(3)), 2), 1.0)([])
+    found = _pass(LOSSES[0], np.ones(3), 2)([])
     assert not np.any(found.total)
     assert found.error == 0.0
 

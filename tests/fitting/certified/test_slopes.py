@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 from hard_tables import derivatives
 
-from expost.fitting.certified.slopes import gradient_pair, proved, slope_pair, third_order
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
+from expost.fitting.certified.slopes import gradient_pair, proved, proved_loss, third_order
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.regularizers import SmoothedL1
 
 LOSSES = [
     LogisticLoss(),
@@ -61,17 +62,20 @@ def test_stated_errors_of_slopes_hold(loss, weighted):
         eta[:200] = place * (1 - 2 * y[:200]) * (1 + np.arange(-100, 100) * 2.0**-53)
         low[:200] = eta[:200] * random.uniform(-1, 1, 200) * 2.0**-53
     weights = random.permutation(_weights(random, len(eta))) if weighted else np.ones(len(eta))
-    slopes = slope_pair(loss, eta, low, y, weights if weighted else None)
+    slopes = proved_loss(loss).slopes([(eta, low)], y)
+    if weighted:
+        slopes = slopes.times(weights)
+    (high,), (rest,) = slopes.first
     absolute = np.broadcast_to(slopes.absolute, eta.shape)
     with mp.workprec(400):
         for i in range(len(eta)):
             slope, curvature = derivatives(loss, mp.mpf(eta[i]) + mp.mpf(low[i]), mp.mpf(y[i]))
             slope, curvature = mp.mpf(weights[i]) * slope, mp.mpf(weights[i]) * curvature
-            error = abs(mp.mpf(slopes.high[i]) + mp.mpf(slopes.low[i]) - slope)
+            error = abs(mp.mpf(high[i]) + mp.mpf(rest[i]) - slope)
             assert error <= slopes.per_curvature * curvature + mp.mpf(absolute[i])
             # Curvatures are plain doubles; below exp(-640) they stop falling.
             stopped = mp.mpf(weights[i]) * mp.mpf(2) ** -900 + mp.mpf(2) ** -1074
-            assert abs(slopes.curvature[i] - curvature) <= 16 * 2.0**-53 * curvature + stopped
+            assert abs(slopes.weights[i, 0] - curvature) <= 16 * 2.0**-53 * curvature + stopped
 
 
 @pytest.mark.parametrize("loss", LOSSES[:10], ids=str)

@@ -9,15 +9,9 @@ from problems import design_of
 from expost.fitting.certified.bound import Problem, RowBlocks
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.pairs import Dyadic
-from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.certified.softmax_residual import (
-    as_pair,
-    centred_hessian,
-    from_classes,
-    softmax_slopes,
-    to_classes,
-    weight_roundings,
-)
+from expost.fitting.certified.residual import ResidualPass
+from expost.fitting.certified.slopes import proved, proved_loss, third_order
+from expost.fitting.certified.softmax_slopes import as_pair, from_classes, to_classes
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import minimize
 from expost.losses import SoftmaxLoss
@@ -61,22 +55,22 @@ def test_stated_errors_of_gradients_hold(loss):
     high[:, 5:8] = 0.0
     low = high * random.uniform(-1, 1, (K, n)) * 2.0**-54
     y = random.integers(0, K, n)
-    found = softmax_slopes(loss, list(zip(high, low, strict=True)), y.astype(float))
+    known = proved_loss(loss)
+    found = known.slopes(list(zip(high, low, strict=True)), y.astype(float))
     pairs = list(zip(*np.triu_indices(K, 1), strict=True))
     with mp.workprec(2500):
         for i in range(n):
             scores = [mp.mpf(high[j, i]) + mp.mpf(low[j, i]) for j in range(K)]
             v, A = exact_derivatives(loss, scores, int(y[i]))
-            error = mp.sqrt(
-                mp.fsum((mp.mpf(g[0][i]) + mp.mpf(g[1][i]) - v[j]) ** 2 for j, g in enumerate(found.gradient))
-            )
+            g = [mp.mpf(a) + mp.mpf(b) for a, b in zip(*(part[:, i] for part in found.first), strict=True)]
+            error = mp.sqrt(mp.fsum((g[j] - v[j]) ** 2 for j in range(K)))
             trace = mp.fsum(A[j, j] for j in range(K))
             # An error of c√tr in the Hessian's norm is at most c tr long.
             assert error <= found.per_curvature * trace + found.absolute
             for weight, (a, b) in zip(found.weights[i], pairs, strict=True):
                 truth = -A[int(a), int(b)]
                 # Beyond exponents of 640 weights are taken for those there; scores are doubles here.
-                off = (weight_roundings(loss) + 2000.0) * 2.0**-53 * truth
+                off = (known.weight_roundings + 2000.0) * 2.0**-53 * truth
                 assert abs(weight - truth) <= off + mp.mpf(2) ** -900
 
 
@@ -121,11 +115,11 @@ def test_the_hessian_of_pairs_of_classes_is_the_hessian():
     loss, X = SoftmaxLoss(4, cap=0.7), into_ball(random.normal(size=(50, 3)), 1.0)
     y, w = random.integers(0, 4, 50).astype(float), random.normal(size=9)
     scores = X @ (centring(4) @ w.reshape(3, 3)).T
-    found = softmax_slopes(loss, [(s, np.zeros(50)) for s in scores.T], y)
+    found = proved_loss(loss).slopes([(s, np.zeros(50)) for s in scores.T], y)
     blocks = np.einsum("ip,ij,ik->pjk", found.weights, X, X)
     factor = loss.derivatives(X @ w.reshape(3, 3).T, y)[1]
     truth = np.einsum("iac,ibc,ij,ik->ajbk", factor, factor, X, X).reshape(9, 9)
-    np.testing.assert_allclose(centred_hessian(blocks, centring(4)), truth, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(proved_loss(loss).hessian(blocks), truth, rtol=1e-12, atol=1e-13)
 
 
 def problem_of(loss, X, y, l2, b, *, weights=None, block=7):
@@ -227,3 +221,38 @@ def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):
         g = exact_gradient(loss, X, y, 2.1, b, w)
         step = np.linalg.solve(found.curvature.matrix, np.array([float(v * 2**60) for v in g])) * 2.0**-60
     assert np.linalg.norm(step) * (1 - 1e-6) <= found.radius
+
+
+def test_rows_whose_squares_are_no_doubles_are_certified():
+    """The gradient of three classes is a double and the Hessian is none: only decimals can certify it."""
+    loss, X = SoftmaxLoss(3), 1e155 * np.array([[0.6, -0.8], [0.8, 0.6], [0.0, 1.0]])
+    y, l2 = np.array([0.0, 1.0, 2.0]), 1e300
+    b = (1e155 * np.array([0.3, -2.0, 1.0, 0.5]), np.zeros(4))
+    problem = Problem(RowBlocks([(X, y, None)]), loss, l2, 1e155, b)
+    target, grid = 2.0**-520, 2.0**-530
+    found = certify(problem, np.zeros(4), target=target, grid=grid)
+    assert found.curvature is None
+    assert found.radius <= target
+    with mp.workprec(2500):
+        w = [mp.mpf(count) * mp.mpf(grid) for count in found.integers]
+        # The minimiser is no farther away than this, and the Hessian is at most 1e311.
+        assert mp.norm(mp.matrix(exact_gradient(loss, X, y, l2, b, w))) <= 1e12 * l2 * mp.mpf(target)
+
+
+def test_gradients_beyond_doubles_are_left_to_decimals(monkeypatch):
+    """Slices whose sums overflow at one point certify nothing there, and raise nothing."""
+    whole = ResidualPass.__call__
+
+    def overflows(self, blocks, *space):
+        sums = whole(self, blocks, *space)
+        sums.total[0][0, 0] = np.inf
+        return sums
+
+    random = np.random.default_rng(3)
+    loss = SoftmaxLoss(3)
+    X, y, l2, b = table_of("usual", loss, random)
+    problem, start = problem_of(loss, X, y, l2, b), start_of(loss, X, y, l2, b)
+    monkeypatch.setattr(ResidualPass, "__call__", overflows)
+    found = certify(problem, start, target=2.0**-45, grid=2.0**-54)
+    assert found.curvature is None
+    assert distance(loss, X, y, l2, b, found.integers, 2.0**-54) <= found.radius <= 2.0**-45

@@ -10,8 +10,7 @@ from expost.fitting.certified.bound import Problem, RowBlocks
 from expost.fitting.certified.certify import _summed, certify, rows_hessian
 from expost.fitting.certified.decimals import hessian_in_decimals
 from expost.fitting.certified.pairs import Dyadic
-from expost.fitting.certified.slopes import third_order
-from expost.fitting.certified.softmax_residual import softmax_slopes, weight_roundings
+from expost.fitting.certified.slopes import proved_loss, third_order
 from expost.losses import SoftmaxLoss
 from expost.losses.softmax import centring
 
@@ -86,16 +85,16 @@ def test_smallest_masses_have_their_stated_roundings(loss):
     scores -= scores.mean(axis=0)
     y = random.integers(0, K, n)
     pairs = [(score, np.zeros(n)) for score in scores]
-    found = softmax_slopes(loss, pairs, y.astype(float)).smallest
+    known = proved_loss(loss)
+    slopes = known.slopes(pairs, y.astype(float))
+    found = slopes.smallest
     weights = random.uniform(0.0, 3.0, n)
-    np.testing.assert_array_equal(
-        softmax_slopes(loss, pairs, y.astype(float), weights).smallest, weights * found
-    )
+    np.testing.assert_array_equal(slopes.times(weights).smallest, weights * found)
     plain = loss.smallest_mass(scores.T @ centring(K), y.astype(float))
     with mp.workprec(2500):
         for i in range(n):
             truth = exact_mass(loss, [mp.mpf(score) for score in scores[:, i]], int(y[i]))
-            off = weight_roundings(loss) * 2.0**-53 * truth
+            off = known.weight_roundings * 2.0**-53 * truth
             assert abs(found[i] - truth) <= off + mp.mpf(2) ** -900
             assert float(plain[i]) == pytest.approx(float(truth), rel=1e-11, abs=1e-290)
 

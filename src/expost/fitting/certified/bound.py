@@ -27,10 +27,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
 from expost.data.blocks import Block
 from expost.engines.base import Pass
+from expost.fitting.certified.functions import ProvedLoss
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
-from expost.fitting.certified.slopes import gradient_pair, third_order
-from expost.losses import AnyLoss, DerivativeCurve, SmoothedL1
+from expost.fitting.certified.slopes import gradient_pair, proved_loss
+from expost.losses import AnyLoss, DerivativeCurve
+from expost.losses.regularizers import SmoothedL1
 from expost.losses.softmax_curve import SoftmaxCurve
 
 Blocks: TypeAlias = Iterable[Block]
@@ -84,6 +86,16 @@ class Problem:
     max_weight: float = 1.0
     """No weight is larger than this."""
 
+    @cached_property
+    def proved(self) -> ProvedLoss:
+        """What is known of the loss."""
+        return proved_loss(self.loss)
+
+    @property
+    def third_order(self) -> float:
+        r"""The constant :math:`\zeta` of the loss."""
+        return self.proved.third_order
+
     @property
     def curve(self) -> DerivativeCurve | SoftmaxCurve:
         """The derivative curve of the largest weight times the loss."""
@@ -118,15 +130,6 @@ _MANY = 300
 _CAUTION = 2.0**-6
 
 
-class Evaluated(Protocol):
-    """A point at which a pass was taken."""
-
-    @property
-    def exact(self) -> Dyadic:
-        """The point itself."""
-        ...
-
-
 @dataclass(frozen=True)
 class Curvature:
     r"""A double :math:`\lambda I + X^\top DX` with bounds on its error and on its smallest eigenvalue."""
@@ -156,7 +159,7 @@ class Curvature:
         matrix = rows.copy()
         matrix.flat[:: dimension + 1] += problem.l2
         trace = float(np.trace(matrix))
-        wobble = third_order(problem.loss) * (dimension + 4) * problem.radius * length(at)
+        wobble = problem.third_order * (dimension + 4) * problem.radius * length(at)
         up = UP + 4.0 * chain * UNIT
         rows_error = up * UNIT * (chain + 32.0 + wobble) * float(np.trace(rows))
         error = rows_error + up * UNIT * ((chain + dimension + 40.0) * UNIT * trace + trace)
@@ -206,9 +209,9 @@ class Curvature:
             return 0.0
         return 1.0 / float(largest[0]) - lift
 
-    def change(self, point: Evaluated, steepening: float) -> float:
+    def change(self, point: Dyadic, steepening: float) -> float:
         """How much a curvature may differ at the point, relative to itself; infinite if by more than e."""
-        exponent = steepening * length((point.exact - Dyadic.of(self.at)).doubles())
+        exponent = steepening * length((point - Dyadic.of(self.at)).doubles())
         return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
 
 
@@ -216,7 +219,7 @@ class Curvature:
 class Visit:
     """What one pass found at a point, and the Newton step from there."""
 
-    point: Evaluated
+    point: Dyadic
     gradient: FloatArray
     step: FloatArray
     certified: Dyadic
@@ -228,20 +231,20 @@ class Visit:
 
 
 def bound(
-    problem: Problem, curvature: Curvature, point: Evaluated, sums: Partial, predictor_error: float
+    problem: Problem, curvature: Curvature, point: Dyadic, sums: Partial, predictor_error: float
 ) -> Visit:
     """Take the Newton step and evaluate the bound of the module's docstring."""
-    data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point.exact)
+    data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point)
     gradient, matrix = data.doubles(), curvature.matrix
     if problem.regularizer is not None:
-        theta = point.exact.doubles()
+        theta = point.doubles()
         gradient = gradient + problem.regularizer.gradient(theta)
         matrix = matrix + problem.regularizer.hessian(theta)
     step = -_solve(matrix, gradient, curvature.factored if problem.regularizer is None else None)
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
-    zeta = third_order(problem.loss)
-    end = after(point.exact, step)
+    zeta = problem.third_order
+    end = after(point, step)
     left, error = _remainder(problem, data, curvature.matrix @ step, end)
     errors += error
     stride, trace = length(step), float(np.trace(curvature.matrix))

@@ -16,34 +16,17 @@ weights are smallest masses: the logarithm of every mass changes by at most :mat
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TypeAlias
 
 import numpy as np
 
 from expost._common.namespaces import HERE
-from expost.data.blocks import Block
 from expost.fitting.certified.bound import UP, Curvature, Minimum, Problem, Visit, after, bound, on_grid
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
-from expost.fitting.certified.pairs import (
-    UNIT,
-    Dyadic,
-    FloatArray,
-    Pair,
-    Point,
-    add_accurately,
-    length,
-    power_above,
-    round_to,
-)
-from expost.fitting.certified.residual import BITS, SUB_BLOCK, ResidualPass, error_in, exact_in, exact_sum
-from expost.fitting.certified.slopes import third_order
-from expost.fitting.certified.softmax_residual import ClassPoints, SoftmaxPass
+from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
+from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
 from expost.fitting.gram import LONGEST_SUM
-from expost.losses import Loss, SoftmaxLoss
 
 _ROUNDS = 200
 _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature) is kept
@@ -121,7 +104,7 @@ class _Search:
             # More steps do not help against rounding, and the grid takes up to half of the target.
             if here.floor > 0.5 * self._target:
                 return
-            there = self._visit(after(here.point.exact, here.step, share), fresh=self._is_far(here))
+            there = self._visit(after(here.point, here.step, share), fresh=self._is_far(here))
             if there is not None and length(there.gradient) <= (1.0 - 1e-4 * share) * length(here.gradient):
                 here, share = there, 1.0
             else:
@@ -129,14 +112,14 @@ class _Search:
                 share /= 4.0
                 if share < 2.0**-60:
                     return
-                here = self._visit(here.point.exact, fresh=True)
+                here = self._visit(here.point, fresh=True)
 
     def _is_far(self, here: Visit) -> bool:
-        return third_order(self._problem.loss) * self._problem.radius * length(here.step) > _FRESH
+        return self._problem.third_order * self._problem.radius * length(here.step) > _FRESH
 
     def _settle(self, here: Visit) -> None:
         """Keep the point on the grid, if it is the best so far."""
-        self.reached = here.certified if here.radius < math.inf else here.point.exact
+        self.reached = here.certified if here.radius < math.inf else here.point
         integers, offset = on_grid(here.certified, self._grid)
         radius = here.radius + offset + self._problem.slack
         if self.best is None or radius < self.best.radius:
@@ -147,29 +130,24 @@ class _Search:
         """One pass at a point, or None where doubles do not reach."""
         problem = self._problem
         work = residual_at(problem, where, self._slices, hessian=fresh)
-        sums = work.finished(reduce(add, problem.rows.sweep(work)))
-        if not (
-            np.all(np.isfinite(sums.total)) and math.isfinite(sums.error + sums.curvature + sums.absolute)
-        ):
+        sums: Partial = reduce(add, problem.rows.sweep(work))
+        numbers = [sums.error, sums.curvature, sums.absolute]
+        if not (np.all(np.isfinite(sums.total)) and np.all(np.isfinite(numbers))):
             return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = work.finished(sums)
         if sums.hessian is not None:
             if not np.all(np.isfinite(sums.hessian)):
                 return None
-            chain = min(sums.rows, LONGEST_SUM + sums.additions) + work.roundings()
-            self.curvature = Curvature.of(sums.hessian, work.at(), problem, chain)
+            chain = min(sums.rows, LONGEST_SUM + sums.additions) + work.loss.hessian_roundings
+            self.curvature = Curvature.of(sums.hessian, work.points.exact.doubles(), problem, chain)
         assert self.curvature is not None
-        return bound(problem, self.curvature, work.point, sums, work.predictor_error())
+        return bound(problem, self.curvature, work.points.exact, sums, work.predictor_error())
 
 
-def residual_at(
-    problem: Problem, where: Dyadic, slices: int, *, hessian: bool = False
-) -> ResidualPass | SoftmaxPass:
+def residual_at(problem: Problem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
     """The pass that finds the gradient in slices at the point that so many of them can hold."""
-    loss, radius = problem.loss, problem.radius
-    if isinstance(loss, SoftmaxLoss):
-        return SoftmaxPass(loss, ClassPoints.near(where, slices, loss.classes), radius, hessian)
-    assert isinstance(loss, Loss)
-    return ResidualPass(loss, Point.near(where, slices), radius, hessian)
+    return ResidualPass(problem.proved, problem.proved.points(where, slices), problem.radius, hessian)
 
 
 def rows_hessian(
@@ -210,7 +188,7 @@ def rows_hessian(
 
 def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
     """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
-    rate = third_order(problem.loss) * problem.radius * trace
+    rate = problem.third_order * problem.radius * trace
     return 0.25 * allowed / rate if rate > 0.0 else math.inf
 
 
@@ -232,23 +210,15 @@ def _summed(
     is added in chunks, once for each pair of classes.
     """
     work = residual_at(problem, point, slices)
-    total, rows, error = reduce(_added, problem.rows.sweep(HessianPass(work, reduced)))
-    matrix: FloatArray = total[0][0] + total[1][0] if reduced else work.assembled(total)
+    loss, sums = work.loss, reduce(add, problem.rows.sweep(HessianPass(work, reduced)))
+    total = sums.total
+    matrix: FloatArray = total[0][0] + total[1][0] if reduced else loss.exact_hessian(total)
     trace = float(np.trace(matrix))
-    relative = (16.0 + work.weight_roundings) * UNIT + third_order(problem.loss) * work.predictor_error()
-    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * rows * problem.largest_curvature
-    relative += _moved(problem, length((work.point.exact - point).doubles()))
-    # The distance of two classes, squared, is the trace of a unit of their weight.
-    leftovers = 1.0 if reduced else work.trace * work.sums
-    return matrix, UP * (trace * relative + leftovers * rest) + error
-
-
-def _added(one: "_Found", other: "_Found") -> "_Found":
-    return add_accurately(one[0], other[0]), one[1] + other[1], one[2] + other[2]
-
-
-_Found: TypeAlias = tuple[Pair, int, float]
-"""The sums over some rows, the number of these, and what their place adds to the error."""
+    relative = (16.0 + loss.weight_roundings) * UNIT + problem.third_order * work.predictor_error()
+    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * sums.rows * problem.largest_curvature
+    relative += _moved(problem, length((work.points.exact - point).doubles()))
+    leftovers = 1.0 if reduced else loss.trace * loss.sums
+    return matrix, UP * (trace * relative + leftovers * rest) + sums.error
 
 
 def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
@@ -258,50 +228,5 @@ def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) 
 
 def _moved(problem: Problem, distance: float) -> float:
     """The relative change of a curvature over a distance."""
-    exponent = third_order(problem.loss) * problem.radius * distance
+    exponent = problem.third_order * problem.radius * distance
     return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HessianPass:
-    r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
-
-    Nearly without rounding: rows and weighted rows are cut into slices of 23 bits, of which 128 products at a
-    time are added exactly. What the slices leave over is smaller by :math:`2^{-22}` and is added in plain
-    doubles.
-    """
-
-    work: ResidualPass | SoftmaxPass
-    reduced: bool = False
-
-    def __call__(self, blocks: Iterator[Block]) -> _Found:
-        """The sums over the blocks."""
-        count, columns = 0, self.work.slicing.dimension
-        zero = np.zeros((1 if self.reduced else self.work.sums, columns, columns))
-        total: Pair = (zero, zero.copy())
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for found, rows, parts in self.work.chunks(blocks):
-                weights = found.smallest[:, None] if self.reduced else found.weights
-                slices = [part for part, _ in parts]
-                for place, weight in enumerate(weights.T):
-                    before = total[0][place], total[1][place]
-                    after = add_accurately(before, self._product(rows.features(), weight, slices))
-                    total[0][place], total[1][place] = after
-                count += len(rows)
-        return total, count, error_in(HERE)
-
-    def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
-        unit = self.work.slicing.grid
-        coarse = parts[0]
-        fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
-        weighted = rows * curvature[:, None]
-        step = math.ldexp(max(power_above(float(np.max(np.abs(weighted)))), 2.0**-600), -BITS)
-        whole = round_to(weighted, step)
-        plain = coarse.T @ (weighted - whole) + fine.T @ weighted
-        products = np.stack(
-            [
-                coarse[start : start + SUB_BLOCK].T @ whole[start : start + SUB_BLOCK]
-                for start in range(0, len(rows), SUB_BLOCK)
-            ]
-        )
-        return add_accurately(exact_sum(products, unit * step), (plain, np.zeros_like(plain)))

@@ -11,102 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache, reduce
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from expost.fitting.certified.bound import Blocks, Minimum, Problem
-from expost.fitting.certified.functions import (
-    DecimalArray,
-    context,
-    decimal_derivatives,
-    in_decimals,
-    moved,
-    norm,
-    rounded,
-    solve,
-)
+from expost.fitting.certified.functions import DecimalArray, ProvedLoss, context, norm
 from expost.fitting.certified.pairs import Dyadic, FloatArray, Pair, length
-from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, VectorLoss
-
-
-class _Masses(NamedTuple):
-    """Of one record: slope and curvature of the link, the law of the other classes and the own mass."""
-
-    steep: Decimal
-    curvature: Decimal
-    others: DecimalArray
-    own: Decimal
-
-
-def softmax_derivatives(
-    loss: SoftmaxLoss, coefficients: DecimalArray, row: DecimalArray, label: Decimal, digits: int
-) -> tuple[DecimalArray, DecimalArray]:
-    """The gradient in the linear predictors and the Hessian in them, from all coefficients in a row.
-
-    Each entry of the gradient is rounded fewer than ``16 K`` times, relative to a vector of length two.
-    """
-    with localcontext(context(digits)):
-        basis, true = _helmert(loss.classes, digits), int(label)
-        found = _masses(loss, basis @ (coefficients.reshape(loss.classes - 1, -1) @ row), true, digits)
-        away = found.others.copy()
-        away[true] = away[true] - 1
-        # The Hessian as weighted squares of the classes' distances from their mean.
-        weights = found.steep * found.others
-        weights[true] = found.curvature
-        distances = basis - found.others @ basis
-        hessian: DecimalArray = (distances * weights[:, None]).T @ distances
-        return found.steep * (away @ basis), hessian
-
-
-def smallest_mass(
-    loss: SoftmaxLoss, coefficients: DecimalArray, row: DecimalArray, label: Decimal, digits: int
-) -> Decimal:
-    """The smallest mass of a record, which the reduced Hessian is made of."""
-    with localcontext(context(digits)):
-        basis, true = _helmert(loss.classes, digits), int(label)
-        found = _masses(loss, basis @ (coefficients.reshape(loss.classes - 1, -1) @ row), true, digits)
-        masses = (found.steep * share for j, share in enumerate(found.others) if j != true)
-        smallest: Decimal = min((found.own, *masses))
-        return smallest
-
-
-def _masses(loss: SoftmaxLoss, scores: DecimalArray, true: int, digits: int) -> _Masses:
-    others = [j for j in range(loss.classes) if j != true]
-    top = max(scores[j] for j in others)
-    powers = np.array([Decimal(0)] * loss.classes, dtype=object)
-    for j in others:
-        powers[j] = (scores[j] - top).exp()
-    total = sum(powers, Decimal(0))
-    ahead = top - scores[true]
-    if ahead > 0:
-        less = (-ahead).exp()
-        steep, own = total / (total + less), less / (total + less)
-    else:
-        scaled = total * ahead.exp()
-        steep, own = scaled / (1 + scaled), 1 / (1 + scaled)
-    curvature = steep * own
-    if loss.corner is not None and steep > Decimal(loss.link.corner_slope):
-        place, rate = in_decimals(loss.link, digits)
-        cap = Decimal(loss.cap)
-        lost = (cap - Decimal(loss.link.corner_slope)) * (-rate * (ahead + total.ln() - place)).exp()
-        steep, curvature = cap - lost, rate * lost
-        own = steep * curvature / (steep - curvature)
-    return _Masses(steep, curvature, powers / total, own)
-
-
-@cache
-def _helmert(classes: int, digits: int) -> DecimalArray:
-    with localcontext(context(digits)):
-        matrix = np.array([[Decimal(0)] * (classes - 1) for _ in range(classes)], dtype=object)
-        for a in range(classes - 1):
-            root = 1 / Decimal((a + 1) * (a + 2)).sqrt()
-            matrix[: a + 1, a] = root
-            matrix[a + 1, a] = -(a + 1) * root
-        return matrix
-
 
 _ONE = Decimal(1)
 _exactly: Callable[..., Any] = np.frompyfunc(Decimal, 1, 1)
@@ -161,7 +74,7 @@ def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = Fals
     digits = 60 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
         where = rounded(point, digits)
-        work = DecimalPass(problem.loss, where, digits, hessian=True, reduced=reduced)
+        work = DecimalPass(problem.proved, where, digits, hessian=True, reduced=reduced)
         sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
         assert sums.hessian is not None
         high = sums.hessian.astype(np.float64)
@@ -219,7 +132,7 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
     The bound has a factor of four to spare.
     """
     with localcontext(context(digits)):
-        work = DecimalPass(problem.loss, point, digits, hessian=hessian)
+        work = DecimalPass(problem.proved, point, digits, hessian=hessian)
         sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
         penalty, radius = Decimal(problem.l2), Decimal(problem.radius)
         tilt = [_exactly(part) for part in problem.tilt]
@@ -238,9 +151,8 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
             if square is not None:
                 square = square + np.diag(weight * (scale / roots) ** 2 / roots)
         curvature = Decimal(problem.curve.max_curvature)
-        slope = Decimal(problem.max_weight) * _slope_unit(problem.loss)
-        # Several predictors are turned into scores by as many products each, and so are their slopes.
-        several = 4 * (problem.loss.outputs + 1) ** 2 if isinstance(problem.loss, VectorLoss) else 1
+        slope = Decimal(problem.max_weight) * Decimal(problem.proved.slope_unit)
+        several = problem.proved.decimal_factor
         predictors = several * radius * sums.rows * curvature * (len(point) + 1) * radius * size
         slopes = 16 * several * radius * (sums.rows * slope + sums.steepness)
         error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
@@ -251,7 +163,7 @@ def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bo
 class DecimalPass:
     """The pass that adds up gradients and, where asked for, Hessians in decimals of so many digits."""
 
-    loss: AnyLoss
+    loss: ProvedLoss
     point: DecimalArray
     digits: int
     hessian: bool = False
@@ -259,82 +171,26 @@ class DecimalPass:
 
     def __call__(self, blocks: Blocks) -> _Sums:
         """The sums over the blocks."""
-        loss, point, digits = self.loss, self.point, self.digits
-        order = len(point) // loss.outputs if self.reduced else len(point)
-        with localcontext(context(digits)):
-            zero = np.full(len(point), Decimal(0), dtype=object)
+        with localcontext(context(self.digits)):
+            order = len(self.point) // (self.loss.loss.outputs if self.reduced else 1)
             square = np.full((order, order), Decimal(0), dtype=object) if self.hessian else None
-            sums = _Sums(zero, hessian=square)
+            sums = _Sums(np.full(len(self.point), Decimal(0), dtype=object), hessian=square)
             for rows, labels, weights in blocks:
-                for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
-                    x = _exactly(row)
-                    sums.rows += 1
-                    weight = _ONE if weights is None else Decimal(float(weights[place]))
-                    if isinstance(loss, VectorLoss):
-                        y = Decimal(float(label))
-                        _add_vector(sums, loss, point, x, y, weight, digits, self.reduced)
-                        continue
-                    slope, curvature = _derivatives(loss, x @ point, Decimal(float(label)), digits)
-                    if weights is not None:
-                        slope, curvature = weight * slope, weight * curvature
-                    sums.gradient = sums.gradient + slope * x
-                    sums.steepness += abs(slope)
-                    if sums.hessian is not None:
-                        sums.hessian = sums.hessian + np.outer(curvature * x, x)
+                sizes = np.ones(len(labels)) if weights is None else weights
+                for row, label, size in zip(rows, labels, sizes, strict=True):
+                    self._add(sums, _exactly(row), Decimal(float(label)), Decimal(float(size)))
         return sums
 
-
-def _add_vector(
-    sums: _Sums,
-    loss: VectorLoss,
-    point: DecimalArray,
-    x: DecimalArray,
-    label: Decimal,
-    weight: Decimal,
-    digits: int,
-    reduced: bool,
-) -> None:
-    assert isinstance(loss, SoftmaxLoss)
-    slopes, curvature = softmax_derivatives(loss, point, x, label, digits)
-    slopes, curvature = weight * slopes, weight * curvature
-    sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
-    sums.steepness += norm(slopes)
-    if sums.hessian is not None and reduced:
-        mass = weight * smallest_mass(loss, point, x, label, digits)
-        sums.hessian = sums.hessian + np.outer(mass * x, x)
-    elif sums.hessian is not None:
-        sums.hessian = sums.hessian + np.kron(curvature, np.outer(x, x))
-
-
-def _derivatives(loss: Loss, eta: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-    """Slope and curvature, rounded at most fifteen times; a weight rounds them once more."""
-    if isinstance(loss, LogisticLoss):
-        if loss.corner is not None and (found := decimal_derivatives(loss, eta, y, digits)) is not None:
-            return found
-        small = _small(eta, digits)
-        return ((1 - y) - small if eta >= 0 else small - y), small * (1 - small)
-    if isinstance(loss, SmoothedHinge):
-        t = (1 - y * eta) / Decimal(loss.scale)
-        small = _small(t, digits)
-        return -y * (1 - small if t >= 0 else small), small * (1 - small) / Decimal(loss.scale)
-    residual = eta - y
-    if isinstance(loss, PseudoHuber):
-        c = Decimal(loss.threshold)
-        cosine = c / (c * c + residual * residual).sqrt()
-        return residual * cosine, cosine**3
-    return residual, _ONE
-
-
-def _small(t: Decimal, digits: int) -> Decimal:
-    """``1/(1 + e^|t|)``; below the last digit of anything it is zero."""
-    if abs(t) > 3 * digits:
-        return Decimal(0)
-    power = (-abs(t)).exp()
-    return power / (1 + power)
-
-
-def _slope_unit(loss: AnyLoss) -> Decimal:
-    return Decimal(loss.threshold) if isinstance(loss, PseudoHuber) else _ONE
+    def _add(self, sums: _Sums, x: DecimalArray, label: Decimal, weight: Decimal) -> None:
+        slopes, curvature, smallest = self.loss.in_decimals(self.point, x, label, self.digits)
+        slopes = weight * slopes
+        sums.rows += 1
+        sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
+        sums.steepness += norm(slopes)
+        if sums.hessian is not None:
+            square = np.outer(x, x)
+            added = weight * smallest * square if self.reduced else np.kron(weight * curvature, square)
+            sums.hessian = sums.hessian + added
 
 
 def _double_step(problem: Problem, here: _Found, hessian: FloatArray) -> DecimalArray | None:
@@ -366,3 +222,40 @@ def _damped(problem: Problem, here: _Found, digits: int) -> _Found | None:
             return there
         share /= 4
     return None
+
+
+def solve(matrix: DecimalArray, gradient: DecimalArray) -> DecimalArray | None:
+    """Minus the gradient divided by the matrix, by Cholesky, or None if that does not run through."""
+    size = len(gradient)
+    factor = matrix.copy()
+    half = -gradient
+    for j in range(size):
+        row = factor[j, :j]
+        pivot = factor[j, j] - (row @ row if j else 0)
+        if pivot <= 0:
+            return None
+        factor[j, j] = pivot.sqrt()
+        if j:
+            factor[j + 1 :, j] = factor[j + 1 :, j] - factor[j + 1 :, :j] @ row
+            half[j] = half[j] - row @ half[:j]
+        factor[j + 1 :, j] = factor[j + 1 :, j] / factor[j, j]
+        half[j] = half[j] / factor[j, j]
+    for j in reversed(range(size)):
+        if j + 1 < size:
+            half[j] = half[j] - factor[j + 1 :, j] @ half[j + 1 :]
+        half[j] = half[j] / factor[j, j]
+    return half
+
+
+def moved(point: DecimalArray, step: DecimalArray, digits: int) -> DecimalArray:
+    """The point a step further, in this many digits."""
+    with localcontext(context(digits)):
+        result: DecimalArray = point + step
+        return result
+
+
+def rounded(values: Dyadic, digits: int) -> DecimalArray:
+    """A dyadic vector in this many digits."""
+    with localcontext(context(digits)):
+        step = Decimal(2) ** values.exponent
+        return np.array([Decimal(count) * step for count in values.counts], dtype=object)

@@ -1,25 +1,34 @@
-r"""The exponential of a pair and the corner of a capped loss with proved errors, and algebra in decimals.
+r"""What a certificate asks of a loss, and the functions that losses share, with proved errors.
 
 No mathematical library promises how exact its ``exp`` is, so this one is built from a table and a polynomial.
 
-With :math:`c` the cap, :math:`m_0` the slope at the corner (both doubles),
+The error of a slope has two parts, ``per_curvature`` times the second derivative plus ``absolute``. The first
+kind hardly costs anything: :math:`H \succeq X^\top D X` gives :math:`\|X^\top\epsilon\|_{H^{-1}} \le
+\sqrt{\sum_i \epsilon_i^2/\kappa_i}`, so that errors of :math:`c\,\kappa_i` add up to
+:math:`c\sqrt{\sum\kappa_i}` only.
+
+A loss may have a cap. With :math:`c` the cap, :math:`m_0` the slope at the corner (both doubles),
 :math:`g_0 = \log(m_0/(1 - m_0))` and :math:`r = m_0(1 - m_0)/(c - m_0)`, the slope at a distance
 :math:`t > 0` beyond the corner is :math:`c - (c - m_0)e^{-rt}`; see :class:`expost.LogisticLoss`.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.namespaces import Space, is_foreign, namespace_of
 from expost.fitting.certified.pairs import (
+    TINY,
     Dyadic,
     FloatArray,
     Pair,
+    Point,
+    Points,
     add_accurately,
     fast_two_sum,
     times,
@@ -28,6 +37,8 @@ from expost.fitting.certified.pairs import (
 )
 from expost.losses import LogisticLoss
 
+OF_PRODUCT = 2.0**-102
+"""More than the relative error of a pair times a double."""
 RELATIVE_ERROR = 2.0**-74
 """Bound on the relative error of :func:`decay` for arguments up to :data:`LIMIT`."""
 LIMIT = 640.0
@@ -139,43 +150,6 @@ DecimalArray: TypeAlias = NDArray[Any]
 """An array of objects, all of them decimals."""
 
 
-def solve(matrix: DecimalArray, gradient: DecimalArray) -> DecimalArray | None:
-    """Minus the gradient divided by the matrix, by Cholesky, or None if that does not run through."""
-    size = len(gradient)
-    factor = matrix.copy()
-    half = -gradient
-    for j in range(size):
-        row = factor[j, :j]
-        pivot = factor[j, j] - (row @ row if j else 0)
-        if pivot <= 0:
-            return None
-        factor[j, j] = pivot.sqrt()
-        if j:
-            factor[j + 1 :, j] = factor[j + 1 :, j] - factor[j + 1 :, :j] @ row
-            half[j] = half[j] - row @ half[:j]
-        factor[j + 1 :, j] = factor[j + 1 :, j] / factor[j, j]
-        half[j] = half[j] / factor[j, j]
-    for j in reversed(range(size)):
-        if j + 1 < size:
-            half[j] = half[j] - factor[j + 1 :, j] @ half[j + 1 :]
-        half[j] = half[j] / factor[j, j]
-    return half
-
-
-def moved(point: DecimalArray, step: DecimalArray, digits: int) -> DecimalArray:
-    """The point a step further, in this many digits."""
-    with localcontext(context(digits)):
-        result: DecimalArray = point + step
-        return result
-
-
-def rounded(values: Dyadic, digits: int) -> DecimalArray:
-    """A dyadic vector in this many digits."""
-    with localcontext(context(digits)):
-        step = Decimal(2) ** values.exponent
-        return np.array([Decimal(count) * step for count in values.counts], dtype=object)
-
-
 def norm(vector: DecimalArray) -> Decimal:
     """An upper bound on the Euclidean norm."""
     square: Decimal = sum((value * value for value in vector), Decimal(0))
@@ -280,3 +254,103 @@ def _pair(number: Decimal) -> Pair:
     with localcontext(context(60)):
         high = float(number)
         return np.array([high]), np.array([float(number - Decimal(high))])
+
+
+class ProvedSlopes(NamedTuple):
+    """First and second derivatives of a block of rows in their scores, with bounds on errors of the first."""
+
+    first: Pair
+    """Scores by rows."""
+    weights: FloatArray
+    """Rows by the sums of squares that make the Hessian."""
+    smallest: FloatArray
+    """The weight of each row in a reduced Hessian."""
+    per_curvature: float
+    """The error is at most this in the norm of the Hessian, times the root of its trace ..."""
+    absolute: FloatArray | float
+    """... plus this (Euclidean), for each row."""
+
+    def times(self, weights: FloatArray) -> "ProvedSlopes":
+        r"""Multiply each row by a weight, a double that is not negative.
+
+        The product of a pair and a double is off by :math:`8u^2` of itself, which is less than
+        :math:`2^{-102}` of its high part, and by :data:`TINY`. The error of a slope is multiplied by its
+        weight: the first part of it stays the same share of the curvature. A weighted curvature is rounded
+        once more, and where it underflows it is off by less than :data:`TINY`: the second part pays for what
+        the first may have lost there, with room for scores that are off by up to :math:`2^{10}`.
+        """
+        xp = namespace_of(weights)
+        first = times(self.first, (weights, xp.zeros_like(weights)))
+        underflow = 2.0**12 * TINY * (first[0].shape[0] + self.weights.shape[1])
+        absolute = weights * self.absolute + OF_PRODUCT * xp.sum(xp.abs(first[0]), axis=0) + underflow
+        bends = weights[:, None] * self.weights
+        return ProvedSlopes(first, bends, weights * self.smallest, self.per_curvature, absolute)
+
+
+class ProvedLoss(ABC):
+    """A loss of the library's as a function of scores, with derivatives whose errors are theorems.
+
+    A score is the inner product of a row with a vector that is linear in the coefficients. Here there is one
+    score, and its vector is the coefficients. Another loss overrides what is different.
+    """
+
+    sums: int = 1
+    """How many sums of squares make the Hessian."""
+    trace: float = 1.0
+    """The trace of a record's Hessian in the scores for each unit of its weights."""
+    score_error: float = 1.0
+    """How often the error of a score counts, times the root of the curvature and in the Hessian's norm."""
+    weight_roundings: float = 0.0
+    """How often a weight is rounded more than the one of a scalar loss, at most."""
+    hessian_roundings: int = 0
+    """How many more roundings are in a term of the Hessian than a scalar loss has."""
+    numbers_held: int = 0
+    """How many numbers a device holds for each row, beside those of one score."""
+    decimal_factor: int = 1
+    """How much larger errors of decimals are, because predictors are turned into scores and slopes back."""
+
+    def __init__(self, loss: Any) -> None:
+        self.loss = loss
+
+    @property
+    @abstractmethod
+    def third_order(self) -> float:
+        r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`."""
+
+    @property
+    def slope_unit(self) -> float:
+        """Slopes in decimals are off by a few roundings of this or of themselves."""
+        return 1.0
+
+    @abstractmethod
+    def slopes(self, scores: list[Pair], y: FloatArray) -> ProvedSlopes:
+        """Derivatives at the scores ``high + low``, each with ``|low| <= UNIT * |high|``."""
+
+    @abstractmethod
+    def in_decimals(
+        self, point: DecimalArray, row: DecimalArray, label: Decimal, digits: int
+    ) -> tuple[DecimalArray, DecimalArray, Decimal]:
+        """Gradient and Hessian of a record in its linear predictors, and its weight in a reduced Hessian.
+
+        A gradient is off by fifteen roundings of itself or of ``slope_unit``, times ``decimal_factor``, at
+        most; a weight rounds it once more.
+        """
+
+    def points(self, where: Dyadic, slices: int) -> Points:
+        """The point that so many slices can hold, and the vector of each score there."""
+        point = Point.near(where, slices)
+        return Points(point.exact, [point])
+
+    def gradient(self, sums: Pair) -> tuple[Pair, float]:
+        """The gradient in the coefficients from that in the vectors of the scores, and its error."""
+        return (sums[0][0], sums[1][0]), 0.0
+
+    def hessian(self, sums: FloatArray) -> FloatArray:
+        """The Hessian in the coefficients from sums of squares."""
+        matrix: FloatArray = sums[0]
+        return matrix
+
+    def exact_hessian(self, sums: Pair) -> FloatArray:
+        """The Hessian in the coefficients from sums of squares that are pairs, rounded once."""
+        matrix: FloatArray = sums[0][0] + sums[1][0]
+        return matrix

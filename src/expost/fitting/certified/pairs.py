@@ -9,7 +9,7 @@ libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
 
 import math
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,3 +249,12 @@ class Point:
         for part in self.slices[-2::-1]:
             tails.insert(0, part + tails[0])
         return tails
+
+
+class Points(NamedTuple):
+    """Where a pass is taken: a point, and the vectors of its scores as slices can hold them."""
+
+    exact: Dyadic
+    by_score: list[Point]
+    offset: float = 0.0
+    """No score's vector is farther from its point than this."""

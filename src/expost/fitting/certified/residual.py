@@ -6,7 +6,6 @@ What the slices leave over is smaller by :math:`2^{-23}` for each of them, and i
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -18,6 +17,7 @@ from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost.data.blocks import Block
 from expost.data.rows import DenseRows, row_blocks
 from expost.engines.base import Kernel
+from expost.fitting.certified.functions import ProvedLoss, ProvedSlopes
 from expost.fitting.certified.pairs import (
     NEXT_BITS,
     TINY,
@@ -25,15 +25,14 @@ from expost.fitting.certified.pairs import (
     FloatArray,
     Pair,
     Point,
+    Points,
     add_accurately,
     power_above,
     round_to,
     two_prod,
     two_sum,
 )
-from expost.fitting.certified.slopes import slope_pair
 from expost.fitting.gram import LONGEST_SUM, Gram
-from expost.losses import Loss
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
@@ -78,20 +77,6 @@ class Partial:
             additions=self.additions + other.additions + 1,
             hessian=self.hessian + other.hessian if both else None,  # type: ignore[operator]
         )
-
-
-class Found(NamedTuple):
-    """Slopes and curvatures of one chunk of rows, at one point or at several."""
-
-    slopes: Pair
-    """Points by rows."""
-    weights: FloatArray
-    """Rows by the sums of squares that make the Hessian."""
-    smallest: FloatArray
-    """The weight of each row in a reduced Hessian."""
-    per_curvature: float
-    absolute: FloatArray | float
-    """As :class:`~expost.fitting.certified.slopes.Slopes` has them."""
 
 
 class Slicing:
@@ -214,55 +199,43 @@ class Slicing:
         return total, 1.01 * (SUB_BLOCK + chain + 16) * UNIT * plainly + underflow
 
 
-class SlicedPass(Kernel[Partial]):
-    r"""A function from blocks to :math:`\sum_i\omega_iv_i \otimes x_i` with a bound on its error.
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualPass(Kernel[Partial]):
+    r"""The pass that finds :math:`\sum_i\omega_iv_{ij}x_i`, :math:`v_{ij}` the slope in score :math:`j`.
 
-    Notes
-    -----
     Call it on any blocks, in as many threads as there are spans of rows, and add up the results in the
     order of the rows. Rows must be doubles or lie on a device; they are not changed. What is proved of the
     slices holds in any order of summation, and chains of additions that are not exact have the lengths that
-    :class:`Partial` counts.
+    :class:`Partial` counts. Errors of several scores are added, which is more than their Euclidean sum.
     """
 
-    hessian: bool
+    loss: ProvedLoss
+    points: Points
+    """Where to evaluate; they decide the number of slices."""
+    radius: float
+    """No row is longer than this."""
+    hessian: bool = False
     """Whether to add up the squares of the rows as well, each times its weights, in plain doubles."""
-    trace: float = 1.0
-    """The trace of a record's Hessian for each unit of its weights, in the points' coordinates."""
-    sums: int
-    """How many sums of squares make the Hessian."""
-    weight_roundings: float = 0.0
-    """How often a weight is rounded more than the one of a scalar loss, at most."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def slicing(self) -> Slicing:
         """How rows are cut and multiplied."""
+        return Slicing(self.points.by_score, self.radius)
 
-    @abstractmethod
-    def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
-        """Slopes and curvatures at the linear predictors of a chunk of rows."""
-
-    @abstractmethod
-    def finished(self, sums: Partial) -> Partial:
-        """The sums of all rows as the gradient and the Hessian in the coefficients."""
-
-    @abstractmethod
-    def assembled(self, total: Pair) -> FloatArray:
-        """The Hessian in the coefficients from sums of squares that are pairs."""
-
-    @abstractmethod
     def predictor_error(self) -> float:
         """What :func:`~expost.fitting.certified.bound.bound` takes for the error of a linear predictor."""
+        off = self.slicing.predictor_error() + self.radius * self.points.offset
+        return self.loss.score_error * off
 
-    @property
-    def numbers_held(self) -> int:
-        """How many numbers are held for each row on a device."""
-        return _VECTORS + (self.slicing.count + _COPIES) * self.slicing.dimension
+    def finished(self, sums: Partial) -> Partial:
+        """The finite sums of all rows as the gradient and the Hessian in the coefficients."""
+        total, error = self.loss.gradient(sums.total)
+        hessian = None if sums.hessian is None else self.loss.hessian(sums.hessian)
+        return replace(sums, total=total, error=sums.error + error, hessian=hessian)
 
     def chunks(
         self, blocks: Iterator[Block], space: Space = HERE
-    ) -> Iterator[tuple[Found, DenseRows, list[Sliced]]]:
+    ) -> Iterator[tuple[ProvedSlopes, DenseRows, list[Sliced]]]:
         """Slopes and curvatures, chunk by chunk, with the rows and their slices."""
         cut, longest, buffers = self.slicing, None, []
         if space is HERE:
@@ -270,16 +243,18 @@ class SlicedPass(Kernel[Partial]):
             longest = -(-longest // SUB_BLOCK) * SUB_BLOCK
             buffers = [np.empty((longest, cut.dimension)) for _ in range(cut.count)]
         columns = [space.put(matrix) for matrix in cut.columns()]
-        for rows, y, weights in row_blocks(blocks, self.numbers_held, longest):
+        held = _VECTORS + (cut.count + _COPIES) * cut.dimension + self.loss.numbers_held
+        for rows, y, weights in row_blocks(blocks, held, longest):
             parts = cut.sliced(rows, buffers)
-            yield self.found(cut.predictors(parts, columns), y, weights), rows, parts
+            found = self.loss.slopes(cut.predictors(parts, columns), y)
+            yield found if weights is None else found.times(weights), rows, parts
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Partial:
         """Add up over the blocks; sums stay where the rows are until the end."""
         cut, shape = self.slicing, (len(self.slicing.points), self.slicing.dimension)
         total: Pair = (space.zeros(*shape), space.zeros(*shape))
         sums = Partial((np.zeros(shape), np.zeros(shape)), error=error_in(space))
-        grams = [Gram(cut.dimension, space=space) for _ in range(self.sums if self.hessian else 0)]
+        grams = [Gram(cut.dimension, space=space) for _ in range(self.loss.sums if self.hessian else 0)]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.chunks(blocks, space):
                 total = self._collect(sums, total, found, parts)
@@ -292,12 +267,12 @@ class SlicedPass(Kernel[Partial]):
             sums.additions += grams[0].additions
         return sums
 
-    def _collect(self, sums: Partial, total: Pair, found: Found, parts: list[Sliced]) -> Pair:
+    def _collect(self, sums: Partial, total: Pair, found: ProvedSlopes, parts: list[Sliced]) -> Pair:
         """Add a chunk to the sums, and to the total, which is returned."""
-        cut, slopes, xp = self.slicing, found.slopes, namespace_of(found.slopes[0])
+        cut, slopes, xp = self.slicing, found.first, namespace_of(found.first[0])
         steep = xp.abs(slopes[0])
         lost = xp.sum(xp.zeros_like(slopes[0][0, :]) + found.absolute)
-        numbers = xp.stack([xp.max(steep), xp.sum(steep), self.trace * xp.sum(found.weights), lost])
+        numbers = xp.stack([xp.max(steep), xp.sum(steep), self.loss.trace * xp.sum(found.weights), lost])
         top, steepness, curvature, absolute = on_host(numbers).tolist()
         total, error = cut.weigh(total, slopes, parts, top, steepness)
         sums.error += error
@@ -310,61 +285,63 @@ class SlicedPass(Kernel[Partial]):
         return total
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ResidualPass(SlicedPass):
-    r"""The pass that finds :math:`\sum_i \omega_if'(x_i^\top w; y_i)\,x_i` with a bound on its error.
+class SquareSums(NamedTuple):
+    """What :class:`HessianPass` found on some of the rows."""
 
-    Parameters
-    ----------
-    loss
-        Its slopes come from :func:`~expost.fitting.certified.slopes.slope_pair`.
-    point
-        Where to evaluate; it decides the number of slices.
-    radius
-        No row is longer than this.
-    hessian
-        Whether to add up :math:`\sum_i f''x_ix_i^\top` as well, in plain doubles.
+    total: Pair
+    """One matrix for each weight."""
+    rows: int
+    error: float
+    """What is added to the error because of where the sums were taken."""
+
+    def __add__(self, other: "SquareSums") -> "SquareSums":  # type: ignore[override]  # not a longer tuple
+        total = add_accurately(self.total, other.total)
+        return SquareSums(total, self.rows + other.rows, self.error + other.error)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HessianPass:
+    r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
+
+    Nearly without rounding: rows and weighted rows are cut into slices of 23 bits, of which 128 products at a
+    time are added exactly. What the slices leave over is smaller by :math:`2^{-22}` and is added in plain
+    doubles.
     """
 
-    loss: Loss
-    point: Point
-    radius: float
-    hessian: bool = False
-    sums = 1
+    work: ResidualPass
+    reduced: bool = False
 
-    @cached_property
-    def slicing(self) -> Slicing:
-        """The slices of the one point."""
-        return Slicing([self.point], self.radius)
+    def __call__(self, blocks: Iterator[Block]) -> SquareSums:
+        """The sums over the blocks."""
+        count, columns = 0, self.work.slicing.dimension
+        zero = np.zeros((1 if self.reduced else self.work.loss.sums, columns, columns))
+        total: Pair = (zero, zero.copy())
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            for found, rows, parts in self.work.chunks(blocks):
+                weights = found.smallest[:, None] if self.reduced else found.weights
+                slices = [part for part, _ in parts]
+                for place, weight in enumerate(weights.T):
+                    before = total[0][place], total[1][place]
+                    after = add_accurately(before, self._product(rows.features(), weight, slices))
+                    total[0][place], total[1][place] = after
+                count += len(rows)
+        return SquareSums(total, count, error_in(HERE))
 
-    def found(self, predictors: list[Pair], y: FloatArray, weights: FloatArray | None) -> Found:
-        """One slope and one curvature for each row."""
-        ((eta, rest),) = predictors
-        one = slope_pair(self.loss, eta, rest, y, weights)
-        slopes = one.high[None, :], one.low[None, :]
-        return Found(slopes, one.curvature[:, None], one.curvature, one.per_curvature, one.absolute)
-
-    def finished(self, sums: Partial) -> Partial:
-        """The one vector and the one matrix that were added up."""
-        hessian = None if sums.hessian is None else sums.hessian[0]
-        return replace(sums, total=(sums.total[0][0], sums.total[1][0]), hessian=hessian)
-
-    def predictor_error(self) -> float:
-        """A bound on the error of the slices' predictor."""
-        return self.slicing.predictor_error()
-
-    def assembled(self, total: Pair) -> FloatArray:
-        """The one matrix, rounded once."""
-        matrix: FloatArray = total[0][0] + total[1][0]
-        return matrix
-
-    def roundings(self) -> int:
-        """How many more roundings are in a term of the Hessian than any has: none."""
-        return 0
-
-    def at(self) -> FloatArray:
-        """The point, rounded once."""
-        return self.point.tails()[0]
+    def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
+        unit = self.work.slicing.grid
+        coarse = parts[0]
+        fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
+        weighted = rows * curvature[:, None]
+        step = math.ldexp(max(power_above(float(np.max(np.abs(weighted)))), 2.0**-600), -BITS)
+        whole = round_to(weighted, step)
+        plain = coarse.T @ (weighted - whole) + fine.T @ weighted
+        products = np.stack(
+            [
+                coarse[start : start + SUB_BLOCK].T @ whole[start : start + SUB_BLOCK]
+                for start in range(0, len(rows), SUB_BLOCK)
+            ]
+        )
+        return add_accurately(exact_sum(products, unit * step), (plain, np.zeros_like(plain)))
 
 
 def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:

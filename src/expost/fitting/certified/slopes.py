@@ -1,21 +1,23 @@
-r"""First derivatives of the losses and regularisers as pairs, each with a bound on its error.
-
-The bound for a slope has two parts, ``per_curvature`` times the second derivative plus ``absolute``. The
-first kind hardly costs anything: :math:`H \succeq X^\top D X` gives :math:`\|X^\top\epsilon\|_{H^{-1}} \le
-\sqrt{\sum_i \epsilon_i^2/\kappa_i}`, so that errors of :math:`c\,\kappa_i` add up to
-:math:`c\sqrt{\sum\kappa_i}` only.
-"""
+"""First derivatives of the losses and regularisers as pairs and in decimals, with bounds on their errors."""
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from abc import abstractmethod
+from decimal import Decimal
+from typing import TypeAlias
 
 import numpy as np
 
 from expost._common.namespaces import namespace_of
-from expost.fitting.certified.functions import RELATIVE_ERROR, Corner, decay
+from expost.fitting.certified.functions import (
+    RELATIVE_ERROR,
+    Corner,
+    DecimalArray,
+    ProvedLoss,
+    ProvedSlopes,
+    decay,
+    decimal_derivatives,
+)
 from expost.fitting.certified.pairs import (
-    TINY,
     FloatArray,
     Pair,
     add_accurately,
@@ -26,60 +28,176 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.losses import AnyLoss, LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
-from expost.losses.registry import Regularizer, SmoothedL1
+from expost.fitting.certified.softmax_slopes import ClassScores
+from expost.losses import AnyLoss, LogisticLoss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
+from expost.losses.regularizers import Regularizer, SmoothedL1
 
 _NEAR_ONE = 2.0**-100
-OF_PRODUCT = 2.0**-102
-"""More than the relative error of a pair times a double."""
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
 
-
-class Slopes(NamedTuple):
-    """First derivatives ``high + low`` and second derivatives of one block of rows."""
-
-    high: FloatArray
-    low: FloatArray
-    curvature: FloatArray
-    per_curvature: float
-    """The error of each slope is at most this times its curvature ..."""
-    absolute: float | FloatArray
-    """... plus this."""
+_Slopes: TypeAlias = tuple[Pair, FloatArray, float, FloatArray | float]
+"""Slopes, curvatures and the two parts of the slopes' errors, as :class:`ProvedSlopes` has them."""
 
 
-SlopeRule: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], Slopes]
+class _OneScore(ProvedLoss):
+    """A loss of one linear predictor, from its derivatives there."""
+
+    @abstractmethod
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes: ...
+
+    @abstractmethod
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]: ...
+
+    def slopes(self, scores: list[Pair], y: FloatArray) -> ProvedSlopes:
+        (high, low), curvature, per_curvature, absolute = self.at(scores[0], y)
+        first = high[None, :], low[None, :]
+        return ProvedSlopes(first, curvature[:, None], curvature, per_curvature, absolute)
+
+    def in_decimals(
+        self, point: DecimalArray, row: DecimalArray, label: Decimal, digits: int
+    ) -> tuple[DecimalArray, DecimalArray, Decimal]:
+        predictor: Decimal = row.dot(point)
+        slope, curvature = self.decimals(predictor, label, digits)
+        return np.array([slope]), np.array([[curvature]]), curvature
 
 
-def third_order(loss: AnyLoss) -> float:
-    r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, for a loss of the library's."""
-    if type(loss) is LogisticLoss:
+class _Logistic(_OneScore):
+    """The slope is ``(1 - y) - s`` or ``s - y``, ``s`` the smaller probability, up to the corner of a cap."""
+
+    loss: LogisticLoss
+
+    @property
+    def third_order(self) -> float:
         # Beyond the corner of a cap the curvature falls at a rate of its own; four roundings are in it.
-        return max(1.0, loss.corner_rate * (1.0 + 2.0**-48))
-    if type(loss) is SmoothedHinge:
-        return float(np.nextafter(1.0 / loss.scale, np.inf))
-    if type(loss) is PseudoHuber:
-        return float(np.nextafter(1.5 / loss.threshold, np.inf))
-    if type(loss) is SquaredLoss:
-        return 0.0
-    assert type(loss) is SoftmaxLoss, "no other loss is certified"
-    return _softmax_third_order(loss)
+        return max(1.0, self.loss.corner_rate * (1.0 + 2.0**-48))
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        """``1 - y`` may need a pair, and the last sum is off by ``2 u**2``."""
+        if self.loss.corner is not None:
+            return self._capped(predictor, y)
+        small, curvature, sign = _smaller_probability(*predictor)
+        base = 0.5 + 0.5 * sign  # one or zero
+        if self.loss.soft:
+            base, base_low = two_sum(base, -y)
+            rest = base_low - sign * small[1]
+        else:
+            base -= y
+            rest = -sign * small[1]
+        slope, slope_low = two_sum(base, -sign * small[0])
+        return fast_two_sum(slope, slope_low + rest), curvature, 2.01 * RELATIVE_ERROR, _NEAR_ONE
+
+    def _capped(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
+        xp, corner = namespace_of(y), Corner.of(self.loss).placed(y)
+        side = xp.where(y > 0.5, -xp.ones_like(y), xp.ones_like(y))
+        wrong, wrong_low = side * predictor[0], side * predictor[1]
+        beyond = corner.beyond((wrong, wrong_low))
+        outside = beyond[0] > 0.0
+        turn, turn_low = corner.turn(beyond)
+        sign = xp.copysign(xp.ones_like(wrong), wrong)
+        # One exponential serves both sides of the corner.
+        power = decay(xp.where(outside, turn, xp.abs(wrong)), xp.where(outside, turn_low, sign * wrong_low))
+        small, curvature = _small(power)
+        p, p_low = _probability(small, sign)
+        (steep, steep_low), bent = corner.slopes(power)
+        p, p_low = xp.where(outside, steep, p), xp.where(outside, steep_low, p_low)
+        curvature = xp.where(outside, bent, curvature)
+        per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
+        return (side * p, side * p_low), curvature, per_curvature, _NEAR_ONE
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        if self.loss.corner is not None:
+            found = decimal_derivatives(self.loss, predictor, y, digits)
+            if found is not None:
+                return found
+        small = _decimal_small(predictor, digits)
+        return ((1 - y) - small if predictor >= 0 else small - y), small * (1 - small)
 
 
-def _softmax_third_order(loss: SoftmaxLoss) -> float:
-    r""":math:`\zeta = \sqrt2\max\{1, (r + (1-m_0)^2)/m_0\}`: :math:`|D^3f[h,u,u]| \le \zeta\|h\|D^2f[u,u]`.
+class _Hinge(_OneScore):
+    """The slope is minus the label times ``p`` at ``t = (1 - y eta)/a``."""
 
-    With :math:`a_u = E_\pi u - u_y`, :math:`s = F''/F' \le 1 - q`, :math:`\rho = F'''/F''` and
-    :math:`w = u - E_\pi u + sa_u`, division by :math:`F'` gives :math:`D^2 = E_\pi w^2 + s(1-s)a_u^2` and
-    :math:`D^3 = E_\pi[(h - E_\pi h + sa_h)w^2] + s(1-s)a_u^2\,a_h(\rho - s^2)/(1-s)`. The first factor and
-    :math:`a_h` are at most the range of the scores' change, which is at most :math:`\sqrt2\|h\|`. Without a
-    cap :math:`\rho - s^2 = -q^2` and :math:`1 - s = q`. Beyond a corner :math:`\rho = -r`, and :math:`s`
-    falls from :math:`1 - m_0`.
-    """
-    if loss.corner is None:
-        return float(np.nextafter(np.sqrt(2.0), 2.0))
-    steep = loss.link.corner_slope
-    bend = (loss.link.corner_rate + (1.0 - steep) ** 2) / steep
-    return float(np.sqrt(2.0)) * max(1.0, bend) * (1.0 + 2.0**-40)
+    loss: SmoothedHinge
+
+    @property
+    def third_order(self) -> float:
+        return float(np.nextafter(1.0 / self.loss.scale, np.inf))
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        """The pair for ``t`` is off by ``32 u**2 |t|``, and ``|t| p(1-p) <= 1``.
+
+        A margin of more than 700 scales has the slope of its limit, up to ``2**-900``; taking it for 700
+        avoids an overflow.
+        """
+        (high, low), scale = predictor, self.loss.scale
+        xp, limit = namespace_of(high), 700.0 * min(scale, 1e300)
+        margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
+        far = xp.abs(margin) > limit
+        if xp is not np or far.any():
+            margin_low = xp.where(far, 0.0, margin_low)
+            margin = xp.clip(margin, -limit, limit)
+        small, curvature, sign = _smaller_probability(*divide((margin, margin_low), _number(scale, high)))
+        p, p_low = _probability(small, sign)
+        return (-y * p, -y * p_low), curvature / scale, 2.01 * RELATIVE_ERROR * scale, 2.0 * _NEAR_ONE
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        scale = Decimal(self.loss.scale)
+        t = (1 - y * predictor) / scale
+        small = _decimal_small(t, digits)
+        return -y * (1 - small if t >= 0 else small), small * (1 - small) / scale
+
+
+class _PseudoHuber(_OneScore):
+    """The slope is the threshold times ``v/sqrt(1 + v**2)`` at ``v = (eta - y)/threshold``."""
+
+    loss: PseudoHuber
+
+    @property
+    def third_order(self) -> float:
+        return float(np.nextafter(1.5 / self.loss.threshold, np.inf))
+
+    @property
+    def slope_unit(self) -> float:
+        return self.loss.threshold
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        residual = add_accurately(predictor, (-y, namespace_of(y).zeros_like(y)))
+        share, curvature = _saturating(*residual, self.loss.threshold)
+        slope = times(share, _number(self.loss.threshold, predictor[0]))
+        return slope, curvature, 0.0, _NEAR_ONE * self.loss.threshold
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        residual, threshold = predictor - y, Decimal(self.loss.threshold)
+        cosine = threshold / (threshold * threshold + residual * residual).sqrt()
+        return residual * cosine, cosine**3
+
+
+class _Squared(_OneScore):
+    """The slope is the residual; a sum of pairs, off by ``4 u**2`` relative."""
+
+    third_order = 0.0
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        xp = namespace_of(y)
+        residual = add_accurately(predictor, (-y, xp.zeros_like(y)))
+        return residual, xp.ones_like(residual[0]), 0.0, _NEAR_ONE * xp.abs(residual[0])
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        return predictor - y, Decimal(1)
+
+
+_PROVED: dict[type[AnyLoss], type[ProvedLoss]] = {
+    LogisticLoss: _Logistic,
+    SmoothedHinge: _Hinge,
+    PseudoHuber: _PseudoHuber,
+    SquaredLoss: _Squared,
+    SoftmaxLoss: ClassScores,
+}
+
+
+def proved_loss(loss: AnyLoss) -> ProvedLoss:
+    """What the certificate knows of a loss for which :func:`proved` holds."""
+    return _PROVED[type(loss)](loss)
 
 
 def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
@@ -87,37 +205,12 @@ def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
 
     A class derived from one of them may have changed its formulas: it counts as unknown.
     """
-    exactly = (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss, SoftmaxLoss)
-    return type(loss) in exactly and (regularizer is None or type(regularizer) is SmoothedL1)
+    return type(loss) in _PROVED and (regularizer is None or type(regularizer) is SmoothedL1)
 
 
-def slope_pair(
-    loss: Loss, high: FloatArray, low: FloatArray, y: FloatArray, weights: FloatArray | None = None
-) -> Slopes:
-    """Slopes at the linear predictors ``high + low``, with ``|low| <= UNIT * |high|``, times the weights."""
-    rules: dict[type[Loss], Callable[..., Slopes]] = {
-        LogisticLoss: _logistic,
-        SmoothedHinge: _hinge,
-        PseudoHuber: _pseudo_huber,
-        SquaredLoss: _squared,
-    }
-    slopes = rules[type(loss)](loss, high, low, y)
-    return slopes if weights is None else _weighted(slopes, weights)
-
-
-def _weighted(slopes: Slopes, weights: FloatArray) -> Slopes:
-    r"""Slopes and curvatures times weights, which are doubles and not negative.
-
-    The product of a pair and a double is off by :math:`8u^2` of itself, which is less than :math:`2^{-102}`
-    of its high part, and by :data:`TINY`. The error of a slope is multiplied by its weight: the first part of
-    it stays the same share of the curvature. A weighted curvature is rounded once more, and where it
-    underflows it is off by less than :data:`TINY`: the second part pays for what the first may have
-    lost there, with room for predictors that are off by up to :math:`2^{10}`.
-    """
-    xp = namespace_of(weights)
-    high, low = times((slopes.high, slopes.low), (weights, xp.zeros_like(weights)))
-    absolute = weights * slopes.absolute + OF_PRODUCT * xp.abs(high) + 2.0**12 * TINY
-    return Slopes(high, low, weights * slopes.curvature, slopes.per_curvature, absolute)
+def third_order(loss: AnyLoss) -> float:
+    r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, for a loss of the library's."""
+    return proved_loss(loss).third_order
 
 
 def gradient_pair(regularizer: SmoothedL1, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
@@ -154,75 +247,18 @@ def _one_plus(a: Pair) -> Pair:
     return fast_two_sum(high, low + a[1])
 
 
-def _logistic(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """``(1 - y) - s`` or ``s - y``; ``1 - y`` may need a pair, and the last sum is off by ``2 u**2``."""
-    if loss.corner is not None:
-        return _capped(loss, high, low, y)
-    small, curvature, sign = _smaller_probability(high, low)
-    base = 0.5 + 0.5 * sign  # one or zero
-    if loss.soft:
-        base, base_low = two_sum(base, -y)
-        rest = base_low - sign * small[1]
-    else:
-        base -= y
-        rest = -sign * small[1]
-    slope, slope_low = two_sum(base, -sign * small[0])
-    return Slopes(*fast_two_sum(slope, slope_low + rest), curvature, 2.01 * RELATIVE_ERROR, _NEAR_ONE)
-
-
-def _capped(loss: LogisticLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
-    xp, corner = namespace_of(high), Corner.of(loss).placed(high)
-    side = xp.where(y > 0.5, -xp.ones_like(y), xp.ones_like(y))
-    wrong, wrong_low = side * high, side * low
-    beyond = corner.beyond((wrong, wrong_low))
-    outside = beyond[0] > 0.0
-    turn, turn_low = corner.turn(beyond)
-    sign = xp.copysign(xp.ones_like(wrong), wrong)
-    # One exponential serves both sides of the corner.
-    power = decay(xp.where(outside, turn, xp.abs(wrong)), xp.where(outside, turn_low, sign * wrong_low))
-    small, curvature = _small(power)
+def _probability(small: Pair, sign: FloatArray) -> Pair:
+    """``1/(1 + e^-t)`` from the smaller probability and the sign of ``t``."""
     p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
-    p, p_low = fast_two_sum(p, p_low - sign * small[1])
-    (steep, steep_low), bent = corner.slopes(power)
-    p, p_low = xp.where(outside, steep, p), xp.where(outside, steep_low, p_low)
-    curvature = xp.where(outside, bent, curvature)
-    per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
-    return Slopes(side * p, side * p_low, curvature, per_curvature, _NEAR_ONE)
+    return fast_two_sum(p, p_low - sign * small[1])
 
 
-def _hinge(loss: SmoothedHinge, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """Minus the label times ``p`` at ``t = (1 - y eta)/a``.
-
-    The pair for ``t`` is off by ``32 u**2 |t|``, and ``|t| p(1-p) <= 1``. A margin of more than 700 scales
-    has the slope of its limit, up to ``2**-900``; taking it for 700 avoids an overflow.
-    """
-    xp, scale, limit = namespace_of(high), loss.scale, 700.0 * min(loss.scale, 1e300)
-    margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
-    far = xp.abs(margin) > limit
-    if xp is not np or far.any():
-        margin_low = xp.where(far, 0.0, margin_low)
-        margin = xp.clip(margin, -limit, limit)
-    t, t_low = divide((margin, margin_low), _number(scale, high))
-    small, curvature, sign = _smaller_probability(t, t_low)
-    p, p_low = fast_two_sum(0.5 + 0.5 * sign, -sign * small[0])
-    p, p_low = fast_two_sum(p, p_low - sign * small[1])
-    return Slopes(-y * p, -y * p_low, curvature / scale, 2.01 * RELATIVE_ERROR * scale, 2.0 * _NEAR_ONE)
-
-
-def _pseudo_huber(loss: PseudoHuber, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """The threshold times ``v/sqrt(1 + v**2)`` at ``v = (eta - y)/threshold``."""
-    residual = add_accurately((high, low), (-y, namespace_of(y).zeros_like(y)))
-    share, curvature = _saturating(residual[0], residual[1], loss.threshold)
-    slope = times(share, _number(loss.threshold, high))
-    return Slopes(*slope, curvature, 0.0, _NEAR_ONE * loss.threshold)
-
-
-def _squared(loss: SquaredLoss, high: FloatArray, low: FloatArray, y: FloatArray) -> Slopes:
-    """The residual; a sum of pairs, off by ``4 u**2`` relative."""
-    xp = namespace_of(y)
-    residual, residual_low = add_accurately((high, low), (-y, xp.zeros_like(y)))
-    return Slopes(residual, residual_low, xp.ones_like(residual), 0.0, _NEAR_ONE * xp.abs(residual))
+def _decimal_small(t: Decimal, digits: int) -> Decimal:
+    """``1/(1 + e^|t|)``; below the last digit of anything it is zero."""
+    if abs(t) > 3 * digits:
+        return Decimal(0)
+    power = (-abs(t)).exp()
+    return power / (1 + power)
 
 
 def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, FloatArray]:
