@@ -10,7 +10,7 @@ from problems import design_of, rows_in_ball
 
 import expost
 from expost.data.convex_records import open_records
-from expost.fitting.certified.bound import Problem
+from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import Dyadic
@@ -96,7 +96,7 @@ def test_decimals_are_the_same_elsewhere(loss):
     X, y = rows_in_ball(rng, 9, 2), rng.integers(0, 2, 9).astype(float)
     records = design_of(X).labelled(y)
     tilt = (rng.normal(size=2 * (1 if loss.name == "logistic" else 2)),)
-    problems = [Problem(one, loss, 1.0, 1.0, tilt) for one in (records, replace(records, engine=engine))]
+    problems = [ExactProblem(one, loss, 1.0, 1.0, tilt) for one in (records, replace(records, engine=engine))]
     start = Dyadic.of(np.zeros(len(tilt[0])))
     found = [certify_in_decimals(one, start, None, target=2.0**-70, grid=2.0**-90) for one in problems]
     assert found[0].integers == found[1].integers

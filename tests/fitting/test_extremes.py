@@ -8,7 +8,7 @@ import expost
 from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, SmoothedL1
 from expost.data.design import Design
 from expost.exceptions import CalibrationError, DomainError, ParameterError
-from expost.fitting.certified.bound import Problem
+from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
@@ -120,7 +120,7 @@ def test_a_regularizer_of_ones_own_is_released_in_real_arithmetic():
 
 def test_the_rows_of_a_certificate_are_those_of_the_design():
     X, y = table(30)
-    problem = Problem(design_of(X).labelled(y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
+    problem = ExactProblem(design_of(X).labelled(y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
     (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels, _ in blocks))
     assert counted == 30
 

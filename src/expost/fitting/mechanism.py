@@ -14,7 +14,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.encoding import Encoded
 from expost.exceptions import SolverError
-from expost.fitting.certified.bound import Problem
+from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify, rows_hessian
 from expost.fitting.certified.pairs import Dyadic, Pair
 from expost.fitting.certified.residual import exact_in
@@ -191,7 +191,7 @@ def _certified(
     assert regularizer is None or isinstance(regularizer, SmoothedL1), "no other is certified"
     if records.kernels_in is not None and not exact_in(records.kernels_in):
         records = replace(records, on_host=True)
-    problem = Problem(
+    problem = ExactProblem(
         rows=records,
         loss=plan.loss,
         l2=plan.l2,

@@ -5,10 +5,21 @@ from dataclasses import dataclass, replace
 import mpmath as mp
 import numpy as np
 
-from expost.fitting.certified.bound import Problem, RowBlocks
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
+from expost.fitting.certified.bound import ExactProblem
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses.regularizers import SmoothedL1
 
 DIGITS = 70
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """A table whose blocks are in memory, read in one part."""
+
+    blocks: list
+
+    def sweep(self, work):
+        return [work(iter(self.blocks))]
 
 
 @dataclass
@@ -33,7 +44,7 @@ class Table:
             )
             for i in range(0, n, block)
         ]
-        return Problem(
+        return ExactProblem(
             RowBlocks(blocks),
             self.loss,
             self.l2,

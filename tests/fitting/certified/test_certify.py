@@ -10,6 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from hard_tables import (
+    RowBlocks,
     Table,
     adversarial_tables,
     distance_to_minimiser,
@@ -21,7 +22,6 @@ from hard_tables import (
     weighted_table,
 )
 
-from expost.fitting.certified.bound import RowBlocks
 from expost.fitting.certified.certify import _summed, certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals, solve
 from expost.fitting.certified.pairs import Dyadic
@@ -35,7 +35,7 @@ def _plan(table, grid_bits=26):
     """The plan's rule for the last noise, the radius and the grid, with a ceiling of 10,000 rows."""
     sigma = float(np.std(table.tilt[0])) or 1.0
     noise = 2.0 ** math.floor(
-        math.log2(2.0**-10 * sigma / (table.l2 + table.problem().largest_curvature * 1e4))
+        math.log2(2.0**-10 * sigma / (table.l2 + table.problem().max_curvature * table.radius**2 * 1e4))
     )
     return noise * 2.0**-17, noise * 2.0**-grid_bits
 

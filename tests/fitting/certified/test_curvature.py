@@ -6,7 +6,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from expost import LogisticLoss
 from expost.fitting.certified import bound as bound_module
-from expost.fitting.certified.bound import Curvature, Problem, _lifted, _solve
+from expost.fitting.certified.bound import Curvature, ExactProblem, _lifted, _solve
 
 
 def curvature(spectrum, l2):
@@ -14,7 +14,7 @@ def curvature(spectrum, l2):
     size = len(spectrum)
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0]
     rows = (basis * spectrum) @ basis.T
-    problem = Problem(rows=None, loss=LogisticLoss(), l2=l2, radius=1.0, tilt=(np.zeros(size),))
+    problem = ExactProblem(rows=None, loss=LogisticLoss(), l2=l2, radius=1.0, tilt=(np.zeros(size),))
     return Curvature.of(0.5 * (rows + rows.T), np.zeros(size), problem, chain=10)
 
 
@@ -53,19 +53,19 @@ def test_where_lanczos_fails_the_penalty_is_the_bound(monkeypatch):
 
 def test_a_matrix_that_is_not_quite_positive_definite_is_lifted_until_it_is():
     matrix = np.diag([1.0, 1.0, -1e-12])
-    (factor, lower), lift = _lifted(matrix, 0.0)
+    (factor, lower), lift = next(_lifted(matrix))
     assert lower
     assert 1e-12 < lift < 8e-12
     np.testing.assert_allclose(
         np.diag(np.tril(factor) @ np.tril(factor).T), np.diag(matrix) + lift, rtol=1e-3
     )
     with pytest.raises(OverflowError, match="beyond the range of doubles"):
-        _lifted(np.zeros((2, 2)), 0.0)
+        next(_lifted(np.zeros((2, 2))))
 
 
 def test_a_step_beyond_doubles_is_taken_with_a_lift():
-    step = _solve(np.diag([1.0, 1e-310]), np.array([1.0, 1.0]), None)
+    step = _solve(np.diag([1.0, 1e-310]), np.array([1.0, 1.0]))
     assert step[0] == pytest.approx(1.0)
     assert 1e14 < step[1] < 1e16  # over the rounding of the trace
     with pytest.raises(OverflowError, match="beyond the range of doubles"):
-        _solve(np.diag([1e-320, 1e-320]), np.array([1.0, 1.0]), None)
+        _solve(np.diag([1e-320, 1e-320]), np.array([1.0, 1.0]))

@@ -3,10 +3,10 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hard_tables import into_ball, tilt
+from hard_tables import RowBlocks, into_ball, tilt
 from problems import design_of
 
-from expost.fitting.certified.bound import Problem, RowBlocks
+from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.residual import ResidualPass
@@ -128,7 +128,7 @@ def problem_of(loss, X, y, l2, b, *, weights=None, block=7):
         (np.ascontiguousarray(X[here]), y[here], None if weights is None else weights[here]) for here in spans
     ]
     largest = 1.0 if weights is None else float(weights.max())
-    return Problem(rows=RowBlocks(blocks), loss=loss, l2=l2, radius=1.0, tilt=b, max_weight=largest)
+    return ExactProblem(rows=RowBlocks(blocks), loss=loss, l2=l2, radius=1.0, tilt=b, max_weight=largest)
 
 
 def start_of(loss, X, y, l2, b, weights=None):
@@ -228,7 +228,7 @@ def test_rows_whose_squares_are_no_doubles_are_certified():
     loss, X = SoftmaxLoss(3), 1e155 * np.array([[0.6, -0.8], [0.8, 0.6], [0.0, 1.0]])
     y, l2 = np.array([0.0, 1.0, 2.0]), 1e300
     b = (1e155 * np.array([0.3, -2.0, 1.0, 0.5]), np.zeros(4))
-    problem = Problem(RowBlocks([(X, y, None)]), loss, l2, 1e155, b)
+    problem = ExactProblem(RowBlocks([(X, y, None)]), loss, l2, 1e155, b)
     target, grid = 2.0**-520, 2.0**-530
     found = certify(problem, np.zeros(4), target=target, grid=grid)
     assert found.curvature is None

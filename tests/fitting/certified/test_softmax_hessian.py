@@ -3,10 +3,10 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hard_tables import into_ball
+from hard_tables import RowBlocks, into_ball
 from test_softmax_certificate import LOSSES, exact_derivatives
 
-from expost.fitting.certified.bound import Problem, RowBlocks
+from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import _summed, certify, rows_hessian
 from expost.fitting.certified.decimals import hessian_in_decimals
 from expost.fitting.certified.pairs import Dyadic
@@ -44,7 +44,7 @@ def table(loss, seed, n=25, d=3, size=4.0):
     w = size * random.normal(size=loss.outputs * d)
     b = random.normal(size=loss.outputs * d)
     blocks = RowBlocks([(X, y, weights)])
-    problem = Problem(blocks, loss, 0.5, 1.0, (b,), max_weight=2.0)
+    problem = ExactProblem(blocks, loss, 0.5, 1.0, (b,), max_weight=2.0)
     return problem, X, y, weights, w
 
 

@@ -17,53 +17,35 @@ hence on the sphere of radius :math:`\rho` about :math:`w + \Delta` the gradient
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Protocol, TypeAlias, TypeVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 
-from expost.data.blocks import Block
-from expost.engines.base import Pass
+from expost.data.encoding import Encoded
 from expost.fitting.certified.functions import ProvedLoss
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, proved_loss
-from expost.losses import AnyLoss, DerivativeCurve
+from expost.losses import AnyLoss
 from expost.losses.regularizers import SmoothedL1
-from expost.losses.softmax_curve import SoftmaxCurve
 
-Blocks: TypeAlias = Iterable[Block]
-Result = TypeVar("Result")
-
-
-class Rows(Protocol):
-    """The table, to be read as often as asked and every time alike."""
-
-    def sweep(self, work: Pass[Block, Result]) -> Iterable[Result]:
-        """Run a pass on the blocks of each part; results in the order of the rows.
-
-        There is always at least one part, even of no rows. Rows are C-contiguous doubles, the intercept's
-        column included.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class RowBlocks:
-    """Blocks in memory, read in one part."""
-
-    blocks: list[Block]
-
-    def sweep(self, work: Pass[Block, Result]) -> Iterable[Result]:
-        """All blocks in one go."""
-        return [work(iter(self.blocks))]
+UP = 1.0 + 2.0**-30
+"""Above all roundings in the evaluation of a bound."""
+# From this dimension on the smallest eigenvalue is estimated from the factor: to find it among all of them
+# takes many times as long.
+_MANY = 300
+# How far below its estimate the eigenvalue is tried to be proved.
+_CAUTION = 2.0**-6
 
 
 @dataclass(frozen=True, repr=False)
-class Problem:
+class ExactProblem:
     r"""The perturbed objective.
 
     .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + (b_1 + b_2)^\top w
@@ -73,7 +55,8 @@ class Problem:
     All of it is private but ``loss``, ``l2``, ``radius`` and ``regularizer``.
     """
 
-    rows: Rows
+    rows: Encoded
+    """The table, which is read as often as asked and every time alike; it has at least one part."""
     loss: AnyLoss
     l2: float
     radius: float
@@ -97,19 +80,14 @@ class Problem:
         return self.proved.third_order
 
     @property
-    def curve(self) -> DerivativeCurve | SoftmaxCurve:
-        """The derivative curve of the largest weight times the loss."""
-        return self.loss.curve.scaled(self.max_weight)
+    def max_curvature(self) -> float:
+        """The largest second derivative of a weight times the loss."""
+        return self.loss.curve.scaled(self.max_weight).max_curvature
 
     @property
     def slack(self) -> float:
         """How far that rounding may have moved the minimiser: the objective is ``l2``-strongly convex."""
         return self.tilt_rounding / self.l2 * (1.0 + 2.0**-40)
-
-    @property
-    def largest_curvature(self) -> float:
-        """The largest eigenvalue of one record's Hessian."""
-        return self.curve.max_curvature * self.radius**2
 
     @property
     def dimension(self) -> int:
@@ -119,15 +97,6 @@ class Problem:
     def linear_part(self, point: Dyadic) -> Dyadic:
         """Penalty and noise of the gradient at a point, without any rounding."""
         return reduce(Dyadic.__add__, map(Dyadic.of, self.tilt), point.times(self.l2))
-
-
-UP = 1.0 + 2.0**-30
-"""Above all roundings in the evaluation of a bound."""
-# From this dimension on the smallest eigenvalue is estimated from the factor: to find it among all of them
-# takes many times as long.
-_MANY = 300
-# How far below its estimate the eigenvalue is tried to be proved.
-_CAUTION = 2.0**-6
 
 
 @dataclass(frozen=True)
@@ -148,7 +117,7 @@ class Curvature:
     """Above all roundings in these bounds."""
 
     @classmethod
-    def of(cls, rows: FloatArray, at: FloatArray, problem: Problem, chain: int) -> "Curvature":
+    def of(cls, rows: FloatArray, at: FloatArray, problem: ExactProblem, chain: int) -> "Curvature":
         r"""Bound the error of a matrix whose entries are sums of ``chain`` rounded terms.
 
         An entry is off by :math:`\gamma\sum_i\kappa_i|x_{ij}x_{ik}|`, in spectral norm at most
@@ -188,9 +157,9 @@ class Curvature:
         return self.penalty
 
     @cached_property
-    def factored(self) -> "Factored":
-        """The matrix as a product of triangles."""
-        return _lifted(self.matrix, 0.0)
+    def factored(self) -> tuple[Any, float]:
+        """The factor of the matrix, and what had to be added to its diagonal."""
+        return next(_lifted(self.matrix))
 
     def _estimate(self) -> float:
         """The smallest eigenvalue, as far as doubles tell; by Lanczos's method on the inverse if large."""
@@ -231,7 +200,7 @@ class Visit:
 
 
 def bound(
-    problem: Problem, curvature: Curvature, point: Dyadic, sums: Partial, predictor_error: float
+    problem: ExactProblem, curvature: Curvature, point: Dyadic, sums: Partial, predictor_error: float
 ) -> Visit:
     """Take the Newton step and evaluate the bound of the module's docstring."""
     data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point)
@@ -240,7 +209,7 @@ def bound(
         theta = point.doubles()
         gradient = gradient + problem.regularizer.gradient(theta)
         matrix = matrix + problem.regularizer.hessian(theta)
-    step = -_solve(matrix, gradient, curvature.factored if problem.regularizer is None else None)
+    step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
     zeta = problem.third_order
@@ -286,7 +255,7 @@ def after(point: Dyadic, step: FloatArray, share: float = 1.0) -> Dyadic:
     return point + Dyadic.of(share * step)
 
 
-def _remainder(problem: Problem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
+def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
     """The norm of the computed gradient at the end of a step, and the error of the regulariser's part."""
     left, error = data + Dyadic.of(product), 0.0
     if problem.regularizer is not None:
@@ -299,10 +268,6 @@ def _remainder(problem: Problem, data: Dyadic, product: FloatArray, end: Dyadic)
     return length(left.doubles()), error
 
 
-Factored = tuple[Any, float]
-"""The factor of a matrix, and what had to be added to its diagonal."""
-
-
 def _factor(matrix: FloatArray, lift: float) -> Any:
     """The factor of a symmetric matrix with a number added to its diagonal, or LinAlgError."""
     lifted = np.array(matrix.T, order="F")  # contiguous columns, as the library wants them
@@ -310,30 +275,21 @@ def _factor(matrix: FloatArray, lift: float) -> Any:
     return cho_factor(lifted, lower=True, overwrite_a=True, check_finite=False)
 
 
-def _lifted(matrix: FloatArray, lift: float) -> Factored:
-    """The factor of a matrix that is lifted until it is positive definite."""
-    floor = float(np.trace(matrix)) * len(matrix) * UNIT
-    while True:
-        try:
-            return _factor(matrix, lift), lift
-        except LinAlgError:
-            lift = max(4.0 * lift, floor)
-        if not math.isfinite(lift) or lift == 0.0:
-            raise OverflowError("the curvature is beyond the range of doubles")
+def _lifted(matrix: FloatArray) -> Iterator[tuple[Any, float]]:
+    """Factors of a matrix, and what was added to its diagonal: ever more, from nothing, as far as needed."""
+    lift, floor = 0.0, float(np.trace(matrix)) * len(matrix) * UNIT
+    while math.isfinite(lift):
+        with suppress(LinAlgError):
+            yield _factor(matrix, lift), lift
+        lift = max(4.0 * lift, floor) or math.inf
+    raise OverflowError("the curvature is beyond the range of doubles")
 
 
-def _solve(matrix: FloatArray, vector: FloatArray, factored: Factored | None) -> FloatArray:
+def _solve(matrix: FloatArray, vector: FloatArray, factor: Any = None) -> FloatArray:
     """A step that need not be exact; a matrix that is not quite positive definite is lifted until it is."""
-    factor, lift = factored or _lifted(matrix, 0.0)
-    floor = float(np.trace(matrix)) * len(matrix) * UNIT
-    while True:
-        step: FloatArray = cho_solve(factor, vector, check_finite=False)
-        if np.all(np.isfinite(step)):
-            return step
-        lift = max(4.0 * lift, floor)
-        if not math.isfinite(lift) or lift == 0.0:
-            raise OverflowError("the curvature is beyond the range of doubles")
-        factor, lift = _lifted(matrix, lift)
+    factors = chain([] if factor is None else [factor], (factor for factor, _ in _lifted(matrix)))
+    steps = (cho_solve(factor, vector, check_finite=False) for factor in factors)
+    return next(step for step in steps if np.all(np.isfinite(step)))
 
 
 @dataclass(frozen=True, repr=False)

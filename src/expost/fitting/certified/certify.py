@@ -22,7 +22,16 @@ from operator import add
 import numpy as np
 
 from expost._common.namespaces import HERE
-from expost.fitting.certified.bound import UP, Curvature, Minimum, Problem, Visit, after, bound, on_grid
+from expost.fitting.certified.bound import (
+    UP,
+    Curvature,
+    ExactProblem,
+    Minimum,
+    Visit,
+    after,
+    bound,
+    on_grid,
+)
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
 from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
@@ -32,7 +41,7 @@ _ROUNDS = 200
 _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature) is kept
 
 
-def certify(problem: Problem, start: FloatArray, *, target: float, grid: float) -> Minimum:
+def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: float) -> Minimum:
     """The minimiser on a grid, certified to ``target``.
 
     The first pass takes gradient and Hessian from the same rows, so that the certificate does not depend on
@@ -79,7 +88,7 @@ class _Search:
     """Newton steps in a given number of slices, damped where the gradient would not fall."""
 
     def __init__(
-        self, problem: Problem, slices: int, target: float, grid: float, curvature: Curvature | None
+        self, problem: ExactProblem, slices: int, target: float, grid: float, curvature: Curvature | None
     ) -> None:
         self.curvature = curvature
         self.best: Minimum | None = None
@@ -145,13 +154,13 @@ class _Search:
         return bound(problem, self.curvature, work.points.exact, sums, work.predictor_error())
 
 
-def residual_at(problem: Problem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
+def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
     """The pass that finds the gradient in slices at the point that so many of them can hold."""
     return ResidualPass(problem.proved, problem.proved.points(where, slices), problem.radius, hessian)
 
 
 def rows_hessian(
-    problem: Problem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
+    problem: ExactProblem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
 ) -> Pair:
     """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
 
@@ -186,13 +195,13 @@ def rows_hessian(
     return exact
 
 
-def _wanted_radius(problem: Problem, trace: float, allowed: float) -> float:
+def _wanted_radius(problem: ExactProblem, trace: float, allowed: float) -> float:
     """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
     rate = problem.third_order * problem.radius * trace
     return 0.25 * allowed / rate if rate > 0.0 else math.inf
 
 
-def _closer(problem: Problem, point: Dyadic, target: float) -> tuple[Dyadic, float]:
+def _closer(problem: ExactProblem, point: Dyadic, target: float) -> tuple[Dyadic, float]:
     """A point certified to a smaller radius, and that radius."""
     grid = math.ldexp(1.0, math.frexp(target)[1] - 14)
     minimum = certify(problem, point.doubles(), target=target, grid=grid)
@@ -200,7 +209,7 @@ def _closer(problem: Problem, point: Dyadic, target: float) -> tuple[Dyadic, flo
 
 
 def _summed(
-    problem: Problem, point: Dyadic, slices: int, *, reduced: bool = False
+    problem: ExactProblem, point: Dyadic, slices: int, *, reduced: bool = False
 ) -> tuple[FloatArray, float]:
     r"""The Hessian in slices at a point, and a bound on its error there (Frobenius).
 
@@ -215,18 +224,26 @@ def _summed(
     matrix: FloatArray = total[0][0] + total[1][0] if reduced else loss.exact_hessian(total)
     trace = float(np.trace(matrix))
     relative = (16.0 + loss.weight_roundings) * UNIT + problem.third_order * work.predictor_error()
-    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * sums.rows * problem.largest_curvature
+    rest = (
+        2.0**-23
+        * (LONGEST_SUM + 64.0)
+        * UNIT
+        * problem.dimension
+        * sums.rows
+        * problem.max_curvature
+        * problem.radius**2
+    )
     relative += _moved(problem, length((work.points.exact - point).doubles()))
     leftovers = 1.0 if reduced else loss.trace * loss.sums
     return matrix, UP * (trace * relative + leftovers * rest) + sums.error
 
 
-def _error(problem: Problem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
+def _error(problem: ExactProblem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
     distance = minimum.radius + length((point - Dyadic.of(known.at)).doubles())
     return known.rows_error + UP * _moved(problem, distance) * float(np.trace(known.rows))
 
 
-def _moved(problem: Problem, distance: float) -> float:
+def _moved(problem: ExactProblem, distance: float) -> float:
     """The relative change of a curvature over a distance."""
     exponent = problem.third_order * problem.radius * distance
     return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf

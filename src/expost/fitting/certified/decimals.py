@@ -7,40 +7,68 @@ derivatives.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from expost.fitting.certified.bound import Blocks, Minimum, Problem
-from expost.fitting.certified.functions import DecimalArray, ProvedLoss, context, norm
+from expost.data.blocks import Block
+from expost.fitting.certified.bound import ExactProblem, Minimum
+from expost.fitting.certified.functions import DecimalArray, ProvedLoss, context
 from expost.fitting.certified.pairs import Dyadic, FloatArray, Pair, length
 
-_ONE = Decimal(1)
 _exactly: Callable[..., Any] = np.frompyfunc(Decimal, 1, 1)
-_sizes: Callable[..., Any] = np.frompyfunc(abs, 1, 1)
 
 
-@dataclass
-class _Sums:
+class _Sums(NamedTuple):
     gradient: DecimalArray
-    steepness: Decimal = Decimal(0)
-    rows: int = 0
-    hessian: DecimalArray | None = field(default=None, repr=False)
+    steepness: Decimal
+    rows: int
+    hessian: DecimalArray
+    """Of no rows and columns where it was not asked for."""
 
-    def __add__(self, other: "_Sums") -> "_Sums":
-        both = self.hessian is not None and other.hessian is not None
-        return _Sums(
-            self.gradient + other.gradient,
-            self.steepness + other.steepness,
-            self.rows + other.rows,
-            self.hessian + other.hessian if both else None,  # type: ignore[operator]
-        )
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecimalPass:
+    """The pass that adds up gradients and, where asked for, Hessians in decimals of so many digits."""
+
+    loss: ProvedLoss
+    point: DecimalArray
+    digits: int
+    hessian: bool = False
+    reduced: bool = False
+
+    def __call__(self, blocks: Iterator[Block]) -> _Sums:
+        """The sums over the blocks."""
+        with localcontext(context(self.digits)):
+            order = len(self.point) // (self.loss.outputs if self.reduced else 1) if self.hessian else 0
+            gradient, hessian = (np.full(shape, Decimal(0)) for shape in (len(self.point), (order, order)))
+            steepness, count = Decimal(0), 0
+            for rows, labels, weights in blocks:
+                sizes = np.ones(len(labels)) if weights is None else weights
+                for row, label, size in zip(rows, labels, sizes, strict=True):
+                    x, weight = _exactly(row), Decimal(float(size))
+                    first, second, least = self.loss.in_decimals(
+                        self.point, x, Decimal(float(label)), self.digits
+                    )
+                    slopes = weight * first
+                    gradient = gradient + np.outer(slopes, x).ravel()
+                    steepness += norm(slopes)
+                    count += 1
+                    if self.hessian:
+                        matrix = np.array([[least]]) if self.reduced else second
+                        hessian = hessian + np.kron(weight * matrix, np.outer(x, x))
+        return _Sums(gradient, steepness, count, hessian)
+
+    def over(self, problem: ExactProblem) -> _Sums:
+        """The sums over all rows."""
+        return reduce(lambda one, other: _Sums(*map(add, one, other)), problem.rows.sweep(self))
 
 
 @dataclass(frozen=True)
@@ -54,7 +82,7 @@ class _Found:
 
 
 def certify_in_decimals(
-    problem: Problem, start: Dyadic, hessian: FloatArray | None, *, target: float, grid: float
+    problem: ExactProblem, start: Dyadic, hessian: FloatArray | None, *, target: float, grid: float
 ) -> Minimum:
     """The minimiser on the grid, certified to ``target`` whatever the conditioning.
 
@@ -65,7 +93,7 @@ def certify_in_decimals(
         return _descend(problem, start, hessian, Decimal(target), grid)
 
 
-def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = False) -> Pair:
+def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool = False) -> Pair:
     """The Hessian of the rows at a point, or the reduced one, with one rounding to a pair at the end.
 
     Entries are off by less than ``2**-100`` of the trace for up to ``10**25`` rows.
@@ -73,16 +101,14 @@ def hessian_in_decimals(problem: Problem, point: Dyadic, *, reduced: bool = Fals
     size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
     digits = 60 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
-        where = rounded(point, digits)
-        work = DecimalPass(problem.proved, where, digits, hessian=True, reduced=reduced)
-        sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
-        assert sums.hessian is not None
-        high = sums.hessian.astype(np.float64)
-        return high, (sums.hessian - _exactly(high)).astype(np.float64)
+        work = DecimalPass(problem.proved, rounded(point, digits), digits, hessian=True, reduced=reduced)
+        exact = work.over(problem).hessian
+        high = exact.astype(np.float64)
+        return high, (exact - _exactly(high)).astype(np.float64)
 
 
 def _descend(
-    problem: Problem, start: Dyadic, hessian: FloatArray | None, target: Decimal, grid: float
+    problem: ExactProblem, start: Dyadic, hessian: FloatArray | None, target: Decimal, grid: float
 ) -> Minimum:
     digits = 50
     point = rounded(start, digits)
@@ -98,7 +124,7 @@ def _descend(
         there = None
         if hessian is not None:
             step = _double_step(problem, here, hessian)
-            there = None if step is None else _evaluate(problem, moved(here.point, step, digits), digits)
+            there = None if step is None else _evaluate(problem, here.point, digits, step)
             if there is None or not there.norm <= here.norm / 2:
                 there, hessian = None, None
         if there is None:
@@ -112,7 +138,7 @@ def _descend(
             here = there
 
 
-def _settle(problem: Problem, here: _Found, grid: float) -> Minimum:
+def _settle(problem: ExactProblem, here: _Found, grid: float) -> Minimum:
     """Round to the grid in whole numbers: a decimal is an integer over a power of ten."""
     step = Fraction(grid)
     exact = [Fraction(value) / step for value in here.point]
@@ -124,78 +150,44 @@ def _settle(problem: Problem, here: _Found, grid: float) -> Minimum:
     return Minimum(integers, radius + offset + problem.slack)
 
 
-def _evaluate(problem: Problem, point: DecimalArray, digits: int, *, hessian: bool = False) -> _Found:
-    r"""Gradient at a point with a bound on its error.
+def _evaluate(
+    problem: ExactProblem, start: DecimalArray, digits: int, step: Any = 0, *, hessian: bool = False
+) -> _Found:
+    r"""Gradient a step from a point, in so many digits, with a bound on its error.
 
     A linear predictor is off by :math:`(d+1)v\,\|x\|\|w\|`, a slope by the largest curvature times that plus
     :math:`16v` of itself or of its unit, the sums by :math:`(n+8)v` of the sizes of their terms.
     The bound has a factor of four to spare.
     """
     with localcontext(context(digits)):
-        work = DecimalPass(problem.proved, point, digits, hessian=hessian)
-        sums: _Sums = reduce(_Sums.__add__, problem.rows.sweep(work))
+        point = start + step
+        sums = DecimalPass(problem.proved, point, digits, hessian=hessian).over(problem)
         penalty, radius = Decimal(problem.l2), Decimal(problem.radius)
         tilt = [_exactly(part) for part in problem.tilt]
         gradient = reduce(np.add, tilt, sums.gradient + penalty * point)
         unit = Decimal(5).scaleb(-digits)
         size = norm(point)
         terms = radius * sums.steepness + penalty * size + sum((norm(part) for part in tilt), Decimal(0))
-        square = sums.hessian
-        if square is not None:
-            square = square + np.diag(np.full(len(point), penalty, dtype=object))
+        bends = np.full(len(point), penalty)
         if problem.regularizer is not None:
             weight, scale = Decimal(problem.regularizer.weight), Decimal(problem.regularizer.scale)
             roots = np.array([(value * value + scale * scale).sqrt() for value in point], dtype=object)
             gradient = gradient + weight * point / roots
             terms += 16 * weight * Decimal(len(point)).sqrt()
-            if square is not None:
-                square = square + np.diag(weight * (scale / roots) ** 2 / roots)
-        curvature = Decimal(problem.curve.max_curvature)
+            bends = bends + weight * (scale / roots) ** 2 / roots
+        curvature = Decimal(problem.max_curvature)
         slope = Decimal(problem.max_weight) * Decimal(problem.proved.slope_unit)
         several = problem.proved.decimal_factor
         predictors = several * radius * sums.rows * curvature * (len(point) + 1) * radius * size
         slopes = 16 * several * radius * (sums.rows * slope + sums.steepness)
         error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
+        square = sums.hessian + np.diag(bends) if hessian else None
         return _Found(point, gradient, norm(gradient), error, square)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DecimalPass:
-    """The pass that adds up gradients and, where asked for, Hessians in decimals of so many digits."""
-
-    loss: ProvedLoss
-    point: DecimalArray
-    digits: int
-    hessian: bool = False
-    reduced: bool = False
-
-    def __call__(self, blocks: Blocks) -> _Sums:
-        """The sums over the blocks."""
-        with localcontext(context(self.digits)):
-            order = len(self.point) // (self.loss.loss.outputs if self.reduced else 1)
-            square = np.full((order, order), Decimal(0), dtype=object) if self.hessian else None
-            sums = _Sums(np.full(len(self.point), Decimal(0), dtype=object), hessian=square)
-            for rows, labels, weights in blocks:
-                sizes = np.ones(len(labels)) if weights is None else weights
-                for row, label, size in zip(rows, labels, sizes, strict=True):
-                    self._add(sums, _exactly(row), Decimal(float(label)), Decimal(float(size)))
-        return sums
-
-    def _add(self, sums: _Sums, x: DecimalArray, label: Decimal, weight: Decimal) -> None:
-        slopes, curvature, smallest = self.loss.in_decimals(self.point, x, label, self.digits)
-        slopes = weight * slopes
-        sums.rows += 1
-        sums.gradient = sums.gradient + np.outer(slopes, x).ravel()
-        sums.steepness += norm(slopes)
-        if sums.hessian is not None:
-            square = np.outer(x, x)
-            added = weight * smallest * square if self.reduced else np.kron(weight * curvature, square)
-            sums.hessian = sums.hessian + added
-
-
-def _double_step(problem: Problem, here: _Found, hessian: FloatArray) -> DecimalArray | None:
+def _double_step(problem: ExactProblem, here: _Found, hessian: FloatArray) -> DecimalArray | None:
     """Minus the gradient times the inverse of a double Hessian, or None where doubles fail."""
-    top = max(_sizes(here.gradient))
+    top = max(map(abs, here.gradient))
     try:
         matrix = hessian
         if problem.regularizer is not None:
@@ -210,14 +202,14 @@ def _double_step(problem: Problem, here: _Found, hessian: FloatArray) -> Decimal
     return result
 
 
-def _damped(problem: Problem, here: _Found, digits: int) -> _Found | None:
+def _damped(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:
     """Along the Newton direction as far as the gradient falls, or None if rounding leaves no such point."""
     assert here.hessian is not None
     with localcontext(context(digits)):
         step = solve(here.hessian, here.gradient)
-    share = _ONE
+    share = Decimal(1)
     while step is not None and share > Decimal(10) ** (10 - digits):
-        there = _evaluate(problem, moved(here.point, share * step, digits), digits, hessian=True)
+        there = _evaluate(problem, here.point, digits, share * step, hessian=True)
         if there.norm <= (1 - share / 10000) * here.norm:
             return there
         share /= 4
@@ -247,15 +239,14 @@ def solve(matrix: DecimalArray, gradient: DecimalArray) -> DecimalArray | None:
     return half
 
 
-def moved(point: DecimalArray, step: DecimalArray, digits: int) -> DecimalArray:
-    """The point a step further, in this many digits."""
-    with localcontext(context(digits)):
-        result: DecimalArray = point + step
-        return result
-
-
 def rounded(values: Dyadic, digits: int) -> DecimalArray:
     """A dyadic vector in this many digits."""
     with localcontext(context(digits)):
         step = Decimal(2) ** values.exponent
         return np.array([Decimal(count) * step for count in values.counts], dtype=object)
+
+
+def norm(vector: DecimalArray) -> Decimal:
+    """An upper bound on the Euclidean norm."""
+    square: Decimal = sum((value * value for value in vector), Decimal(0))
+    return square.sqrt() * (1 + Decimal(10) ** -20)

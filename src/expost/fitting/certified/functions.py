@@ -150,12 +150,6 @@ DecimalArray: TypeAlias = NDArray[Any]
 """An array of objects, all of them decimals."""
 
 
-def norm(vector: DecimalArray) -> Decimal:
-    """An upper bound on the Euclidean norm."""
-    square: Decimal = sum((value * value for value in vector), Decimal(0))
-    return square.sqrt() * (1 + Decimal(10) ** -20)
-
-
 def context(digits: int) -> Context:
     """Correct rounding to this many digits, and exponents without practical limit."""
     return Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
@@ -294,6 +288,8 @@ class ProvedLoss(ABC):
     score, and its vector is the coefficients. Another loss overrides what is different.
     """
 
+    outputs: int = 1
+    """How many linear predictors there are."""
     sums: int = 1
     """How many sums of squares make the Hessian."""
     trace: float = 1.0

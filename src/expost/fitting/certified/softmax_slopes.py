@@ -74,7 +74,7 @@ class ClassScores(ProvedLoss):
 
     def __init__(self, loss: SoftmaxLoss) -> None:
         super().__init__(loss)
-        classes = loss.classes
+        classes, self.outputs = loss.classes, loss.outputs
         self.sums = classes * (classes - 1) // 2
         self.numbers_held = _PER_CLASS * classes + _PER_PAIR * self.sums
         # Beyond the corner q - κ is at least q**2, so that the difference loses a factor of 1/q.
@@ -132,7 +132,7 @@ class ClassScores(ProvedLoss):
 
     def exact_hessian(self, sums: Pair) -> FloatArray:
         """The Hessian in centred coordinates, rounded once at the end."""
-        helmert, outputs, columns = _helmert(self.loss.classes), self.loss.outputs, sums[0].shape[1]
+        helmert, outputs, columns = _helmert(self.loss.classes), self.outputs, sums[0].shape[1]
         full = np.zeros((outputs, outputs, columns, columns))
         total: Pair = full, full.copy()
         for place, (a, b) in enumerate(combinations(range(self.loss.classes), 2)):
@@ -232,7 +232,7 @@ class ClassScores(ProvedLoss):
         """
         with localcontext(context(digits)):
             basis, true = _decimal_helmert(self.loss.classes, digits), int(label)
-            scores = basis @ (point.reshape(self.loss.outputs, -1) @ row)
+            scores = basis @ (point.reshape(self.outputs, -1) @ row)
             found = _masses(self.loss, scores, true, digits)
             away = found.others.copy()
             away[true] = away[true] - 1
