@@ -211,10 +211,9 @@ def _certified(
             hessian = hessian + regularizer.hessian(minimum.curvature.at)
     if needs_hessian(plan):
         allowed = allowed_hessian_error(plan)
-        measured = rows_hessian(problem, minimum, grid=precision.grid, allowed=allowed, reduced=plan.reduced)
-    exact = Dyadic(minimum.integers, math.frexp(precision.grid)[1] - 1)
+        measured = rows_hessian(problem, minimum, allowed=allowed, reduced=plan.reduced)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
-    return _Point(exact, gradient, hessian, measured, precision, minimum.radius)
+    return _Point(minimum.point, gradient, hessian, measured, precision, minimum.radius)
 
 
 def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:

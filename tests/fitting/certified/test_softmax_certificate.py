@@ -204,7 +204,7 @@ def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monke
     for grid in (2.0**-54, 2.0**-90):
         found = certify(problem_of(loss, X, y, l2, b, weights=weights), start, target=target, grid=grid)
         assert found.radius <= target
-        assert distance(loss, X, y, l2, b, found.integers, grid, weights) <= found.radius
+        assert distance(loss, X, y, l2, b, found.point.counts, grid, weights) <= found.radius
 
 
 def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):
@@ -217,7 +217,7 @@ def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):
     found = certify(problem_of(loss, X, y, 2.1, b, block=200), start, target=2.0**-45, grid=2.0**-90)
     assert found.radius <= 2.0**-45
     with mp.workprec(300):
-        w = [mp.mpf(count) * mp.mpf(2.0**-90) for count in found.integers]
+        w = [mp.mpf(count) * mp.mpf(2.0**-90) for count in found.point.counts]
         g = exact_gradient(loss, X, y, 2.1, b, w)
         step = np.linalg.solve(found.curvature.matrix, np.array([float(v * 2**60) for v in g])) * 2.0**-60
     assert np.linalg.norm(step) * (1 - 1e-6) <= found.radius
@@ -234,7 +234,7 @@ def test_rows_whose_squares_are_no_doubles_are_certified():
     assert found.curvature is None
     assert found.radius <= target
     with mp.workprec(2500):
-        w = [mp.mpf(count) * mp.mpf(grid) for count in found.integers]
+        w = [mp.mpf(count) * mp.mpf(grid) for count in found.point.counts]
         # The minimiser is no farther away than this, and the Hessian is at most 1e311.
         assert mp.norm(mp.matrix(exact_gradient(loss, X, y, l2, b, w))) <= 1e12 * l2 * mp.mpf(target)
 
@@ -255,4 +255,4 @@ def test_gradients_beyond_doubles_are_left_to_decimals(monkeypatch):
     monkeypatch.setattr(ResidualPass, "__call__", overflows)
     found = certify(problem, start, target=2.0**-45, grid=2.0**-54)
     assert found.curvature is None
-    assert distance(loss, X, y, l2, b, found.integers, 2.0**-54) <= found.radius <= 2.0**-45
+    assert distance(loss, X, y, l2, b, found.point.counts, 2.0**-54) <= found.radius <= 2.0**-45

@@ -80,6 +80,16 @@ class ExactProblem:
         return self.proved.third_order
 
     @property
+    def steepening(self) -> float:
+        r""":math:`\zeta R`: how fast the logarithm of a curvature may change with the distance."""
+        return UP * self.third_order * self.radius
+
+    def change(self, distance: float) -> float:
+        """How much a curvature may change over a distance, relative to itself; infinite if by more than e."""
+        exponent = self.steepening * distance
+        return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
+
+    @property
     def max_curvature(self) -> float:
         """The largest second derivative of a weight times the loss."""
         return self.loss.curve.scaled(self.max_weight).max_curvature
@@ -178,10 +188,9 @@ class Curvature:
             return 0.0
         return 1.0 / float(largest[0]) - lift
 
-    def change(self, point: Dyadic, steepening: float) -> float:
-        """How much a curvature may differ at the point, relative to itself; infinite if by more than e."""
-        exponent = steepening * length((point - Dyadic.of(self.at)).doubles())
-        return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
+    def distance(self, point: Dyadic) -> float:
+        """How far a point is from where the matrix was taken."""
+        return length((point - Dyadic.of(self.at)).doubles())
 
 
 @dataclass(frozen=True)
@@ -212,15 +221,13 @@ def bound(
     step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
-    zeta = problem.third_order
-    end = after(point, step)
+    end = point + Dyadic.of(step)
     left, error = _remainder(problem, data, curvature.matrix @ step, end)
     errors += error
     stride, trace = length(step), float(np.trace(curvature.matrix))
     left += (problem.dimension + 4) * UNIT * trace * stride  # the product with the step is rounded
-    steepening = UP * zeta * problem.radius
-    change = curvature.change(point, steepening)
-    a = steepening * stride
+    zeta, steepening = problem.third_order, problem.steepening
+    a, change = steepening * stride, problem.change(curvature.distance(point))
     if not max(a, change, zeta * predictor_error) <= 1.0:
         return Visit(point, gradient, step, end, math.inf, 0.0)
     mu = max(problem.l2, curvature.smallest / (UP * (1.0 + change)))
@@ -248,11 +255,6 @@ def _enclosing(ratio: float, steepening: float) -> float:
     """
     exponent = math.e * steepening * ratio
     return UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
-
-
-def after(point: Dyadic, step: FloatArray, share: float = 1.0) -> Dyadic:
-    """The point that lies a share of the step further, without rounding."""
-    return point + Dyadic.of(share * step)
 
 
 def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
@@ -298,18 +300,12 @@ class Minimum:
 
     Privacy
     -------
-    Private, ``radius`` included: only noise added to ``integers`` makes it public.
+    Private, ``radius`` included: only noise added to its counts makes it public.
     """
 
-    integers: list[int]
-    """The point is these times the grid, exactly."""
+    point: Dyadic
+    """Whole multiples of the grid."""
     radius: float
     """The exact minimiser is no farther away than this (Euclidean)."""
     curvature: Curvature | None = None
     """The last Hessian that was taken, where doubles sufficed."""
-
-
-def on_grid(point: Dyadic, grid: float) -> tuple[list[int], float]:
-    """The nearest integers on the grid, a power of two, and a bound on how far the point is from them."""
-    nearest = point.rounded(math.frexp(grid)[1] - 1)
-    return nearest.counts, length((point - nearest).doubles())

@@ -16,22 +16,14 @@ weights are smallest masses: the logarithm of every mass changes by at most :mat
 """
 
 import math
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import numpy as np
 
 from expost._common.namespaces import HERE
-from expost.fitting.certified.bound import (
-    UP,
-    Curvature,
-    ExactProblem,
-    Minimum,
-    Visit,
-    after,
-    bound,
-    on_grid,
-)
+from expost.fitting.certified.bound import UP, Curvature, ExactProblem, Minimum, Visit, bound
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
 from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
@@ -45,23 +37,8 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
     """The minimiser on a grid, certified to ``target``.
 
     The first pass takes gradient and Hessian from the same rows, so that the certificate does not depend on
-    what earlier passes read.
-
-    Parameters
-    ----------
-    problem
-        What to minimise.
-    start
-        Where to begin, better the closer to the minimiser; any finite point will do.
-    target
-        The radius to be certified; must leave room for the grid.
-    grid
-        A power of two; the result is a whole multiple of it.
-
-    Returns
-    -------
-    Minimum
-        Its radius is at most ``target``.
+    what earlier passes read. Any finite start will do, the closer to the minimiser the better. ``grid`` is a
+    power of two, and the result is a whole multiple of it; ``target`` must leave room for that.
 
     Privacy
     -------
@@ -84,20 +61,18 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
     return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
 
 
+@dataclass
 class _Search:
     """Newton steps in a given number of slices, damped where the gradient would not fall."""
 
-    def __init__(
-        self, problem: ExactProblem, slices: int, target: float, grid: float, curvature: Curvature | None
-    ) -> None:
-        self.curvature = curvature
-        self.best: Minimum | None = None
-        self.reached: Dyadic | None = None
-        """Where to go on from at the next level."""
-        self._problem = problem
-        self._slices = slices
-        self._target = target
-        self._grid = grid
+    problem: ExactProblem
+    slices: int
+    target: float
+    grid: float
+    curvature: Curvature | None
+    best: Minimum | None = None
+    reached: Dyadic | None = None
+    """Where to go on from at the next level."""
 
     def run(self, start: Dyadic) -> None:
         """Step until the bound is met, or until more steps cannot meet it."""
@@ -108,12 +83,13 @@ class _Search:
             if here is None:
                 return
             self._settle(here)
-            if self.best is not None and self.best.radius <= self._target:
+            if self.best is not None and self.best.radius <= self.target:
                 return
             # More steps do not help against rounding, and the grid takes up to half of the target.
-            if here.floor > 0.5 * self._target:
+            if here.floor > 0.5 * self.target:
                 return
-            there = self._visit(after(here.point, here.step, share), fresh=self._is_far(here))
+            far = self.problem.steepening * length(here.step) > _FRESH
+            there = self._visit(here.point + Dyadic.of(share * here.step), fresh=far)
             if there is not None and length(there.gradient) <= (1.0 - 1e-4 * share) * length(here.gradient):
                 here, share = there, 1.0
             else:
@@ -123,22 +99,18 @@ class _Search:
                     return
                 here = self._visit(here.point, fresh=True)
 
-    def _is_far(self, here: Visit) -> bool:
-        return self._problem.third_order * self._problem.radius * length(here.step) > _FRESH
-
     def _settle(self, here: Visit) -> None:
         """Keep the point on the grid, if it is the best so far."""
         self.reached = here.certified if here.radius < math.inf else here.point
-        integers, offset = on_grid(here.certified, self._grid)
-        radius = here.radius + offset + self._problem.slack
+        nearest = here.certified.on_grid(self.grid)
+        radius = here.radius + length((here.certified - nearest).doubles()) + self.problem.slack
         if self.best is None or radius < self.best.radius:
-            assert self.curvature is not None
-            self.best = Minimum(integers, radius, self.curvature)
+            self.best = Minimum(nearest, radius, self.curvature)
 
     def _visit(self, where: Dyadic, *, fresh: bool) -> Visit | None:
         """One pass at a point, or None where doubles do not reach."""
-        problem = self._problem
-        work = residual_at(problem, where, self._slices, hessian=fresh)
+        problem = self.problem
+        work = residual_at(problem, where, self.slices, hessian=fresh)
         sums: Partial = reduce(add, problem.rows.sweep(work))
         numbers = [sums.error, sums.curvature, sums.absolute]
         if not (np.all(np.isfinite(sums.total)) and np.all(np.isfinite(numbers))):
@@ -159,9 +131,7 @@ def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: b
     return ResidualPass(problem.proved, problem.proved.points(where, slices), problem.radius, hessian)
 
 
-def rows_hessian(
-    problem: ExactProblem, minimum: Minimum, *, grid: float, allowed: float, reduced: bool = False
-) -> Pair:
+def rows_hessian(problem: ExactProblem, minimum: Minimum, *, allowed: float, reduced: bool = False) -> Pair:
     """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
 
     The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
@@ -174,76 +144,48 @@ def rows_hessian(
     -------
     Private: only noise makes it public.
     """
-    point, radius = Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
     known = minimum.curvature
-    if known is not None and not reduced and _error(problem, minimum, point, known) <= allowed:
-        return known.rows, np.zeros_like(known.rows)
-    for slices in (2, 3) if exact_in(HERE) else ():
-        matrix, error = _summed(problem, point, slices, reduced=reduced)
+    if known is not None and not reduced:
+        distance = minimum.radius + known.distance(minimum.point)
+        if known.rows_error + UP * problem.change(distance) * float(np.trace(known.rows)) <= allowed:
+            return known.rows, np.zeros_like(known.rows)
+    for slices in (2, 3, None) if exact_in(HERE) else (None,):
+        matrix, error = _summed(problem, minimum.point, slices, reduced=reduced)
         if math.isinf(error):
+            continue
+        trace = float(np.trace(matrix[0]))
+        # A radius at which the minimiser's own uncertainty takes a quarter of what is allowed.
+        rate = problem.steepening * trace
+        wanted = 0.25 * allowed / rate if rate > 0.0 else math.inf
+        if minimum.radius > wanted:
+            grid = math.ldexp(1.0, math.frexp(wanted)[1] - 14)
+            minimum = certify(problem, minimum.point.doubles(), target=wanted, grid=grid)
+            matrix, error = _summed(problem, minimum.point, slices, reduced=reduced)
+            trace = float(np.trace(matrix[0]))
+        if slices is None or error + UP * problem.change(minimum.radius) * trace <= allowed:
             break
-        wanted = _wanted_radius(problem, float(np.trace(matrix)), allowed)
-        if radius > wanted:
-            point, radius = _closer(problem, point, wanted)
-            matrix, error = _summed(problem, point, slices, reduced=reduced)
-        if error + UP * _moved(problem, radius) * float(np.trace(matrix)) <= allowed:
-            return matrix, np.zeros_like(matrix)
-    exact = hessian_in_decimals(problem, point, reduced=reduced)
-    wanted = _wanted_radius(problem, float(np.trace(exact[0])), allowed)
-    if radius > wanted:
-        exact = hessian_in_decimals(problem, _closer(problem, point, wanted)[0], reduced=reduced)
-    return exact
-
-
-def _wanted_radius(problem: ExactProblem, trace: float, allowed: float) -> float:
-    """A radius at which the minimiser's own uncertainty takes a quarter of what is allowed."""
-    rate = problem.third_order * problem.radius * trace
-    return 0.25 * allowed / rate if rate > 0.0 else math.inf
-
-
-def _closer(problem: ExactProblem, point: Dyadic, target: float) -> tuple[Dyadic, float]:
-    """A point certified to a smaller radius, and that radius."""
-    grid = math.ldexp(1.0, math.frexp(target)[1] - 14)
-    minimum = certify(problem, point.doubles(), target=target, grid=grid)
-    return Dyadic(minimum.integers, math.frexp(grid)[1] - 1), minimum.radius
+    return matrix
 
 
 def _summed(
-    problem: ExactProblem, point: Dyadic, slices: int, *, reduced: bool = False
-) -> tuple[FloatArray, float]:
-    r"""The Hessian in slices at a point, and a bound on its error there (Frobenius).
+    problem: ExactProblem, point: Dyadic, slices: int | None, *, reduced: bool = False
+) -> tuple[Pair, float]:
+    r"""The Hessian in slices, or in decimals, at a point, and a bound on its error there (Frobenius).
 
-    A curvature and its product with a row are rounded at most sixteen times, and for softmax as often as a
-    weight of a pair of classes is; the error of a linear predictor changes a curvature by :math:`\zeta` times
+    A curvature and its product with a row are rounded at most sixteen times, and as much more often as a
+    weight of the loss is; the error of a linear predictor changes a curvature by :math:`\zeta` times
     that. What the slices leave over is at most :math:`2^{-23}` of the largest curvature in every entry, and
-    is added in chunks, once for each pair of classes.
+    is added in chunks, once for each sum of squares.
     """
+    if slices is None:
+        return hessian_in_decimals(problem, point, reduced=reduced)
     work = residual_at(problem, point, slices)
     loss, sums = work.loss, reduce(add, problem.rows.sweep(HessianPass(work, reduced)))
-    total = sums.total
-    matrix: FloatArray = total[0][0] + total[1][0] if reduced else loss.exact_hessian(total)
-    trace = float(np.trace(matrix))
+    matrix = sums.total[0][0] + sums.total[1][0] if reduced else loss.exact_hessian(sums.total)
     relative = (16.0 + loss.weight_roundings) * UNIT + problem.third_order * work.predictor_error()
-    rest = (
-        2.0**-23
-        * (LONGEST_SUM + 64.0)
-        * UNIT
-        * problem.dimension
-        * sums.rows
-        * problem.max_curvature
-        * problem.radius**2
-    )
-    relative += _moved(problem, length((work.points.exact - point).doubles()))
+    relative += problem.change(length((work.points.exact - point).doubles()))
+    largest = sums.rows * problem.max_curvature * problem.radius**2
+    rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * largest
     leftovers = 1.0 if reduced else loss.trace * loss.sums
-    return matrix, UP * (trace * relative + leftovers * rest) + sums.error
-
-
-def _error(problem: ExactProblem, minimum: Minimum, point: Dyadic, known: Curvature) -> float:
-    distance = minimum.radius + length((point - Dyadic.of(known.at)).doubles())
-    return known.rows_error + UP * _moved(problem, distance) * float(np.trace(known.rows))
-
-
-def _moved(problem: ExactProblem, distance: float) -> float:
-    """The relative change of a curvature over a distance."""
-    exponent = problem.third_order * problem.radius * distance
-    return UP * math.expm1(exponent) if exponent <= 1.0 else math.inf
+    error = UP * (float(np.trace(matrix)) * relative + leftovers * rest) + sums.error
+    return (matrix, np.zeros_like(matrix)), error

@@ -93,10 +93,10 @@ def certify_in_decimals(
         return _descend(problem, start, hessian, Decimal(target), grid)
 
 
-def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool = False) -> Pair:
+def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool = False) -> tuple[Pair, float]:
     """The Hessian of the rows at a point, or the reduced one, with one rounding to a pair at the end.
 
-    Entries are off by less than ``2**-100`` of the trace for up to ``10**25`` rows.
+    Its error, for up to ``10**25`` rows, is less than ``2**-100`` of the trace (Frobenius).
     """
     size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
     digits = 60 + max(0, math.ceil(math.log10(size)))
@@ -104,7 +104,8 @@ def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool =
         work = DecimalPass(problem.proved, rounded(point, digits), digits, hessian=True, reduced=reduced)
         exact = work.over(problem).hessian
         high = exact.astype(np.float64)
-        return high, (exact - _exactly(high)).astype(np.float64)
+        found = high, (exact - _exactly(high)).astype(np.float64)
+    return found, 2.0**-100 * float(np.trace(high))
 
 
 def _descend(
@@ -140,14 +141,11 @@ def _descend(
 
 def _settle(problem: ExactProblem, here: _Found, grid: float) -> Minimum:
     """Round to the grid in whole numbers: a decimal is an integer over a power of ten."""
-    step = Fraction(grid)
-    exact = [Fraction(value) / step for value in here.point]
-    integers = [round(value) for value in exact]
-    offset = (
-        length(np.array([float(value - count) for value, count in zip(exact, integers, strict=True)])) * grid
-    )
+    exact = [Fraction(value) / Fraction(grid) for value in here.point]
+    counts = [round(value) for value in exact]
+    off = np.array([float(value - count) for value, count in zip(exact, counts, strict=True)])
     radius = float((here.norm + here.error) / Decimal(problem.l2)) * (1.0 + 2.0**-40)
-    return Minimum(integers, radius + offset + problem.slack)
+    return Minimum(Dyadic(counts, math.frexp(grid)[1] - 1), radius + length(off) * grid + problem.slack)
 
 
 def _evaluate(

@@ -198,6 +198,10 @@ class Dyadic:
         half = 1 << (shift - 1)
         return Dyadic([(count + half) >> shift for count in self.counts], exponent)
 
+    def on_grid(self, grid: float) -> "Dyadic":
+        """The nearest vector of whole multiples of ``grid``, a power of two."""
+        return self.rounded(math.frexp(grid)[1] - 1)
+
     def doubles(self) -> FloatArray:
         """The nearest doubles; raises OverflowError beyond their range."""
         return np.array([_double(count, self.exponent) for count in self.counts])

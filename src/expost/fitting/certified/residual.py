@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Partial:
     """What a pass found on some of the rows. Adding two of them is exact to 100 bits."""
 
     total: Pair
-    """The sum of slope times row."""
+    """The sum of slope times row, one for each score; or a sum of squares for each weight."""
     error: float = 0.0
     """A bound on what rounding moved that sum, slopes taken as computed."""
     steepness: float = 0.0
@@ -59,7 +59,7 @@ class Partial:
     """The sum of the second derivatives."""
     per_curvature: float = 0.0
     absolute: float = 0.0
-    """The sum of the slopes' absolute errors; see :class:`~expost.fitting.certified.slopes.Slopes`."""
+    """The sum of the slopes' absolute errors, as :class:`ProvedSlopes` has them."""
     rows: int = 0
     additions: int = 0
     hessian: FloatArray | None = field(default=None, repr=False)
@@ -285,20 +285,6 @@ class ResidualPass(Kernel[Partial]):
         return total
 
 
-class SquareSums(NamedTuple):
-    """What :class:`HessianPass` found on some of the rows."""
-
-    total: Pair
-    """One matrix for each weight."""
-    rows: int
-    error: float
-    """What is added to the error because of where the sums were taken."""
-
-    def __add__(self, other: "SquareSums") -> "SquareSums":  # type: ignore[override]  # not a longer tuple
-        total = add_accurately(self.total, other.total)
-        return SquareSums(total, self.rows + other.rows, self.error + other.error)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class HessianPass:
     r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
@@ -311,7 +297,7 @@ class HessianPass:
     work: ResidualPass
     reduced: bool = False
 
-    def __call__(self, blocks: Iterator[Block]) -> SquareSums:
+    def __call__(self, blocks: Iterator[Block]) -> Partial:
         """The sums over the blocks."""
         count, columns = 0, self.work.slicing.dimension
         zero = np.zeros((1 if self.reduced else self.work.loss.sums, columns, columns))
@@ -325,7 +311,7 @@ class HessianPass:
                     after = add_accurately(before, self._product(rows.features(), weight, slices))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        return SquareSums(total, count, error_in(HERE))
+        return Partial(total, error_in(HERE), rows=count)
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
         unit = self.work.slicing.grid
