@@ -13,7 +13,7 @@ from expost.data.rows import DenseRows
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, unpack
-from expost.fitting.statistics import as_doubles, draw
+from expost.fitting.statistics import draw, printed
 from expost.privacy.precision import statistic_grid
 from expost.reports.base import Scope
 from expost.reports.laws import NO_DRIFT
@@ -172,12 +172,8 @@ def test_at_equal_privacy_analyze_gauss_has_twice_the_variance_off_the_diagonal(
     assert scale**2 == pytest.approx(2.0 * sigma**2)
     plan = calibrate(report="leverage", l2=2.0, sigma=2.0, sigma_hessian=sigma)
     grid = statistic_grid(sigma)
-    drawn = np.array(
-        [
-            unpack(as_doubles(draw(plan, dimension, SeededNoise(seed))["hessian"], grid))
-            for seed in range(size)
-        ]
-    )
+    draws = [draw(plan, dimension, SeededNoise(seed))["hessian"] for seed in range(size)]
+    drawn = np.array([unpack(printed([0] * len(steps), steps, grid)) for steps in draws])
     off = drawn[:, *np.triu_indices(dimension, 1)]
     assert variance_passes(off, scale**2 / 2.0, 1e-6)
     assert not variance_passes(off, scale**2, 1e-6)

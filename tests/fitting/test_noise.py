@@ -15,6 +15,7 @@ from scipy import stats
 
 from expost.exceptions import ParameterError
 from expost.fitting.noise import ExactNoise, SeededNoise, noise_source, root_above
+from expost.fitting.statistics import printed
 from expost.privacy.precision import MOST_NUMBERS, REAL, Rounding
 
 
@@ -113,10 +114,13 @@ def test_scales_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize("source", [ExactNoise(), SeededNoise(3)], ids=["exact", "seeded"])
 def test_integers_in_integers_out(source):
-    values = [10**40, -(10**40), 0, 7]
-    noisy = source.add(values, [2.0**-30] * 4, 2.0**-50)
-    assert all(type(value) is int for value in noisy)
-    assert all(abs(a - b) < 20 * 2**20 for a, b in zip(noisy, values, strict=True))
+    values, grid = [10**40, -(10**40), 0, 7], 2.0**-50
+    draws = source.integers([2.0**-30 / grid] * 4)
+    assert all(type(drawn) is int and abs(drawn) < 20 * 2**20 for drawn in draws)
+    exact = [
+        float(Fraction(value + drawn) * Fraction(grid)) for value, drawn in zip(values, draws, strict=True)
+    ]
+    assert printed(values, draws, grid).tolist() == exact
 
 
 def test_seeded_integers_are_reproducible():

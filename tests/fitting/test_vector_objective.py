@@ -92,9 +92,7 @@ def test_without_noise_the_minimiser_is_scikit_learns_multinomial_fit(classes, f
     X = rows_in_ball(rng, 4_000, 6)
     y = classes_of(rng, X, classes)
     A, l2 = with_intercept(X, fit_intercept), 0.5
-    objective = Objective(
-        design_of(X, fit_intercept=fit_intercept).labelled(y), SoftmaxLoss(classes), l2=l2, tilt=None
-    )
+    objective = Objective(design_of(X, fit_intercept=fit_intercept).labelled(y), SoftmaxLoss(classes), l2=l2)
     found = minimize(objective, tolerance=1e-10)
     assert found.meets(1e-10)
     coefficients = centring(classes) @ found.theta.reshape(classes - 1, A.shape[1])

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
 from expost.fitting.noise import NoiseSource, Tilt, noise_source
 from expost.fitting.objective import Objective
-from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian, steepness
+from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
-from expost.fitting.statistics import allowed_hessian_error, as_doubles, draw, measure, published
+from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import Precision
@@ -100,23 +100,24 @@ def perturb(
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
-    coefficients = point.published(noise)
-    measured = measure(
-        plan,
-        gradient=point.gradient,
-        rows_hessian=point.rows_hessian,
-        coefficients=coefficients,
-        regularizer=regularizer,
-    )
-    statistics = published(plan, dimension, measured, draws)
+    coefficients = point.exact.doubles()
+    if plan.precision is not None:
+        grid, scale = plan.precision.grid, plan.precision.output_noise
+        coefficients = printed(point.exact.counts, noise.integers([scale / grid] * dimension), grid)
+    public = None
+    if regularizer is not None and not plan.reduced:  # its part in a reduced Hessian would not fit
+        public = regularizer.hessian(coefficients)
+    measured = measure(plan, gradient=point.gradient, rows_hessian=point.rows_hessian, public=public)
+    statistics = published(plan, measured, draws)
+    for numbers in (coefficients, *statistics.values()):
+        if isinstance(numbers, np.ndarray):
+            numbers.flags.writeable = False
     release = Release(
         plan=plan,
-        coefficients=_frozen(coefficients),
+        coefficients=coefficients,
         regularizer=regularizer,
-        gradient=_frozen(statistics["gradient"]),
-        hessian=_frozen(statistics["hessian"]),
-        eigenvalue=statistics["eigenvalue"],
         insecure=noise.insecure,
+        **statistics,
     )
     return release, _keep(plan, objective, solution, point, coefficients)
 
@@ -166,17 +167,8 @@ class _Point:
     """Of the whole objective, in double precision; None where only decimals reached the minimiser."""
     rows_hessian: Pair | None
     """Of the rows alone, where a statistic needs it; the reduced one where the plan says so."""
-    precision: Precision | None
     radius: float = 0.0
     """How far from the exact minimiser it is certified to be at most."""
-
-    def published(self, noise: NoiseSource) -> FloatArray:
-        """The coefficients to print: on the grid, with the output's noise."""
-        if self.precision is None:
-            return self.exact.doubles()
-        grid = self.precision.grid
-        scales = [self.precision.output_noise] * len(self.exact.counts)
-        return as_doubles(noise.add(self.exact.counts, scales, grid), grid)
 
 
 def _certified(
@@ -213,7 +205,7 @@ def _certified(
         allowed = allowed_hessian_error(plan)
         measured = rows_hessian(problem, minimum, allowed=allowed, reduced=plan.reduced)
     gradient = reduce(Dyadic.__add__, (Dyadic.of(-part) for part in tilt.parts))
-    return _Point(minimum.point, gradient, hessian, measured, precision, minimum.radius)
+    return _Point(minimum.point, gradient, hessian, measured, minimum.radius)
 
 
 def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: float) -> _Point:
@@ -232,7 +224,7 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
         matrix = objective.reduced_hessian(solution.theta) if plan.reduced else here.rows_hessian
         assert matrix is not None
         measured = matrix, np.zeros_like(matrix)
-    return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured, None)
+    return _Point(Dyadic.of(solution.theta), Dyadic.of(here.gradient), here.hessian, measured)
 
 
 def _keep(
@@ -243,7 +235,7 @@ def _keep(
     Small tables are evaluated there. For large ones the step from the certified point is so short that the
     Hessian there serves, and the gradient follows to first order.
     """
-    products = objective.n_rows * objective.dimension**2
+    products = objective.records.n_rows * objective.dimension**2
     if point.hessian is None or products <= _FEW_PRODUCTS:
         here = objective.evaluate(coefficients, hessian=np.float64)
         assert here.hessian is not None
@@ -252,28 +244,8 @@ def _keep(
         hessian = point.hessian
         gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
     reached = solution.evaluation
-    certified = plan.precision is not None
-    return PrivateFit(
-        coefficients.copy(),
-        gradient,
-        hessian,
-        plan.sigma,
-        point.radius * float(np.linalg.norm(hessian)) if certified else reached.norm,
-        reached.floor,
-        plan.output_noise or 0.0,
-        steepness(plan),
-    )
-
-
-@overload
-def _frozen(array: FloatArray) -> FloatArray: ...
-@overload
-def _frozen(array: FloatArray | None) -> FloatArray | None: ...
-def _frozen(array: FloatArray | None) -> FloatArray | None:
-    """The same array, from now on read-only."""
-    if array is not None:
-        array.flags.writeable = False
-    return array
+    norm = reached.norm if plan.precision is None else point.radius * float(np.linalg.norm(hessian))
+    return PrivateFit.of(plan, coefficients.copy(), gradient, hessian, norm, reached.floor)
 
 
 def fit(
@@ -287,22 +259,9 @@ def fit(
 ) -> tuple[Release, PrivateFit]:
     """Fit a model to records as the plan says, and release it.
 
-    The estimators and the command line both come through here.
-
-    Parameters
-    ----------
-    plan
-        Every noise scale, from :func:`expost.calibrate`.
-    records
-        The table, from :func:`expost.data.encoding.encode_records`.
-    regularizer
-        A public function of the coefficients that is added to the objective.
-    random_state
-        None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
-    step
-        Is told what is being done, for a display of progress.
-    before_noise
-        Is called once everything was checked, just before noise is drawn; what it raises stops the fit.
+    The estimators and the command line both come through here, with a plan of :func:`expost.calibrate`. A
+    ``random_state`` is for tests and makes the release INSECURE: None takes exact noise from the operating
+    system. ``before_noise`` is called once everything was checked; what it raises stops the fit.
 
     Privacy
     -------

@@ -54,16 +54,6 @@ class NoiseSource(ABC):
         ``rounding`` is how far from continuous noise the result may be.
         """
 
-    def add(self, values: Sequence[int], scales: Sequence[float], grid: float) -> list[int]:
-        """Add noise to ``values``, which count steps of ``grid``, a power of two; scales in its units.
-
-        Privacy
-        -------
-        Exact: integers in, integers out. The result is what may be published.
-        """
-        draws = self.integers([scale / grid for scale in scales])  # exact: the grid is a power of two
-        return [value + draw for value, draw in zip(values, draws, strict=True)]
-
 
 class ExactNoise(NoiseSource):
     """Draws for releases, from OpenDP's exact sampler of the discrete Gaussian law.

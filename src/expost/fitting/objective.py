@@ -1,11 +1,10 @@
 """The perturbed objective and its derivatives, each in one pass over the rows."""
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, iadd
-from typing import Self
+from operator import iadd
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,7 +16,7 @@ from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.gram import Gram
-from expost.losses import Loss, RecordLoss, Regularizer
+from expost.losses import RecordLoss
 from expost.losses.base import LinearRecords
 
 _EPS = np.finfo(np.float64).eps
@@ -59,13 +58,16 @@ class Derivatives(Kernel[Sums]):
     columns: int
     radius: float
     precision: DTypeLike | None = None
+    reduced: bool = False
+    """Whether the Hessian is the reduced one: the squares of the rows, each times one weight."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Sums:
         """The sums over the blocks, which stay where the rows are until the end."""
         theta, length = space.put(self.theta), float(np.linalg.norm(self.theta))
         gradient, size, rows = space.zeros(len(self.theta)), space.zeros(1), 0
-        gram = None if self.precision is None else Gram(len(self.theta), self.precision, space)
-        held = self.loss.numbers_held(self.columns, hessian=gram is not None)
+        order = self.columns if self.reduced else len(self.theta)
+        gram = None if self.precision is None else Gram(order, self.precision, space)
+        held = self.loss.numbers_held(self.columns, hessian=gram is not None and not self.reduced)
         # What leaves the range of a precision is found by the solver, which then takes another.
         with np.errstate(over="ignore", invalid="ignore"):
             for block in row_blocks(blocks, held):
@@ -73,7 +75,9 @@ class Derivatives(Kernel[Sums]):
                 gradient += records.total()
                 size += records.size(self.radius, length)
                 rows += len(records)
-                if gram is not None:
+                if gram is not None and self.reduced:
+                    gram.add(block.X, records.reduced_weights)
+                elif gram is not None:
                     records.add_hessian(gram)
         square = None if gram is None else gram.matrix()
         return Sums(on_host(gradient), square, float(on_host(size)[0]), rows)
@@ -83,7 +87,7 @@ class Derivatives(Kernel[Sums]):
 class Curvatures(Kernel[FloatArray]):
     """The pass that finds the second derivative of every record at ``theta``, for one linear predictor."""
 
-    loss: Loss
+    loss: Any
     theta: FloatArray
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
@@ -113,22 +117,6 @@ class CurvatureProduct(Kernel[FloatArray]):
         return on_host(total)
 
 
-@dataclass(frozen=True, eq=False)
-class ReducedHessian(Kernel[FloatArray]):
-    """The pass that adds up the squares of the rows, each times its weight in a reduced Hessian."""
-
-    loss: RecordLoss
-    theta: FloatArray
-    columns: int
-
-    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
-        """The sum over the blocks."""
-        theta, gram = space.put(self.theta), Gram(self.columns, space=space)
-        for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
-            gram.add(block.X, self.loss.at(theta, block).reduced_weights)
-        return gram.matrix()
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """What one pass over the rows found at one point; private."""
@@ -151,6 +139,7 @@ class Evaluation:
     """Whether some rows stand for all of them."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Objective:
     r"""The objective of objective perturbation, a sum and never a mean.
 
@@ -166,40 +155,27 @@ class Objective:
     Everything computed here is private, the number of passes included.
     """
 
-    def __init__(
-        self,
-        records: Encoded,
-        loss: RecordLoss,
-        *,
-        l2: float,
-        regularizer: Regularizer | None = None,
-        tilt: FloatArray | None = None,
-    ) -> None:
-        self.columns = records.design.dimension
-        self.dimension = loss.coefficient_count(self.columns)
-        self._records = records
-        self._loss = loss
-        self._l2 = l2
-        self._regularizer = regularizer
-        self._tilt = np.zeros(self.dimension) if tilt is None else tilt
-        self._stand_for: int | None = None
+    records: Encoded
+    loss: RecordLoss
+    l2: float
+    regularizer: Regularizer | None = None
+    tilt: FloatArray | float = 0.0
+    stand_for: int | None = None
+    """How many rows these stand for, where they are a part of them."""
 
     @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return self._records.n_rows
+    def columns(self) -> int:
+        """How many numbers a row has."""
+        return self.records.design.dimension
 
     @property
-    def product_width(self) -> int:
-        """How many numbers a row has in a product with a vector."""
-        return self._records.product_width
+    def dimension(self) -> int:
+        """How many coefficients there are."""
+        return self.loss.coefficient_count(self.columns)
 
     def thinned(self, every: int) -> Self:
         """The objective of each ``every``-th block of rows, which stand for all of them: for warm starts."""
-        thin = copy(self)
-        thin._records = self._records.thinned(every)
-        thin._stand_for = self.n_rows
-        return thin
+        return replace(self, records=self.records.thinned(every), stand_for=self.records.n_rows)
 
     def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None) -> Evaluation:
         """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
@@ -208,21 +184,21 @@ class Objective:
         rows and in double precision across groups (:class:`~expost.fitting.gram.Gram`).
         """
         # Warm starts take the same blocks in every pass, whatever the pass is for.
-        products = hessian is None and self._stand_for is None
-        width = self._records.product_width if products else self.dimension
-        work = Derivatives(self._loss, theta, self.columns, self._records.design.radius, hessian)
-        sums = reduce(iadd, self._records.sweep(work, width=width, products=hessian is None))
-        if self._stand_for is not None:
-            sums.rescale_to(self._stand_for)
-        gradient = sums.gradient + self._l2 * theta
+        products = hessian is None and self.stand_for is None
+        width = self.records.product_width if products else self.dimension
+        work = Derivatives(self.loss, theta, self.columns, self.records.design.radius, hessian)
+        sums = reduce(iadd, self.records.sweep(work, width=width, products=hessian is None))
+        if self.stand_for is not None:
+            sums.rescale_to(self.stand_for)
+        gradient = sums.gradient + self.l2 * theta
         square = None if sums.hessian is None else sums.hessian.copy()
         if square is not None:
-            square.flat[:: self.dimension + 1] += self._l2
-        if self._regularizer is not None:
-            gradient += self._regularizer.gradient(theta)
+            square.flat[:: self.dimension + 1] += self.l2
+        if self.regularizer is not None:
+            gradient += self.regularizer.gradient(theta)
             if square is not None:
-                square += self._regularizer.hessian(theta)
-        tilted = gradient + self._tilt
+                square += self.regularizer.hessian(theta)
+        tilted = gradient + self.tilt
         return Evaluation(
             gradient=gradient,
             tilted_gradient=tilted,
@@ -231,34 +207,36 @@ class Objective:
             hessian=square,
             rows_hessian=sums.hessian,
             precise=hessian == np.float64,
-            of_fewer_rows=self._stand_for is not None,
+            of_fewer_rows=self.stand_for is not None,
         )
 
     def curvature_product(self, theta: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """The Hessian at ``theta`` as a function that multiplies a vector, one pass over the rows a time."""
-        loss, records = self._loss, self._records
-        known = False
-        if isinstance(loss, Loss) and records.in_memory:  # one number a record, found once for all products
-            known = True
-            found = list(records.sweep(Curvatures(loss, theta), products=True))
+        records, known = self.records, self.loss.along_row and self.records.in_memory
+        if known:  # one number a record, found once for all products
+            found = list(records.sweep(Curvatures(self.loss, theta), products=True))
             records = records.labelled(np.concatenate(found))
 
         def product(direction: FloatArray) -> FloatArray:
-            work = CurvatureProduct(loss, theta, self.columns, direction, known)
-            result = self._l2 * direction
+            work = CurvatureProduct(self.loss, theta, self.columns, direction, known)
+            result = self.l2 * direction
             for part in records.sweep(work, products=True):
                 result += part
-            if self._regularizer is not None:
-                result += self._regularizer.hessian_product(theta, direction)
+            if self.regularizer is not None:
+                result += self.regularizer.hessian_product(theta, direction)
             return result
 
         return product
 
     def reduced_hessian(self, theta: FloatArray) -> FloatArray:
         """The squares of the rows, each times its weight in a reduced Hessian, added up."""
-        return reduce(add, self._records.sweep(ReducedHessian(self._loss, theta, self.columns)))
+        radius = self.records.design.radius
+        work = Derivatives(self.loss, theta, self.columns, radius, np.float64, reduced=True)
+        found = reduce(iadd, self.records.sweep(work)).hessian
+        assert found is not None
+        return found
 
     def _rounding_floor(self, theta: FloatArray, size: float) -> float:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
-        penalty = self._l2 * float(np.linalg.norm(theta))
-        return 4.0 * float(_EPS) * (size + penalty + float(np.linalg.norm(self._tilt)))
+        penalty = self.l2 * float(np.linalg.norm(theta))
+        return 4.0 * float(_EPS) * (size + penalty + float(np.linalg.norm(self.tilt)))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
@@ -34,11 +34,7 @@ def needs_hessian(plan: Plan) -> bool:
     return plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
 
 
-def check_inputs(
-    plan: Plan,
-    design: Design,
-    regularizer: Regularizer | None,
-) -> None:
+def check_inputs(plan: Plan, design: Design, regularizer: Regularizer | None) -> None:
     """Refuse what the plan was not made for, before anything is drawn.
 
     Privacy
@@ -107,6 +103,22 @@ class PrivateFit:
     steepness: float = 1.0
     """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
 
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        coefficients: FloatArray,
+        gradient: FloatArray,
+        hessian: FloatArray,
+        gradient_norm: float,
+        floor: float,
+    ) -> Self:
+        """What is kept of a fit by a plan."""
+        steepest = plan.curve.max_slope * plan.radius / plan.sigma
+        steepness = max(1.0, steepest) if math.isfinite(steepest) else 1.0
+        noise = plan.output_noise or 0.0
+        return cls(coefficients, gradient, hessian, plan.sigma, gradient_norm, floor, noise, steepness)
+
     @property
     def loss_error(self) -> float:
         r"""The order of the difference between exact losses here and those of the printed numbers' law.
@@ -126,12 +138,6 @@ class PrivateFit:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise PrivateStateError("PrivateFit never leaves memory: it cannot be pickled or copied.")
-
-
-def steepness(plan: Plan) -> float:
-    """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
-    steepest = plan.curve.max_slope * plan.radius / plan.sigma
-    return max(1.0, steepest) if math.isfinite(steepest) else 1.0
 
 
 def recover(release: Release, records: Encoded) -> PrivateFit:
@@ -154,16 +160,7 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
-    return PrivateFit(
-        release.coefficients,
-        here.gradient,
-        here.hessian,
-        plan.sigma,
-        0.0,
-        here.floor,
-        plan.output_noise or 0.0,
-        steepness(plan),
-    )
+    return PrivateFit.of(plan, release.coefficients, here.gradient, here.hessian, 0.0, here.floor)
 
 
 def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:

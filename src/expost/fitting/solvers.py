@@ -242,11 +242,11 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
             return solution
         return newton(objective, solution.theta, tolerance=tolerance)
     coarse, fine = _THINNINGS
-    if borrowed := objective.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
+    if borrowed := objective.records.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
         fine = _THIN
     model = None
     for every in (coarse, fine):
-        if objective.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
+        if objective.records.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
             last = borrowed and every == fine
             thin = objective.thinned(every)
             found = newton(thin, theta, tolerance=tolerance, relative=1e-4 if last else 0.01)
@@ -263,6 +263,6 @@ def products_of_a_dense_solver(objective: Objective) -> int:
     of numbers, its factor :math:`d^3/3` and a product with a vector :math:`2nw`, each at a rate of its own.
     It depends on sizes only, so that the same table is always solved alike.
     """
-    dimension, rows = objective.dimension, max(objective.n_rows, 1)
+    dimension, rows = objective.dimension, max(objective.records.n_rows, 1)
     hessian = dimension / _COLUMNS_PER_PRODUCT + dimension**2 / (_ENTRIES_PER_PRODUCT * rows)
-    return max(1, round(_HESSIANS * hessian * objective.columns / objective.product_width))
+    return max(1, round(_HESSIANS * hessian * objective.columns / objective.records.product_width))

@@ -7,7 +7,7 @@ are added after the rows' part was measured.
 
 import math
 from fractions import Fraction
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -16,7 +16,6 @@ from expost._common.typing import FloatArray
 from expost.fitting.certified.pairs import UNIT, Dyadic, Pair, two_sum
 from expost.fitting.noise import NoiseSource, root_above
 from expost.fitting.release import unpack
-from expost.losses import Regularizer
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 
@@ -83,14 +82,6 @@ Steps = dict[str, list[int]]
 """Statistics by name, in whole steps of their grids; a matrix as its upper triangle, row by row."""
 
 
-class Published(TypedDict):
-    """The statistics as a release holds them."""
-
-    gradient: FloatArray | None
-    hessian: FloatArray | None
-    eigenvalue: float | None
-
-
 def allowed_hessian_error(plan: Plan) -> float:
     """How far (Frobenius) the rows' Hessian may be off so that every statistic keeps its stated error.
 
@@ -105,27 +96,11 @@ def allowed_hessian_error(plan: Plan) -> float:
     return 0.5 * min(errors, default=math.inf)
 
 
-def measure(
-    plan: Plan,
-    *,
-    gradient: Dyadic,
-    rows_hessian: Pair | None,
-    coefficients: FloatArray,
-    regularizer: Regularizer | None,
-) -> Steps:
-    """The statistics that the plan releases, without noise.
+def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, public: FloatArray | None) -> Steps:
+    """The statistics that the plan releases, at the exact minimiser and without noise.
 
-    Parameters
-    ----------
-    plan
-        Which statistics, and their scales.
-    gradient
-        Of the objective without its noise, at the exact minimiser.
-    rows_hessian
-        Of the rows alone, there, or the reduced one, as the sum of two matrices; needed where the plan
-        releases a Hessian or an eigenvalue.
-    coefficients, regularizer
-        The published coefficients, and the regulariser whose Hessian there is public.
+    ``gradient`` is that of the objective without its noise. ``rows_hessian`` is that of the rows alone, or
+    the reduced one, as the sum of two matrices; ``public`` is that of the regulariser.
 
     Privacy
     -------
@@ -136,21 +111,19 @@ def measure(
         grid = statistic_grid(scale)
         penalty = round(Fraction(plan.l2) / Fraction(grid))
         if statistic.name == "gradient":
-            found["gradient"] = gradient.rounded(math.frexp(grid)[1] - 1).counts
+            found["gradient"] = gradient.on_grid(grid).counts
             continue
         assert rows_hessian is not None
         high, low = rows_hessian
-        public = np.zeros_like(high)
-        if regularizer is not None and not plan.reduced:  # whose part in a reduced Hessian would not fit
-            public = regularizer.hessian(coefficients)
+        known = np.zeros_like(high) if public is None else public
         if statistic.name == "eigenvalue":
             error = 0.25 * scale * plan.rounding.error("eigenvalue", scale)
-            total, rest = two_sum(high, public)
+            total, rest = two_sum(high, known)
             smallest = smallest_eigenvalue((total, rest + low), error)
             found["eigenvalue"] = [round(smallest / Fraction(grid)) + penalty]
         else:
             upper = np.triu_indices(len(high))
-            rows, fixed = _steps(high[upper], grid, low[upper]), _steps(public[upper], grid)
+            rows, fixed = _steps(high[upper], grid, low[upper]), _steps(known[upper], grid)
             lifted = [penalty if on else 0 for on in (upper[0] == upper[1]).tolist()]
             found["hessian"] = [a + b + c for a, b, c in zip(rows, fixed, lifted, strict=True)]
     return found
@@ -171,27 +144,30 @@ def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
     return draws
 
 
-def published(plan: Plan, dimension: int, measured: Steps, draws: Steps) -> Published:
-    """What is printed: measured steps and noise added up, as doubles. Public."""
-    result: Published = {"gradient": None, "hessian": None, "eigenvalue": None}
+def published(plan: Plan, measured: Steps, draws: Steps) -> dict[str, Any]:
+    """The statistics as a release holds them: steps and noise added up, as doubles. Public."""
+    result: dict[str, Any] = {}
     for statistic, scale in plan.scales.released:
-        steps = [a + b for a, b in zip(measured[statistic.name], draws[statistic.name], strict=True)]
-        numbers = as_doubles(steps, statistic_grid(scale))
-        if statistic.name == "gradient":
-            result["gradient"] = numbers
-        elif statistic.name == "hessian":
-            result["hessian"] = unpack(numbers.tolist())
-        else:
-            result["eigenvalue"] = float(numbers[0])
+        name = statistic.name
+        numbers = printed(measured[name], draws[name], statistic_grid(scale))
+        if name == "hessian":
+            numbers = unpack(numbers.tolist())
+        result[name] = float(numbers[0]) if name == "eigenvalue" else numbers
     return result
 
 
-def as_doubles(steps: list[int], grid: float) -> FloatArray:
-    """Whole multiples of a grid as the nearest doubles, which are multiples of it too."""
-    return Dyadic(steps, math.frexp(grid)[1] - 1).doubles()
+def printed(steps: list[int], draws: list[int], grid: float) -> FloatArray:
+    """Steps of a grid, each with its noise, as the nearest doubles: whole multiples of the grid too.
+
+    Privacy
+    -------
+    Exact: integers are added to integers. The result may be published.
+    """
+    noisy = [step + drawn for step, drawn in zip(steps, draws, strict=True)]
+    return Dyadic(noisy, math.frexp(grid)[1] - 1).doubles()
 
 
-def _steps(numbers: FloatArray, grid: float, rest: "FloatArray | float" = 0.0) -> list[int]:
+def _steps(numbers: FloatArray, grid: float, rest: FloatArray | float = 0.0) -> list[int]:
     """The nearest whole numbers of steps to the sum of numbers and what is left over of each.
 
     Exact but for the last addition, because the grid is a power of two.
