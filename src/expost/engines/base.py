@@ -22,10 +22,7 @@ class Part(Protocol[B_co]):
     """Some of the rows, read where the work is done; it can be pickled."""
 
     def blocks(self, length: int) -> Iterator[B_co]:
-        """The rows in order, in blocks of at most ``length`` of them.
-
-        A block is valid until the next is asked for: its memory may be used again.
-        """
+        """The rows in order, in blocks of at most ``length``, each valid until the next is asked for."""
         ...
 
 
@@ -54,12 +51,7 @@ class Kernel(ABC, Generic[R]):
 
 
 class Engine(Protocol):
-    """Runs a pass on every part.
-
-    Privacy
-    -------
-    What goes to where the parts are read, and what comes back, is private.
-    """
+    """Runs a pass on every part. What goes to where parts are read, and what comes back, is private."""
 
     @property
     def sums_held(self) -> int:
@@ -81,9 +73,7 @@ def run(work: Pass[B, R], part: Part[B], length: int) -> R:
     try:
         return work(blocks)
     finally:
-        close = getattr(blocks, "close", None)
-        if close is not None:
-            close()
+        getattr(blocks, "close", lambda: None)()
 
 
 @dataclass(frozen=True)
@@ -97,37 +87,31 @@ class LocalEngine:
     """How many threads a part keeps busy by itself."""
 
     @property
-    def _workers(self) -> int:
-        return max(machine.threads() // self.threads_per_part, 1)
-
-    @property
     def sums_held(self) -> int:
         """Two for each thread."""
-        return 2 * self._workers
+        return 2 * max(machine.threads() // self.threads_per_part, 1)
 
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
         """The results in the order of the parts; at most one for each thread waits for its turn."""
-        workers = min(self._workers, len(parts))
-        if workers <= 1:
-            # One thread here too: the bits of a product depend on how the library shares it out.
-            with machine.single_threaded_blas():
-                for part in parts:
-                    yield run(work, part, length)
-            return
-
-        with machine.single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
-            rest = iter(parts)
-            running: deque[Future[R]] = deque(
-                pool.submit(run, work, part, length) for part in islice(rest, workers)
-            )
-            try:
-                while running:
-                    result = running.popleft().result()
-                    running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
-                    yield result
-            finally:
-                for future in running:
-                    future.cancel()
+        workers = min(self.sums_held // 2, len(parts))
+        # One thread for the library, also where there is one part: the bits of a product depend on it.
+        with machine.single_threaded_blas():
+            if workers <= 1:
+                yield from (run(work, part, length) for part in parts)
+                return
+            with ThreadPoolExecutor(workers) as pool:
+                rest = iter(parts)
+                running: deque[Future[R]] = deque(
+                    pool.submit(run, work, part, length) for part in islice(rest, workers)
+                )
+                try:
+                    while running:
+                        result = running.popleft().result()
+                        running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
+                        yield result
+                finally:
+                    for future in running:
+                        future.cancel()
 
 
 LOCAL = LocalEngine()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from expost._common.machine import single_threaded_blas
 from expost.engines.base import LOCAL, B, Engine, Part, Pass, R, run
@@ -15,12 +15,11 @@ from expost.exceptions import EngineError, ExpostError, ParameterError
 if TYPE_CHECKING:
     from distributed import Client
 
-# Rounds of tasks, one for each thread of the workers, that are sent ahead of the one that is waited for.
-_ROUNDS_AHEAD = 3
+# Rounds of tasks, one for each thread of the workers, that are sent ahead of the one that is waited for. A
+# round has at least so many tasks, to spare the driver waiting.
+_ROUNDS_AHEAD, _SMALLEST_ROUND = 3, 32
 # Seconds to wait for a worker where there is none.
 _PATIENCE = 30
-# A round has at least so many tasks, to spare the driver waiting.
-_SMALLEST_ROUND = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +50,20 @@ class DaskEngine:
         from dask.delayed import delayed
 
         # A task of its own, so that what all parts need travels once to a worker and survives any of them.
-        sent = delayed(Sent, pure=False)(work)
-        task = delayed(run_part, pure=False)
-        rest = iter(parts)
-        size = self.sums_held
+        sent, task = delayed(SentPass, pure=False)(work), delayed(run_part, pure=False)
+        rest, size = iter(parts), self.sums_held
         running: deque[list[Any]] = deque()
         try:
             while True:
                 while len(running) <= _ROUNDS_AHEAD and (some := list(islice(rest, size))):
-                    running.append(
-                        self._ask(self.client.compute, [task(sent, part, length) for part in some])
-                    )
+                    tasks = [task(sent, part, length) for part in some]
+                    running.append(self._ask(self.client.compute, tasks))
                 if not running:
                     return
-                for outcome in self._ask(self.client.gather, running[0]):
-                    yield outcome.result()
+                for found in self._ask(self.client.gather, running[0]):
+                    if isinstance(found, ExpostError):
+                        raise found
+                    yield found
                 running.popleft()
         finally:
             with suppress(Exception):  # the cluster may be gone, which was told
@@ -79,64 +77,45 @@ class DaskEngine:
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> Any:
         """What the client answers; its errors, or those of the frame's own tasks, may quote records."""
-        failure = ""
         try:
             return question(*arguments)
         except Exception as error:
             failure = type(error).__name__
-        raise EngineError(
+        raise EngineError(  # outside of the handler, so that it does not carry that error
             f"the cluster did not finish a pass ({failure}). See that it has workers, and that they have "
             "memory enough for a part and can read it; then start again."
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sent:
-    """What a task depends on."""
+class SentPass:
+    """The pass that tasks run, which travels once to each worker; its repr shows nothing."""
 
     work: Any
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Outcome(Generic[R]):
-    """What came of a task: a value, or an error without anything private."""
-
-    value: R | None
-    error: ExpostError | None = None
-
-    def result(self) -> R:
-        """The value, or the error is raised."""
-        if self.error is not None:
-            raise self.error
-        return self.value  # type: ignore[return-value]  # None is a value too
-
-
-def run_part(sent: Sent, part: Part[B], length: int) -> Outcome[Any]:
+def run_part(sent: SentPass, part: Part[B], length: int) -> Any:
     """Run a pass on a part, where the part is; errors are returned, because tracebacks hold cells."""
-    failure: ExpostError
     try:
         with single_threaded_blas():
-            return Outcome(run(sent.work, part, length))
+            return run(sent.work, part, length)
     except ExpostError as error:
-        failure = type(error)(*error.args)  # without its traceback
+        return type(error)(*error.args)  # without its traceback
     except OSError as error:
-        failure = EngineError(
+        return EngineError(
             f"a worker cannot read a part of the table ({error.strerror or type(error).__name__}). All "
             "workers must be able to open its files by the same names."
         )
     except BaseException as error:  # a task of the frame's own may raise anything, with a cell in it
-        failure = EngineError(f"a pass failed on a worker ({type(error).__name__}).")
-    return Outcome(None, failure)
+        return EngineError(f"a pass failed on a worker ({type(error).__name__}).")
 
 
 def engine_of(client: "Client | None", *, current: bool = False) -> Engine:
     """The engine of a client, or this process; with ``current``, the client that Dask would use by itself."""
     distributed = sys.modules.get("distributed")
     if client is None and current and distributed is not None:
-        try:
+        with suppress(ValueError):  # there is none
             client = distributed.default_client()
-        except ValueError:  # there is none
-            return LOCAL
     if client is None:
         return LOCAL
     if distributed is None or not isinstance(client, distributed.Client):
@@ -152,12 +131,9 @@ def keep_in_memory(client: "Client") -> None:
     from distributed import WorkerPlugin
 
     class Memory(WorkerPlugin):  # made here, because Dask is not always there
-        """Turns off spilling."""
-
         name = "expost-memory"
 
-        def setup(self, worker: Any) -> None:
-            """Leave no threshold beyond which a worker writes to its disk."""
+        def setup(self, worker: Any) -> None:  # leaves no threshold beyond which a worker writes to its disk
             worker.memory_manager.memory_target_fraction = False
             worker.memory_manager.memory_spill_fraction = False
             if hasattr(worker.data, "evict"):

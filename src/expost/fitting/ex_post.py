@@ -71,28 +71,17 @@ def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
     A large one is factored on a device where there is one, and left there.
     """
     if space is not None and len(hessian) >= _LARGE:
-        placed = _inverse_root_in(space, hessian)
-        if placed is not None:
-            return placed
-    inverse: FloatArray | None = None
+        xp = space.xp
+        with suppress(Exception):  # each library has an error of its own
+            # In one expression: each of these is as large as the matrix, and given back at once.
+            found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
+            if bool(xp.all(xp.isfinite(found))):
+                return found
     with suppress(LinAlgError), limit_blas_threads(len(hessian)):
-        factor = cholesky(hessian, lower=True)
-        inverse = solve_triangular(factor, np.eye(len(hessian)), lower=True)
-    if inverse is None:
-        raise SolverError(
-            "the Hessian at the released coefficients is not positive definite in double precision; "
-            "raise `l2`."
-        )
-    return inverse
-
-
-def _inverse_root_in(space: Space, hessian: FloatArray) -> Any:
-    """The same on a device; None where it cannot be factored there."""
-    xp, found = space.xp, None
-    with suppress(Exception):  # each library has an error of its own
-        # In one expression: each of these is as large as the matrix, and given back at once.
-        found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
-    return found if found is not None and bool(xp.all(xp.isfinite(found))) else None
+        return solve_triangular(cholesky(hessian, lower=True), np.eye(len(hessian)), lower=True)
+    raise SolverError(
+        "the Hessian at the released coefficients is not positive definite in double precision; raise `l2`."
+    )
 
 
 def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: bool) -> LossTerms:
@@ -135,15 +124,8 @@ def streamed_terms(
     """The terms of :func:`ex_post_terms`, one part of the records after the other; private."""
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
-    work = Terms(
-        loss=loss,
-        columns=records.design.dimension,
-        coefficients=fit.coefficients,
-        gradient=fit.gradient,
-        root=inverse_root(fit.hessian, records.kernels_in),
-        sigma=fit.sigma,
-        member=bool(member),
-    )
+    root, sign = inverse_root(fit.hessian, records.kernels_in), -1.0 if member else 1.0
+    work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign)
     return records.sweep(work, width=len(fit.coefficients))
 
 
@@ -159,19 +141,16 @@ class Terms(Kernel[LossTerms]):
     root: Any
     r""":math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. Here or on a device."""
     sigma: float
-    member: bool
+    sign: float
+    """Minus one for members, one for others."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
         """The terms of the part's records, in their order, left where the rows lie."""
-        found, sign, variance = [], -1.0 if self.member else 1.0, self.sigma**2
+        found, sign, variance = [], self.sign, self.sigma**2
         theta, gradient, root = map(space.put, (self.coefficients, self.gradient, self.root))
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
             records = self.loss.at(theta, block)
-            found.append(
-                LossTerms(
-                    determinant=-log_determinants(records.leverages(root), sign),
-                    quadratic=records.squares / (2.0 * variance),
-                    inner_product=sign * records.along(gradient) / variance,
-                )
-            )
+            determinant = -log_determinants(records.leverages(root), sign)
+            quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance
+            found.append(LossTerms(determinant, quadratic, along))
         return LossTerms.joined(found)

@@ -30,18 +30,7 @@ class Gram:
     additions as a group has rows, and there are groups. Only the upper half is computed, and it is mirrored
     once. On a device the rows add up their own squares, in groups of theirs.
 
-    Parameters
-    ----------
-    dimension
-        The length of a row.
-    precision
-        The precision of the rows and of the sum of a group.
-    space
-        Where the rows lie.
-
-    Privacy
-    -------
-    Private: it is computed from rows.
+    ``precision`` is that of the rows and of the sum of a group. Private: it is computed from rows.
     """
 
     def __init__(self, dimension: int, precision: DTypeLike = np.float64, space: Space = HERE) -> None:

@@ -112,13 +112,7 @@ def perturb(
     for numbers in (coefficients, *statistics.values()):
         if isinstance(numbers, np.ndarray):
             numbers.flags.writeable = False
-    release = Release(
-        plan=plan,
-        coefficients=coefficients,
-        regularizer=regularizer,
-        insecure=noise.insecure,
-        **statistics,
-    )
+    release = Release(plan, coefficients, regularizer, insecure=noise.insecure, **statistics)
     return release, _keep(plan, objective, solution, point, coefficients)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import expit, softmax
 
 from expost._common.namespaces import HERE, Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
@@ -15,8 +15,7 @@ from expost.data.encoding import Encoded
 from expost.data.features import Label, NumberLabel
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
-from expost.losses.softmax import centring
+from expost.losses import AnyLoss, LogisticLoss
 
 
 def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
@@ -29,10 +28,7 @@ def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
     -------
     A function of the released coefficients.
     """
-    if isinstance(loss, SoftmaxLoss):
-        table: FloatArray = centring(loss.classes) @ coefficients.reshape(loss.outputs, -1)
-        return table
-    return coefficients.reshape(loss.outputs, -1)
+    return loss.by_predictor(coefficients)
 
 
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
@@ -58,10 +54,9 @@ class Predictors(Kernel[FloatArray]):
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
         """The predictors of the part's records, in their order, left where the rows lie."""
         coefficients, none = space.put(self.coefficients), space.zeros(0, *self.coefficients.shape[1:])
-        found: FloatArray = space.xp.concat(
-            [none, *(rows @ coefficients for rows, _, _ in row_blocks(blocks))]
-        )
-        return found
+        found = [none, *(rows @ coefficients for rows, _, _ in row_blocks(blocks))]
+        predictors: FloatArray = space.xp.concat(found)
+        return predictors
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +65,19 @@ class Scored:
 
     coefficients: FloatArray
 
-    def __call__(self, blocks: Iterator[Block]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def __call__(self, blocks: Iterator[Block]) -> tuple[FloatArray, ...]:
         """Predictors, labels and weights of the part's records, in their order."""
         found = [(np.empty((0, *self.coefficients.shape[1:])), np.empty(0), np.empty(0))]
         for rows, y, weights in blocks:
             sizes = np.ones(len(y)) if weights is None else weights.copy()
             found.append((rows @ self.coefficients, y.copy(), sizes))
-        scores, labels, sizes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return scores, labels, sizes
+        return tuple(map(np.concatenate, zip(*found, strict=True)))
 
 
 def scored(records: Encoded, coefficients: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Predictors, labels and weights of all records, in their order and in memory; as private as these."""
     parts = records.sweep(Scored(coefficients), products=True)
-    scores, labels, weights = (np.concatenate(found) for found in zip(*parts, strict=True))
+    scores, labels, weights = map(np.concatenate, zip(*parts, strict=True))
     return scores, labels, weights
 
 
@@ -99,20 +93,12 @@ def probabilities(predictor: FloatArray) -> FloatArray:
 
 
 def log_probabilities(predictor: FloatArray) -> FloatArray:
-    """The logarithm of :func:`probabilities`, finite however sure the model is."""
-    if is_foreign(predictor):
-        return _placed_log_probabilities(predictor)
-    if predictor.ndim == 2:
-        logarithms: FloatArray = log_softmax(predictor, axis=1)
-        return logarithms
-    return np.column_stack([log_expit(-predictor), log_expit(predictor)])
+    r"""The logarithm of :func:`probabilities`, finite however sure the model is.
 
-
-def _placed_log_probabilities(predictor: FloatArray) -> FloatArray:
-    """The same in the predictor's own library."""
+    That of :math:`1/(1 + e^{-t})` is :math:`\min(t, 0) - \log(1 + e^{-|t|})`.
+    """
     xp = namespace_of(predictor)
     if predictor.ndim == 1:
-        # log expit(t) = min(t, 0) - log(1 + exp(-|t|))
         rest = xp.log1p(xp.exp(-xp.abs(predictor)))
         both: FloatArray = xp.stack([xp.clip(t, None, 0.0) - rest for t in (-predictor, predictor)], axis=1)
         return both
@@ -143,7 +129,7 @@ def predicted_labels(
     ``label`` is what is declared about the outcome, in whose units numbers are predicted. A loss of one's own
     with several linear predictors says nothing about which class is likely: its predictors are returned.
     """
-    if classes is not None and (len(classes) == 2 or isinstance(loss, SoftmaxLoss)):
+    if classes is not None and (len(classes) == 2 or loss.class_scores):
         return likeliest(predictor, np.array(classes))
     if isinstance(loss, LogisticLoss):
         return probabilities(predictor)[:, 1]

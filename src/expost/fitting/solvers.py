@@ -86,19 +86,11 @@ def newton(
     Where a single-precision Hessian reduces the gradient poorly, as with many rows that are alike, double
     precision takes over.
 
-    Parameters
-    ----------
-    objective
-        What to minimise.
-    start
-        Where to begin.
-    tolerance, relative
-        Stop where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
-    unseen
-        Leave the last pass to the caller: stop after a step whose error is likely to be no longer than this,
-        judged by how the step before shrank the gradient. The evaluation is then of the point before.
-    model
-        An evaluation nearby, perhaps of fewer rows, whose Hessian is good enough for the first steps.
+    It stops where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
+    With ``unseen`` the last pass is left to the caller: it stops after a step whose error is likely to be no
+    longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
+    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian is good enough for the
+    first steps.
     """
     theta = start
     here = objective.evaluate(theta, hessian=np.float32 if model is None else None)

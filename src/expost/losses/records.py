@@ -157,6 +157,8 @@ class RecordLoss(ABC):
     """How many classes there are, where :attr:`Records.steepness` goes with the noise between them."""
     along_row: ClassVar[bool] = False
     """Whether a record's gradient is a multiple of its row: its factor has one column."""
+    class_scores: ClassVar[bool] = False
+    """Whether the linear predictors become one score for each class."""
     factor_columns: int = 1
     """How many columns a record's factor has at most, where records are many."""
 
@@ -185,6 +187,10 @@ class RecordLoss(ABC):
     def coefficient_count(self, columns: int) -> int:
         """How many coefficients a model has, for rows of this many columns, the intercept's included."""
         return self.outputs * columns
+
+    def by_predictor(self, coefficients: FloatArray) -> FloatArray:
+        """The coefficients as a table, one row for each linear predictor, or for each class with a score."""
+        return coefficients.reshape(self.outputs, -1)
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
         """How many numbers :class:`Records` hold for each besides the row, or while a Hessian is added."""

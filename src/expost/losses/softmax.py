@@ -58,6 +58,7 @@ class SoftmaxLoss(VectorLoss):
     corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "softmax"
     in_any_namespace: ClassVar[bool] = True
+    class_scores: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         curve = SoftmaxCurve(self.classes, self.cap, self.corner)  # refuses what is out of range
@@ -92,6 +93,11 @@ class SoftmaxLoss(VectorLoss):
     def curve(self) -> SoftmaxCurve:
         """The classes, the cap and its corner."""
         return SoftmaxCurve(self.classes, self.cap, self.corner)
+
+    def by_predictor(self, coefficients: FloatArray) -> FloatArray:
+        """:math:`Qw`: the coefficients of each class."""
+        table: FloatArray = centring(self.classes) @ coefficients.reshape(self.outputs, -1)
+        return table
 
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """``F(g)``."""

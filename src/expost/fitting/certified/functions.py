@@ -229,18 +229,17 @@ def in_decimals(loss: LogisticLoss, digits: int) -> tuple[Decimal, Decimal]:
         return (steep / (1 - steep)).ln(), steep * (1 - steep) / (cap - steep)
 
 
-def decimal_derivatives(
-    loss: LogisticLoss, eta: Decimal, y: Decimal, digits: int
-) -> tuple[Decimal, Decimal] | None:
-    """Slope and curvature beyond the corner, or None before it."""
-    place, rate = in_decimals(loss, digits)
-    beyond = (-eta if y > 0 else eta) - place
-    if beyond <= 0:
+def beyond_corner(loss: LogisticLoss, wrong: Decimal, digits: int) -> tuple[Decimal, Decimal] | None:
+    """Slope and curvature so far on the wrong side, or None before the corner or without a cap."""
+    if loss.corner is None:
         return None
-    cap, turn = Decimal(loss.cap), rate * beyond
+    place, rate = in_decimals(loss, digits)
+    if wrong <= place:
+        return None
+    cap, turn = Decimal(loss.cap), rate * (wrong - place)
     # Below the last digit of anything the exponential is zero.
     left = (cap - Decimal(loss.corner_slope)) * (Decimal(0) if turn > 3 * digits else (-turn).exp())
-    return (left - cap if y > 0 else cap - left), rate * left
+    return cap - left, rate * left
 
 
 def _pair(number: Decimal) -> Pair:

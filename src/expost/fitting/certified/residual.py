@@ -107,20 +107,16 @@ class Slicing:
             found.append(np.stack(met, axis=1).reshape(-1, self.dimension))
         return found
 
-    def predictor_error(self) -> float:
-        r"""A bound on the error of every linear predictor, at any of the points.
+    def predictor_error(self, point: Point) -> float:
+        r"""A bound on the error of every linear predictor at one of the points.
 
         Slice :math:`i` of a row, of length at most :math:`\rho_i`, meets a tail of the coefficients of
         length at most :math:`\omega_i` in plain doubles: :math:`(d+4)u\,\rho_i\omega_i`, with the
         rounding of the tail and of the sum of these products. The exact products are added as pairs.
         """
-        return max(map(self._error_at, self.points))
-
-    def _error_at(self, point: Point) -> float:
         root, size = math.sqrt(self.dimension), point.norm
-        steps = [math.ldexp(point.unit, -NEXT_BITS * i - 1) for i in range(self.count - 1)]
-        omega = [*reversed([root * step for step in steps]), size]
-        plain = sum(rho * length for rho, length in zip(self._lengths, omega, strict=True))
+        omega = [root * math.ldexp(point.unit, -NEXT_BITS * i - 1) for i in reversed(range(self.count - 1))]
+        plain = sum(rho * length for rho, length in zip(self._lengths, [*omega, size], strict=True))
         underflow = 4.0 * self.count**2 * self.dimension * TINY
         return 1.01 * ((self.dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
 
@@ -224,8 +220,8 @@ class ResidualPass(Kernel[Partial]):
 
     def predictor_error(self) -> float:
         """What :func:`~expost.fitting.certified.bound.bound` takes for the error of a linear predictor."""
-        off = self.slicing.predictor_error() + self.radius * self.points.offset
-        return self.loss.score_error * off
+        off = max(map(self.slicing.predictor_error, self.points.by_score))
+        return self.loss.score_error * (off + self.radius * self.points.offset)
 
     def finished(self, sums: Partial) -> Partial:
         """The finite sums of all rows as the gradient and the Hessian in the coefficients."""
@@ -314,20 +310,15 @@ class HessianPass:
         return Partial(total, error_in(HERE), rows=count)
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
-        unit = self.work.slicing.grid
-        coarse = parts[0]
-        fine = parts[1] if len(parts) == 2 else parts[1] + parts[2]
+        coarse, fine = parts[0], parts[1] if len(parts) == 2 else parts[1] + parts[2]
         weighted = rows * curvature[:, None]
         step = math.ldexp(max(power_above(float(np.max(np.abs(weighted)))), 2.0**-600), -BITS)
         whole = round_to(weighted, step)
         plain = coarse.T @ (weighted - whole) + fine.T @ weighted
-        products = np.stack(
-            [
-                coarse[start : start + SUB_BLOCK].T @ whole[start : start + SUB_BLOCK]
-                for start in range(0, len(rows), SUB_BLOCK)
-            ]
-        )
-        return add_accurately(exact_sum(products, unit * step), (plain, np.zeros_like(plain)))
+        spans = [slice(start, start + SUB_BLOCK) for start in range(0, len(rows), SUB_BLOCK)]
+        products = np.stack([coarse[span].T @ whole[span] for span in spans])
+        exact = exact_sum(products, self.work.slicing.grid * step)
+        return add_accurately(exact, (plain, np.zeros_like(plain)))
 
 
 def _by_sub_blocks(vectors: Any, part: Sliced, xp: Any) -> Any:
@@ -397,10 +388,8 @@ def exact_in(space: Space) -> bool:
     pairs = [(two_sum(a, b), two_sum(*there)), (two_prod(a, b), two_prod(*there))]
     same = [np.array_equal(on_host(x), y) for one, two in pairs for x, y in zip(two, one, strict=True)]
     same.append(np.array_equal(on_host(there[0] / there[1]), a / b))
-    root = np.sqrt(np.abs(a))
-    same.append(
-        bool(np.all(np.abs(on_host(space.xp.sqrt(space.xp.abs(there[0]))) - root) <= np.spacing(root)))
-    )
-    same += [bool(np.all(product.astype(np.int64) == vectors @ rows))]
-    same += [bool(np.all(predicted.astype(np.int64) == across @ long.T))]
+    root, rooted = np.sqrt(np.abs(a)), on_host(space.xp.sqrt(space.xp.abs(there[0])))
+    same.append(bool(np.all(np.abs(rooted - root) <= np.spacing(root))))
+    same.append(np.array_equal(product.astype(np.int64), vectors @ rows))
+    same.append(np.array_equal(predicted.astype(np.int64), across @ long.T))
     return all(same)

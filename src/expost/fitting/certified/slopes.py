@@ -14,8 +14,8 @@ from expost.fitting.certified.functions import (
     DecimalArray,
     ProvedLoss,
     ProvedSlopes,
+    beyond_corner,
     decay,
-    decimal_derivatives,
 )
 from expost.fitting.certified.pairs import (
     FloatArray,
@@ -106,10 +106,9 @@ class _Logistic(_OneScore):
         return (side * p, side * p_low), curvature, per_curvature, _NEAR_ONE
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-        if self.loss.corner is not None:
-            found = decimal_derivatives(self.loss, predictor, y, digits)
-            if found is not None:
-                return found
+        bent = beyond_corner(self.loss, -predictor if y > 0 else predictor, digits)
+        if bent is not None:
+            return (-bent[0] if y > 0 else bent[0]), bent[1]
         small = _decimal_small(predictor, digits)
         return ((1 - y) - small if predictor >= 0 else small - y), small * (1 - small)
 

@@ -19,7 +19,7 @@ from decimal import Decimal, localcontext
 from functools import cache
 from itertools import combinations
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,9 @@ from expost.fitting.certified.functions import (
     DecimalArray,
     ProvedLoss,
     ProvedSlopes,
+    beyond_corner,
     context,
     decay,
-    in_decimals,
 )
 from expost.fitting.certified.pairs import (
     UNIT,
@@ -233,16 +233,16 @@ class ClassScores(ProvedLoss):
         with localcontext(context(digits)):
             basis, true = _decimal_helmert(self.loss.classes, digits), int(label)
             scores = basis @ (point.reshape(self.outputs, -1) @ row)
-            found = _masses(self.loss, scores, true, digits)
-            away = found.others.copy()
+            steep, curvature, others, own = _masses(self.loss, scores, true, digits)
+            away = others.copy()
             away[true] = away[true] - 1
             # The Hessian as weighted squares of the classes' distances from their mean.
-            weights = found.steep * found.others
-            smallest: Decimal = min(found.own, *np.delete(weights, true))
-            weights[true] = found.curvature
-            distances = basis - found.others @ basis
+            weights = steep * others
+            smallest: Decimal = min(own, *np.delete(weights, true))
+            weights[true] = curvature
+            distances = basis - others @ basis
             hessian: DecimalArray = (distances * weights[:, None]).T @ distances
-            return found.steep * (away @ basis), hessian, smallest
+            return steep * (away @ basis), hessian, smallest
 
 
 def _where(condition: BoolArray, a: Pair, b: Pair) -> Pair:
@@ -306,16 +306,10 @@ def _helmert_of(classes: int, inverse_root: Callable[[int], Any]) -> NDArray[np.
     return matrix
 
 
-class _Masses(NamedTuple):
+def _masses(
+    loss: SoftmaxLoss, scores: DecimalArray, true: int, digits: int
+) -> tuple[Decimal, Decimal, DecimalArray, Decimal]:
     """Of one record: slope and curvature of the link, the law of the other classes and the own mass."""
-
-    steep: Decimal
-    curvature: Decimal
-    others: DecimalArray
-    own: Decimal
-
-
-def _masses(loss: SoftmaxLoss, scores: DecimalArray, true: int, digits: int) -> _Masses:
     others = [j for j in range(loss.classes) if j != true]
     top = max(scores[j] for j in others)
     powers = np.array([Decimal(0)] * loss.classes, dtype=object)
@@ -330,10 +324,8 @@ def _masses(loss: SoftmaxLoss, scores: DecimalArray, true: int, digits: int) -> 
         scaled = total * ahead.exp()
         steep, own = scaled / (1 + scaled), 1 / (1 + scaled)
     curvature = steep * own
-    if loss.corner is not None and steep > Decimal(loss.link.corner_slope):
-        place, rate = in_decimals(loss.link, digits)
-        cap = Decimal(loss.cap)
-        lost = (cap - Decimal(loss.link.corner_slope)) * (-rate * (ahead + total.ln() - place)).exp()
-        steep, curvature = cap - lost, rate * lost
+    bent = None if loss.corner is None else beyond_corner(loss.link, ahead + total.ln(), digits)
+    if bent is not None:
+        steep, curvature = bent
         own = steep * curvature / (steep - curvature)
-    return _Masses(steep, curvature, powers / total, own)
+    return steep, curvature, powers / total, own
