@@ -1,5 +1,7 @@
 """Exact losses of several classes against brute-force ratios of densities."""
 
+from types import SimpleNamespace
+
 import mpmath
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ def fitted(loss, design, y, *, seed, sigma=SIGMA, l2=L2, at=None):
         tilt = sigma * np.random.default_rng(seed).normal(size=objective.dimension)
         at = minimize(Objective(design.labelled(y), loss, l2=l2, tilt=tilt), tolerance=1e-11).theta
     here = objective.evaluate(at, hessian=np.float64)
-    return PrivateFit(at, here.gradient, here.hessian, sigma, here.norm, here.floor)
+    return PrivateFit(at, here.gradient, here.hessian, SimpleNamespace(sigma=sigma), here.norm, here.floor)
 
 
 def log_density(loss, A, y, w):
@@ -189,6 +191,6 @@ def test_an_impossible_member_has_an_infinite_loss():
 
 
 def test_a_hessian_that_is_not_positive_definite_is_refused():
-    private = PrivateFit(np.zeros(4), np.zeros(4), -np.eye(4), 1.0, 0.0, 0.0)
+    private = PrivateFit(np.zeros(4), np.zeros(4), -np.eye(4), SimpleNamespace(sigma=1.0), 0.0, 0.0)
     with pytest.raises(SolverError, match="not positive definite"):
         ex_post_terms(private, design_of(np.ones((1, 2))).labelled(np.zeros(1)), SoftmaxLoss(3), member=True)

@@ -92,7 +92,7 @@ class LocalEngine:
         return 2 * max(machine.threads() // self.threads_per_part, 1)
 
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
-        """The results in the order of the parts; at most one for each thread waits for its turn."""
+        """The results in the order of the parts; at most one for each thread waits."""
         workers = min(self.sums_held // 2, len(parts))
         # One thread for the library, also where there is one part: the bits of a product depend on it.
         with machine.single_threaded_blas():

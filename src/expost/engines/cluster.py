@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 # Rounds of tasks, one for each thread of the workers, that are sent ahead of the one that is waited for. A
-# round has at least so many tasks, to spare the driver waiting.
+# round has at least this many tasks, to spare the driver waiting.
 _ROUNDS_AHEAD, _SMALLEST_ROUND = 3, 32
 # Seconds to wait for a worker where there is none.
 _PATIENCE = 30
@@ -33,7 +33,7 @@ class DaskEngine:
     Privacy
     -------
     Passes carry private values to the workers: iterates, the gradient and the whitening matrix of the
-    Hessian. Parts and results are private too. The cluster is as trusted as the table. Workers are told not
+    Hessian. Parts and results are private too. The cluster is as trusted as the table. Workers are asked not
     to write what they hold to their disks. Whatever goes wrong in a pass comes back as a public sentence or
     as the name of an error's type, never as a traceback.
     """
@@ -66,7 +66,7 @@ class DaskEngine:
                     yield found
                 running.popleft()
         finally:
-            with suppress(Exception):  # the cluster may be gone, which was told
+            with suppress(Exception):  # the cluster may be gone, which was said
                 self.client.cancel([future for futures in running for future in futures])
 
     def _threads(self) -> int:

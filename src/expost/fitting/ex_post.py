@@ -21,7 +21,7 @@ from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss
 from expost.losses.records import log_determinants
 
-# From so many rows on a matrix is worth sending to a device.
+# A matrix with at least this many rows is worth sending to a device.
 _LARGE = 1000
 
 

@@ -26,8 +26,8 @@ class Gram:
 
     Blocks follow each other in groups of at most ``LONGEST_SUM`` rows, or of one block that is longer. BLAS
     adds the rows of a group to one matrix, in the given precision and in an order of its own; the groups are
-    added in double precision and in their order. An entry is therefore a sum of chains of at most so many
-    additions as a group has rows, and there are groups. Only the upper half is computed, and it is mirrored
+    added in double precision and in their order. An entry is therefore a sum of chains, none longer
+    than a group has rows or than there are groups. Only the upper half is computed, and it is mirrored
     once. On a device the rows add up their own squares, in groups of theirs.
 
     ``precision`` is that of the rows and of the sum of a group. Private: it is computed from rows.

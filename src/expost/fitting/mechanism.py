@@ -62,8 +62,8 @@ def perturb(
     smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
     Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to
-    the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is told
-    what is being done, and ``before_noise`` is called when nothing but the draw and the solution is left.
+    the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is called
+    with what is being done, ``before_noise`` when nothing but the draw and the solution is left.
 
     Privacy
     -------
@@ -126,10 +126,9 @@ def _tilt_rounding(plan: Plan, rows: int) -> float:
         return math.inf
     radius = plan.precision.solver_radius
     if needs_hessian(plan):
-        # The smallest radius that a Hessian of so many rows can ask for.
-        steepening = third_order(plan.loss)
+        # The smallest radius that a Hessian of this many rows can ask for.
         fold = max(_LEAST_FOLD, rows / plan.precision.rows_at_most)
-        radius = min(radius, 2.0**-50 / (fold * max(steepening * plan.radius, 1e-300)))
+        radius = min(radius, 2.0**-50 / (fold * max(third_order(plan.loss) * plan.radius, 1e-300)))
     rounding = 0.125 * radius * plan.l2
     if plan.sigma_gradient is not None:
         rounding = min(rounding, 2.0**-22 * plan.sigma_gradient)
@@ -142,10 +141,9 @@ def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
     A step of Newton's method from an error :math:`e` ends within :math:`\zeta Re^2/2` or so; a quarter of the
     radius is left for it. If it does not, the certificate takes another pass: nothing but time depends on it.
     """
-    if plan.precision is None or regularizer is not None:
+    # A published Hessian is taken where the certificate starts, and would have to be taken again.
+    if plan.precision is None or regularizer is not None or needs_hessian(plan):
         return 0.0
-    if needs_hessian(plan):
-        return 0.0  # its Hessian is taken where the certificate starts, and would have to be taken again
     steepening = third_order(plan.loss) * plan.radius
     return math.sqrt(0.5 * plan.precision.solver_radius / max(steepening, 1e-3))
 
@@ -239,7 +237,7 @@ def _keep(
         gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
     reached = solution.evaluation
     norm = reached.norm if plan.precision is None else point.radius * float(np.linalg.norm(hessian))
-    return PrivateFit.of(plan, coefficients.copy(), gradient, hessian, norm, reached.floor)
+    return PrivateFit(coefficients.copy(), gradient, hessian, plan, norm, reached.floor)
 
 
 def fit(

@@ -16,7 +16,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 
-# The sampler has 64 bits. No draw is ever longer than so many scales.
+# No draw is ever longer than this many scales, nor than the sampler's 64 bits.
 _MOST_SCALES, _LARGEST = 2.0**10, 2.0**62
 
 

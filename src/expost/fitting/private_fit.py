@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import NoReturn
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
@@ -19,9 +19,9 @@ from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
 
-# The corner of a regulariser is at least so many times as wide as the output's noise.
+# How many times as wide as the output's noise the corner of a regulariser is, at least.
 _SHARPEST = 2.0**14
-# Square matrices beside the sums of the parts under way: the last Hessian with and without its penalty, its
+# Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates. A
 # regulariser has a Hessian of its own, which is added to a copy and factored again.
 _MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
@@ -93,31 +93,16 @@ class PrivateFit:
     """Gradient of the objective without its noise, at the published coefficients."""
     hessian: FloatArray
     """Hessian of the objective there."""
-    sigma: float
+    plan: Plan
     gradient_norm: float
     """Norm of the perturbed objective's gradient at the minimiser that was found, or a bound on it."""
     floor: float
     """The part of that norm that rounding alone may account for."""
-    output_noise: float = 0.0
-    """The scale of the noise between the exact minimiser and the published coefficients."""
-    steepness: float = 1.0
-    """The largest gradient of a record in units of the noise, or 1 if that is less or unbounded."""
 
-    @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        coefficients: FloatArray,
-        gradient: FloatArray,
-        hessian: FloatArray,
-        gradient_norm: float,
-        floor: float,
-    ) -> Self:
-        """What is kept of a fit by a plan."""
-        steepest = plan.curve.max_slope * plan.radius / plan.sigma
-        steepness = max(1.0, steepest) if math.isfinite(steepest) else 1.0
-        noise = plan.output_noise or 0.0
-        return cls(coefficients, gradient, hessian, plan.sigma, gradient_norm, floor, noise, steepness)
+    @property
+    def sigma(self) -> float:
+        """The scale of the objective's noise."""
+        return self.plan.sigma
 
     @property
     def loss_error(self) -> float:
@@ -129,9 +114,12 @@ class PrivateFit:
         published has that density convolved with noise of scale :math:`s`, which changes a loss by a
         quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
         """
+        plan = self.plan
         with limit_blas_threads(len(self.coefficients)):
-            share = self.output_noise * float(np.linalg.norm(self.hessian, 2)) / self.sigma
-        return self.steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
+            share = (plan.output_noise or 0.0) * float(np.linalg.norm(self.hessian, 2)) / plan.sigma
+        steepest = plan.curve.max_slope * plan.radius / plan.sigma
+        steepness = max(1.0, steepest) if math.isfinite(steepest) else 1.0
+        return steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
 
     def __repr__(self) -> str:
         return "PrivateFit(withheld)"
@@ -160,7 +148,7 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     here = objective.evaluate(release.coefficients, hessian=np.float64)
     assert here.hessian is not None
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
-    return PrivateFit.of(plan, release.coefficients, here.gradient, here.hessian, 0.0, here.floor)
+    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan, 0.0, here.floor)
 
 
 def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:

@@ -25,7 +25,7 @@ class Release:
     coefficients: FloatArray
     """The minimiser of the perturbed objective, the intercept last where there is one."""
     regularizer: Regularizer | None = None
-    """The public regulariser beside the quadratic one."""
+    """The public regulariser, besides the quadratic one."""
     gradient: FloatArray | None = None
     """The noisy gradient of the objective at the coefficients, where it is released."""
     hessian: FloatArray | None = None

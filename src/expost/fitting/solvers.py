@@ -31,7 +31,7 @@ class Solution:
         return self.evaluation.norm <= max(tolerance, self.evaluation.floor)
 
     def without_hessians(self) -> "Solution":
-        """The same point and norms, in far less memory."""
+        """The point and its norms alone, in far less memory."""
         return Solution(self.theta, replace(self.evaluation, hessian=None, rows_hessian=None))
 
 
@@ -65,8 +65,8 @@ _SINGLE = 1e-6
 _GOOD_REDUCTION = 1e-2
 # How much worse than in the last step the rate of a Hessian of fewer rows may be in the next.
 _CAUTION = 10.0
-# After so many steps that shrank the gradient no more than this, each with a Hessian of its own, single
-# precision is to blame.
+# Steps that shrank the gradient no more than this, each with a Hessian of its own; and how many of them in a
+# row show that single precision is to blame.
 _POOR_REDUCTION, _PATIENCE = 0.3, 2
 
 
@@ -209,7 +209,7 @@ LARGEST_DENSE_DIMENSION = 1_200
 # A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
 _THINNINGS = (64, 8)
 _ROWS_PER_COLUMN = 40
-# The Hessian of so many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
+# The Hessian of this many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
 # on all rows use it, and no Hessian of all rows is taken.
 _THIN, _ENOUGH_PER_COLUMN = 16, 20_000
 # How many Hessians Newton's method takes; and how many columns of a Hessian cost as much as a product of the

@@ -127,7 +127,7 @@ class _Search:
 
 
 def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
-    """The pass that finds the gradient in slices at the point that so many of them can hold."""
+    """The pass that finds the gradient in slices at the point that they can hold."""
     return ResidualPass(problem.proved, problem.proved.points(where, slices), problem.radius, hessian)
 
 

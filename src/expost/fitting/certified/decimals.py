@@ -36,7 +36,7 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecimalPass:
-    """The pass that adds up gradients and, where asked for, Hessians in decimals of so many digits."""
+    """The pass that adds up gradients and, where asked for, Hessians in decimals of this many digits."""
 
     loss: ProvedLoss
     point: DecimalArray
@@ -151,7 +151,7 @@ def _settle(problem: ExactProblem, here: _Found, grid: float) -> Minimum:
 def _evaluate(
     problem: ExactProblem, start: DecimalArray, digits: int, step: Any = 0, *, hessian: bool = False
 ) -> _Found:
-    r"""Gradient a step from a point, in so many digits, with a bound on its error.
+    r"""Gradient a step from a point, in this many digits, with a bound on its error.
 
     A linear predictor is off by :math:`(d+1)v\,\|x\|\|w\|`, a slope by the largest curvature times that plus
     :math:`16v` of itself or of its unit, the sums by :math:`(n+8)v` of the sizes of their terms.
@@ -215,25 +215,17 @@ def _damped(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:
 
 
 def solve(matrix: DecimalArray, gradient: DecimalArray) -> DecimalArray | None:
-    """Minus the gradient divided by the matrix, by Cholesky, or None if that does not run through."""
-    size = len(gradient)
-    factor = matrix.copy()
-    half = -gradient
-    for j in range(size):
-        row = factor[j, :j]
-        pivot = factor[j, j] - (row @ row if j else 0)
-        if pivot <= 0:
+    """Minus the gradient divided by the matrix, or None where that is not positive definite."""
+    rows, half = matrix.copy(), -gradient
+    for j in range(len(half)):
+        if rows[j, j] <= 0:
             return None
-        factor[j, j] = pivot.sqrt()
-        if j:
-            factor[j + 1 :, j] = factor[j + 1 :, j] - factor[j + 1 :, :j] @ row
-            half[j] = half[j] - row @ half[:j]
-        factor[j + 1 :, j] = factor[j + 1 :, j] / factor[j, j]
-        half[j] = half[j] / factor[j, j]
-    for j in reversed(range(size)):
-        if j + 1 < size:
-            half[j] = half[j] - factor[j + 1 :, j] @ half[j + 1 :]
-        half[j] = half[j] / factor[j, j]
+        share = rows[j + 1 :, j] / rows[j, j]
+        rows[j + 1 :, j:] = rows[j + 1 :, j:] - np.outer(share, rows[j, j:])
+        half[j + 1 :] = half[j + 1 :] - share * half[j]
+    for j in reversed(range(len(half))):
+        half[j] = half[j] / rows[j, j]
+        half[:j] = half[:j] - rows[:j, j] * half[j]
     return half
 
 

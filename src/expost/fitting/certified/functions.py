@@ -178,7 +178,7 @@ class Corner:
         return cls(loss.cap, _pair(place), _pair(rate), gap)
 
     def placed(self, values: FloatArray) -> "Corner":
-        """The same constants where values lie."""
+        """The constants where values lie."""
         if not is_foreign(values):
             return self
         put = Space.of(values).put
@@ -189,7 +189,7 @@ class Corner:
         """How far linear predictors lie beyond the corner; negative before it."""
         return add_accurately(wrong, (-self.place[0], -self.place[1]))
 
-    def turn(self, beyond: Pair) -> Pair:
+    def exponent(self, beyond: Pair) -> Pair:
         """``r t`` for ``t = beyond``, between 0 and 700."""
         xp, limit = namespace_of(beyond[0]), _FAR / float(self.rate[0][0])
         inside = (beyond[0] > 0.0) & (beyond[0] <= limit)
@@ -223,7 +223,7 @@ class Corner:
 
 @cache
 def in_decimals(loss: LogisticLoss, digits: int) -> tuple[Decimal, Decimal]:
-    """``g0`` and ``r`` with so many digits; Python's decimals round the logarithm correctly."""
+    """``g0`` and ``r`` with this many digits; Python's decimals round the logarithm correctly."""
     with localcontext(context(digits)):
         cap, steep = Decimal(loss.cap), Decimal(loss.corner_slope)
         return (steep / (1 - steep)).ln(), steep * (1 - steep) / (cap - steep)
@@ -236,9 +236,9 @@ def beyond_corner(loss: LogisticLoss, wrong: Decimal, digits: int) -> tuple[Deci
     place, rate = in_decimals(loss, digits)
     if wrong <= place:
         return None
-    cap, turn = Decimal(loss.cap), rate * (wrong - place)
+    cap, exponent = Decimal(loss.cap), rate * (wrong - place)
     # Below the last digit of anything the exponential is zero.
-    left = (cap - Decimal(loss.corner_slope)) * (Decimal(0) if turn > 3 * digits else (-turn).exp())
+    left = (cap - Decimal(loss.corner_slope)) * (Decimal(0) if exponent > 3 * digits else (-exponent).exp())
     return cap - left, rate * left
 
 
@@ -300,7 +300,7 @@ class ProvedLoss(ABC):
     hessian_roundings: int = 0
     """How many more roundings are in a term of the Hessian than a scalar loss has."""
     numbers_held: int = 0
-    """How many numbers a device holds for each row, beside those of one score."""
+    """How many numbers a device holds for each row, besides those of one score."""
     decimal_factor: int = 1
     """How much larger errors of decimals are, because predictors are turned into scores and slopes back."""
 
@@ -332,7 +332,7 @@ class ProvedLoss(ABC):
         """
 
     def points(self, where: Dyadic, slices: int) -> Points:
-        """The point that so many slices can hold, and the vector of each score there."""
+        """The point that this many slices can hold, and the vector of each score there."""
         point = Point.near(where, slices)
         return Points(point.exact, [point])
 

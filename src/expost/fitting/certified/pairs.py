@@ -36,7 +36,7 @@ def two_sum(a: FloatArray, b: FloatArray) -> Pair:
 
 
 def fast_two_sum(a: FloatArray, b: FloatArray) -> Pair:
-    """As :func:`two_sum`, for ``|a| >= |b|`` or ``a == 0``."""
+    """The rounded sum and what was rounded away, for ``|a| >= |b|`` or ``a == 0``."""
     high = a + b
     return high, b - (high - a)
 
@@ -222,7 +222,7 @@ NEXT_BITS = 20
 
 @dataclass(frozen=True)
 class Point:
-    """Coefficients as an exact sum of slices, the first with at most 29 bits beside their norm."""
+    """Coefficients as an exact sum of slices, the first with at most 29 bits below their norm."""
 
     slices: tuple[FloatArray, ...]
     exact: Dyadic

@@ -38,7 +38,7 @@ from expost.fitting.gram import LONGEST_SUM, Gram
 BITS, SUB_BLOCK = 23, 128
 # Numbers in a chunk of NumPy's rows, few enough for the cache and enough to outweigh the interpreter.
 _CHUNK_NUMBERS, _LEAST_ROWS = 131_072, 1024
-# Numbers that are held for each row on a device: so many vectors, and beside the slices so many copies of it.
+# What is held for each row on a device: the number of vectors, and of copies of it besides the slices.
 _VECTORS, _COPIES = 48, 2
 
 Sliced: TypeAlias = tuple[Any, float | None]
@@ -159,7 +159,7 @@ class Slicing:
         high, low = two_sum(total, rest)
         return [(high[k, :], low[k, :]) for k in range(points)]
 
-    def weigh(
+    def add_products(
         self, total: Pair, slopes: Pair, parts: list[Sliced], top: float, steepness: float
     ) -> tuple[Pair, float]:
         """Add the sums of slope times row, one for each point; and bound what is lost in all of them.
@@ -270,7 +270,7 @@ class ResidualPass(Kernel[Partial]):
         lost = xp.sum(xp.zeros_like(slopes[0][0, :]) + found.absolute)
         numbers = xp.stack([xp.max(steep), xp.sum(steep), self.loss.trace * xp.sum(found.weights), lost])
         top, steepness, curvature, absolute = on_host(numbers).tolist()
-        total, error = cut.weigh(total, slopes, parts, top, steepness)
+        total, error = cut.add_products(total, slopes, parts, top, steepness)
         sums.error += error
         sums.steepness += steepness
         sums.curvature += curvature

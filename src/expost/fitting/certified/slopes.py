@@ -93,10 +93,11 @@ class _Logistic(_OneScore):
         wrong, wrong_low = side * predictor[0], side * predictor[1]
         beyond = corner.beyond((wrong, wrong_low))
         outside = beyond[0] > 0.0
-        turn, turn_low = corner.turn(beyond)
+        exponent, exponent_low = corner.exponent(beyond)
         sign = xp.copysign(xp.ones_like(wrong), wrong)
         # One exponential serves both sides of the corner.
-        power = decay(xp.where(outside, turn, xp.abs(wrong)), xp.where(outside, turn_low, sign * wrong_low))
+        high = xp.where(outside, exponent, xp.abs(wrong))
+        power = decay(high, xp.where(outside, exponent_low, sign * wrong_low))
         small, curvature = _small(power)
         p, p_low = _probability(small, sign)
         (steep, steep_low), bent = corner.slopes(power)
@@ -294,7 +295,7 @@ def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, 
     return (xp.where(negative, -share[0], share[0]), xp.where(negative, -share[1], share[1])), curvature
 
 
-def _number(value: float, beside: FloatArray) -> Pair:
+def _number(value: float, where: FloatArray) -> Pair:
     """A double as a pair, where an array lies."""
-    one = namespace_of(beside).zeros_like(beside[:1])
-    return one + value, one
+    zero = namespace_of(where).zeros_like(where[:1])
+    return zero + value, zero

@@ -87,12 +87,7 @@ class ClassScores(ProvedLoss):
     def third_order(self) -> float:
         r""":math:`|D^3f[h,u,u]| \le \zeta\|h\|D^2f[u,u]` for :math:`\sqrt2\max\{1, (r + (1-m_0)^2)/m_0\}`.
 
-        With :math:`a_u = E_\pi u - u_y`, :math:`s = F''/F' \le 1 - q`, :math:`\rho = F'''/F''` and
-        :math:`w = u - E_\pi u + sa_u`, division by :math:`F'` gives :math:`D^2 = E_\pi w^2 + s(1-s)a_u^2` and
-        :math:`D^3 = E_\pi[(h - E_\pi h + sa_h)w^2] + s(1-s)a_u^2\,a_h(\rho - s^2)/(1-s)`. The first factor
-        and :math:`a_h` are at most the range of the scores' change, which is at most :math:`\sqrt2\|h\|`.
-        Without a cap :math:`\rho - s^2 = -q^2` and :math:`1 - s = q`. Beyond a corner :math:`\rho = -r`, and
-        :math:`s` falls from :math:`1 - m_0`.
+        Without a cap :math:`\zeta = \sqrt2`; the proof is in docs/mathematics.md, section 10.
         """
         if self.loss.corner is None:
             return float(np.nextafter(np.sqrt(2.0), 2.0))
@@ -201,7 +196,7 @@ class ClassScores(ProvedLoss):
             corner = Corner.of(loss.link).placed(y)
             outside = steep[0] > loss.link.corner_slope
             beyond = corner.beyond(add_accurately(ahead, _logarithm(total)))
-            bent, flat = corner.slopes(decay(*corner.turn(beyond)))
+            bent, flat = corner.slopes(decay(*corner.exponent(beyond)))
             steep = _where(outside, bent, steep)
             curvature = xp.where(outside, flat, curvature)
             mixed = xp.where(outside, steep[0] - curvature, mixed)
