@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from expost.fitting.gram import LONGEST_SUM, Gram
+from expost.data.rows import LONGEST_SUM
+from expost.fitting.objective import Gram
 
 
 def blocks_of(rows, length):

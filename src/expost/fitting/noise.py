@@ -9,6 +9,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -31,10 +33,7 @@ class Tilt(NamedTuple):
     @property
     def rounded(self) -> FloatArray:
         """The noise as doubles, for the solver."""
-        total = self.parts[-1]
-        for part in self.parts[-2::-1]:
-            total = part + total
-        return total
+        return reduce(add, reversed(self.parts))
 
 
 class NoiseSource(ABC):

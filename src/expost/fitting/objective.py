@@ -1,25 +1,30 @@
-"""The perturbed objective and its derivatives, each in one pass over the rows."""
+"""The perturbed objective and its derivatives, each in one pass over the rows, and their sums of squares."""
 
-from collections.abc import Callable, Iterator
+import ctypes
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import iadd
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
+from scipy.linalg import cython_blas
 
 from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
-from expost.data.rows import row_blocks
+from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
-from expost.fitting.gram import Gram
 from expost.losses import RecordLoss
 from expost.losses.base import LinearRecords
 
 _EPS = np.finfo(np.float64).eps
+_TILE = 256
+# In single precision, a row whose weight is smaller than the largest of its block by the square of this is
+# left out.
+_NEGLIGIBLE = 1e-16
 
 
 @dataclass
@@ -181,7 +186,7 @@ class Objective:
         """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
 
         The products of a single-precision Hessian are summed in single precision within a group of
-        rows and in double precision across groups (:class:`~expost.fitting.gram.Gram`).
+        rows and in double precision across groups (:class:`Gram`).
         """
         # Warm starts take the same blocks in every pass, whatever the pass is for.
         products = hessian is None and self.stand_for is None
@@ -240,3 +245,139 @@ class Objective:
         """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
         penalty = self.l2 * float(np.linalg.norm(theta))
         return 4.0 * float(_EPS) * (size + penalty + float(np.linalg.norm(self.tilt)))
+
+
+class Gram:
+    r"""The sum of :math:`R^\top R` over blocks :math:`R` of rows.
+
+    .. math:: G = \sum_{\text{groups}}\Bigl(\sum_{i\in\text{group}}x_ix_i^\top\Bigr)
+
+    Blocks follow each other in groups of at most ``LONGEST_SUM`` rows, or of one block that is longer. BLAS
+    adds the rows of a group to one matrix, in the given precision and in an order of its own; the groups are
+    added in double precision and in their order. An entry is therefore a sum of chains, none longer
+    than a group has rows or than there are groups. Only the upper half is computed, and it is mirrored
+    once. On a device the rows add up their own squares, in groups of theirs.
+
+    ``precision`` is that of the rows and of the sum of a group. Private: it is computed from rows.
+    """
+
+    def __init__(self, dimension: int, precision: DTypeLike = np.float64, space: Space = HERE) -> None:
+        self.precision: Any = getattr(space.xp, np.dtype(precision).name)
+        """The library's type for the products."""
+        self.additions = 0
+        """How many sums of groups were added to each other."""
+        self._space, self._dimension = space, dimension
+        self._rows = 0
+        self._group: NDArray[Any] | None = None
+        self._total: Any = None if space is HERE else space.zeros(dimension, dimension)
+        self._scaled: NDArray[Any] = np.empty((0, dimension), dtype=precision)
+
+    def add(self, rows: Any, weights: FloatArray) -> None:
+        """Add the squares of a block of rows, each times its weight."""
+        if self._space is not HERE:
+            square, groups = rows.gram(weights, self.precision)
+            self._total += square
+            self.additions += groups
+            return
+        root, matrix = np.sqrt(weights), rows.encoded()
+        if self.precision != np.float64:
+            # Far beyond the digits of the sum; their products would underflow, which is slow.
+            root[root < _NEGLIGIBLE * np.max(root, initial=0.0)] = 0.0
+        if len(self._scaled) < len(matrix):
+            self._scaled = np.empty(matrix.shape, dtype=self.precision)
+        part = self._scaled[: len(matrix)]
+        np.copyto(part, matrix, casting="same_kind")
+        part *= root.astype(self.precision)[:, None]
+        self.add_rows(part)
+
+    def add_rows(self, rows: NDArray[Any]) -> None:
+        """Add a block of NumPy's rows of the precision, with rows or columns that are contiguous."""
+        if self._rows and self._rows + len(rows) > LONGEST_SUM:
+            self._close()
+        self._rows += len(rows)
+        if len(rows):
+            _add_square(rows, self._open_group)
+
+    def add_strip(self, place: int, strip: Any) -> None:
+        """Add to the rows from ``place`` on, right of the diagonal; what is left of it is a mirror."""
+        if self._total is None:
+            self._total = np.zeros((self._dimension, self._dimension), order="F")
+        stop = place + int(strip.shape[0])
+        self._total[place:stop, place:] += self._space.xp.astype(strip, self._space.xp.float64, copy=False)
+
+    def matrix(self) -> FloatArray:
+        """The sum, both halves of it, in double precision; no block can be added any more."""
+        if self._space is not HERE:
+            upper: FloatArray = np.triu(on_host(self._total))
+            return upper + np.triu(upper, 1).T
+        if self._total is not None or self._open_group.dtype != np.float64:
+            self._close()
+        total: FloatArray = self._open_group if self._total is None else self._total
+        _mirror(total)
+        return total.T  # the same matrix, with contiguous rows
+
+    @property
+    def _open_group(self) -> NDArray[Any]:
+        if self._group is None:
+            self._group = np.zeros((self._dimension, self._dimension), dtype=self.precision, order="F")
+        return self._group
+
+    def _close(self) -> None:
+        """Add the group to the others, and begin a new one."""
+        self.additions += 1
+        if self._group is not None:
+            if self._total is None:
+                self._total = self._group.astype(np.float64)
+            else:
+                self._total += self._group
+            self._group[...] = 0.0
+        self._rows = 0
+
+
+def _mirror(square: FloatArray) -> None:
+    """Copy the upper half to the lower one, tile by tile so that both stay in the cache."""
+    for start in range(0, len(square), _TILE):
+        stop = min(start + _TILE, len(square))
+        corner = square[start:stop, start:stop]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        for low in range(stop, len(square), _TILE):
+            square[low : low + _TILE, start:stop] = square[start:stop, low : low + _TILE].T
+
+
+def _add_square(rows: NDArray[Any], square: NDArray[Any]) -> None:
+    """Add ``rows.T @ rows`` to the upper half of a matrix with contiguous columns.
+
+    SciPy's own wrapper keeps the interpreter's lock, so that threads would wait for each other.
+    """
+    length, dimension = rows.shape
+    size = rows.itemsize
+    by_rows = rows.strides[1] == size
+    stride = rows.strides[0] if by_rows else rows.strides[1]
+    assert rows.dtype == square.dtype
+    assert square.flags.f_contiguous
+    assert by_rows or rows.strides[0] == size
+    one = (ctypes.c_double if size == 8 else ctypes.c_float)(1.0)
+    # Read in 32 bits or in 64, as the library was built: the numbers are small, and the first half counts.
+    count, inner, leading, columns = (
+        ctypes.byref(ctypes.c_int64(value))
+        for value in (dimension, length, max(stride // size, dimension if by_rows else length, 1), dimension)
+    )
+    unit = ctypes.byref(one)
+    where = rows.ctypes.data_as(ctypes.c_void_p), square.ctypes.data_as(ctypes.c_void_p)
+    syrk = _function("dsyrk" if size == 8 else "ssyrk")
+    syrk(b"U", b"N" if by_rows else b"T", count, inner, unit, where[0], leading, unit, where[1], columns)
+
+
+@cache
+def _function(name: str) -> Any:
+    """A function of the BLAS that SciPy brings, called without the interpreter's lock."""
+    functions: Mapping[str, Any] = vars(cython_blas)["__pyx_capi__"]
+    capsule = functions[name]
+    api = ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", api)
+    )
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_char_p] * 2, *[ctypes.c_void_p] * 8)(
+        pointer_of(capsule, name_of(capsule))
+    )

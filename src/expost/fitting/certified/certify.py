@@ -23,11 +23,11 @@ from operator import add
 import numpy as np
 
 from expost._common.namespaces import HERE
+from expost.data.rows import LONGEST_SUM
 from expost.fitting.certified.bound import UP, Curvature, ExactProblem, Minimum, Visit, bound
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
 from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
-from expost.fitting.gram import LONGEST_SUM
 
 _ROUNDS = 200
 _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature) is kept

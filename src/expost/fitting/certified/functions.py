@@ -155,7 +155,7 @@ def context(digits: int) -> Context:
     return Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
-# Farther beyond the corner, in units of 1/r, decays are the same number: see `exponential.LIMIT`.
+# Farther beyond the corner, in units of 1/r, decays are the same number: see `LIMIT`.
 _FAR = 700.0
 
 

@@ -9,6 +9,7 @@ libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -249,10 +250,7 @@ class Point:
 
     def tails(self) -> list[FloatArray]:
         """For each slice, the sum of it and all after it, rounded once."""
-        tails = [self.slices[-1]]
-        for part in self.slices[-2::-1]:
-            tails.insert(0, part + tails[0])
-        return tails
+        return list(accumulate(reversed(self.slices)))[::-1]
 
 
 class Points(NamedTuple):

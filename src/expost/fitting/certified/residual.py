@@ -15,7 +15,7 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost.data.blocks import Block
-from expost.data.rows import DenseRows, row_blocks
+from expost.data.rows import LONGEST_SUM, DenseRows, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.certified.functions import ProvedLoss, ProvedSlopes
 from expost.fitting.certified.pairs import (
@@ -32,7 +32,7 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.fitting.gram import LONGEST_SUM, Gram
+from expost.fitting.objective import Gram
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
