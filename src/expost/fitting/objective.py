@@ -17,7 +17,7 @@ from expost.data.blocks import Block
 from expost.data.encoding import Encoded
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
-from expost.losses import RecordLoss
+from expost.losses import RecordLoss, Regularizer
 from expost.losses.base import LinearRecords
 
 _EPS = np.finfo(np.float64).eps

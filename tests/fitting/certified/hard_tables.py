@@ -6,8 +6,7 @@ import mpmath as mp
 import numpy as np
 
 from expost.fitting.certified.bound import ExactProblem
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
-from expost.losses.regularizers import SmoothedL1
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
 
 DIGITS = 70
 

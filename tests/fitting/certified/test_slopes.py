@@ -4,8 +4,7 @@ import pytest
 from hard_tables import derivatives
 
 from expost.fitting.certified.slopes import gradient_pair, proved, proved_loss, third_order
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
-from expost.losses.regularizers import SmoothedL1
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
 
 LOSSES = [
     LogisticLoss(),

@@ -32,8 +32,7 @@ from expost.fitting.certified.functions import ProvedLoss
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, proved_loss
-from expost.losses import AnyLoss
-from expost.losses.regularizers import SmoothedL1
+from expost.losses import AnyLoss, SmoothedL1
 
 UP = 1.0 + 2.0**-30
 """Above all roundings in the evaluation of a bound."""

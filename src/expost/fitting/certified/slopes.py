@@ -29,8 +29,16 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.fitting.certified.softmax_slopes import ClassScores
-from expost.losses import AnyLoss, LogisticLoss, PseudoHuber, SmoothedHinge, SoftmaxLoss, SquaredLoss
-from expost.losses.regularizers import Regularizer, SmoothedL1
+from expost.losses import (
+    AnyLoss,
+    LogisticLoss,
+    PseudoHuber,
+    Regularizer,
+    SmoothedHinge,
+    SmoothedL1,
+    SoftmaxLoss,
+    SquaredLoss,
+)
 
 _NEAR_ONE = 2.0**-100
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
