@@ -95,15 +95,17 @@ def test_the_rule_is_the_estimators_default():
             expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0, **parameters).fit(X, y).plan_
         )
 
-    for parameters in ({}, {"l2": 99.0}, {"report": "dependent", "split": 0.4}, {"calibration": "kifer2012"}):
+    for parameters in ({}, {"l2": 99.0}, {"report": "dependent"}, {"calibration": "kifer2012"}):
         assert plan(epsilon=2.0, **parameters).loss == capped_logistic(2.0, DELTA)
     small = capped_logistic(1.0, DELTA, l2=0.5, radius=math.sqrt(2.0))
     assert plan(l2=0.5).loss == small != capped_logistic(1.0, DELTA)
     assert plan(cap=1.0).loss == expost.LogisticLoss()
     assert plan(cap=0.3).loss == capped_logistic(1.0, DELTA, cap=0.3)
-    # Explicit scales fix no budget that the cap could follow.
-    assert plan(sigma=3.0, l2=2.0).loss == expost.LogisticLoss()
-    assert plan(sigma=3.0, l2=2.0, cap=0.4).loss == expost.LogisticLoss(cap=0.4)
+    # Explicit scales fix no budget that the cap could follow: the loss is the plan's.
+    for loss in (expost.LogisticLoss(), expost.LogisticLoss(cap=0.4)):
+        given = expost.calibrate(loss=loss, norm=1.0, sigma=3.0, l2=2.0, fit_intercept=True)
+        model = expost.LogisticRegression(plan=given, classes=[0, 1], random_state=0).fit(X, y)
+        assert model.plan_.loss == loss
     assert plan(epsilon=expost.budgets.from_zcdp(0.1, delta=DELTA)).loss.cap < 1.0
 
 

@@ -158,8 +158,8 @@ class ReadableDocument(PublishedDocument):
         --------
         >>> import numpy as np, expost
         >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0, 1, 0, 1, 1, 0, 0] * 125)
-        >>> options = {"norm": 1.0, "classes": [0, 1], "cap": 1.0, "report": "leverage", "split": 0.98}
-        >>> summary = expost.LogisticRegression(epsilon=8.0, **options).fit(X, y).publication_.summary()
+        >>> plan = expost.calibrate(epsilon=8.0, fit_intercept=True, report="leverage", split=0.98)
+        >>> summary = expost.LogisticRegression(plan=plan, classes=[0, 1]).fit(X, y).publication_.summary()
         >>> summary.terms
         ('x0', 'x1', 'intercept')
         """
