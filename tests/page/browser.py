@@ -55,7 +55,8 @@ class Visit:
         self.fields = payload(publications)["fields"]
         self.path = folder / "report.html"
         self.path.write_text(render(publications, language=language), encoding="utf-8")
-        self.context = browser.new_context(**view)
+        # Without motion nobody waits for a scroll to end, and the page shows the same.
+        self.context = browser.new_context(**{"reduced_motion": "reduce"} | view)
         self.requests, self.stopped, self.complaints = [], {}, []
         self.page = self.context.new_page()
         self.page.on("request", lambda request: self.requests.append(request.url))
