@@ -17,6 +17,7 @@ import numpy as np
 import pages
 import pandas as pd
 import pytest
+from grids import grid
 from scipy import stats
 from scipy.integrate import quad
 from ward import refused, run, write_csv
@@ -39,11 +40,12 @@ WEIGHTED = {
     "softmax-capped": Weighting(3.0, (0.5, 1.0, 2.0)),
 }
 # Python takes longest over several classes.
-CASES = [
-    pytest.param(loss, kind, marks=[pytest.mark.slow] * (loss.startswith("softmax") and kind != "dependent"))
-    for loss in WEIGHTED
-    for kind in pages.KINDS
-]
+CASES = grid(
+    WEIGHTED,
+    pages.KINDS,
+    [True, False, None],
+    slow=lambda loss, kind, _: loss.startswith("softmax") and kind != "dependent",
+)
 
 
 def weighed_people(loss, kind, count, **options):
@@ -61,8 +63,7 @@ def weighed_people(loss, kind, count, **options):
 NOISE = [(4.0, 3.0), (0.7, 3.0), (4.0, 0.1)]
 
 
-@pytest.mark.parametrize("member", [True, False, None])
-@pytest.mark.parametrize(("loss", "kind"), CASES)
+@pytest.mark.parametrize(("loss", "kind", "member"), CASES)
 def test_01a_what_holds_for_an_unknown_weight_holds_for_every_weight(loss, kind, member):
     """The interval covers that of every weight, and no cost or total is larger."""
     options = {"confidence": 0.9, "member": member}
@@ -79,8 +80,7 @@ def test_01a_what_holds_for_an_unknown_weight_holds_for_every_weight(loss, kind,
             np.testing.assert_allclose(unknown.total, known.total, rtol=1e-11)
 
 
-@pytest.mark.parametrize("member", [True, False, None])
-@pytest.mark.parametrize(("loss", "kind"), CASES)
+@pytest.mark.parametrize(("loss", "kind", "member"), CASES)
 def test_01b_a_total_rises_with_the_weight(loss, kind, member):
     publication, X, y = weighed_people(loss, kind, 25)
     another = pages.published(loss, kind, weighting=WEIGHTED[loss], seed=5)

@@ -20,6 +20,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from grids import grid
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import csv as arrow_csv, parquet
 from ward import DOMAIN, refused, run
@@ -119,9 +120,7 @@ def test_06a_no_thread_of_arrows_outlives_the_file_that_it_reads(command, tmp_pa
     assert "Fatal" not in done.stderr
 
 
-@pytest.mark.parametrize("size", [160_000, 3_000_000])
-@pytest.mark.parametrize("column", [0, 1, 2])
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("size", "column", "share"), grid([160_000, 3_000_000], range(3), [0.0, 0.5, 1.0]))
 def test_06b_the_answer_has_the_line_of_the_quote(size, column, share, tmp_path):
     line = 2 + round(share * (size // 14 - 2))
     path = unclosed(tmp_path / "t.csv", size, line, column)

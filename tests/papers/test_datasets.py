@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from at_hand import need
+from grids import grid
 from ward import run
 
 from expost import Category, Number, YesNo
@@ -153,18 +154,25 @@ def test_a_split_shuffles_and_loses_nobody():
         table.split(1.0, seed=3)
 
 
-@pytest.mark.parametrize("key", LOADERS)
-def test_a_tampered_copy_is_refused_without_quoting_its_cells(key, tmp_path, monkeypatch):
+DAMAGES = {
+    "a cell": lambda raw: raw.replace(b"7", b"8642", 1),
+    "half": lambda raw: raw[: len(raw) // 2],
+    "a line": lambda raw: raw[: raw.rfind(b"\n", 0, len(raw) - 40)],
+    "all": lambda _: b"",
+    "no text": lambda _: b"\xff\x00\n",
+}
+
+
+@pytest.mark.parametrize(("key", "damage"), grid(LOADERS, DAMAGES, together=1))
+def test_a_tampered_copy_is_refused_without_quoting_its_cells(key, damage, tmp_path, monkeypatch):
     raw = published(key)
     monkeypatch.setenv("EXPOST_DATA", str(tmp_path))
-    cut = raw.rfind(b"\n", 0, len(raw) - 40)
-    for damaged in (raw.replace(b"7", b"8642", 1), raw[: len(raw) // 2], raw[:cut], b"", b"\xff\x00\n"):
-        (tmp_path / SOURCES[key].file).write_bytes(damaged)
-        with pytest.raises(DataUnavailable, match=r"SHA-256 is not the expected one\. Remove it") as caught:
-            LOADERS[key]()
-        assert str(tmp_path / SOURCES[key].file) in str(caught.value)
-        assert "8642" not in str(caught.value)
-        assert caught.value.__context__ is None
+    (tmp_path / SOURCES[key].file).write_bytes(DAMAGES[damage](raw))
+    with pytest.raises(DataUnavailable, match=r"SHA-256 is not the expected one\. Remove it") as caught:
+        LOADERS[key]()
+    assert str(tmp_path / SOURCES[key].file) in str(caught.value)
+    assert "8642" not in str(caught.value)
+    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("loader", [wine, adult])

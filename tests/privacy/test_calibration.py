@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from grids import grid
 
 import expost
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, gaussian
@@ -67,9 +68,7 @@ def test_the_split_of_the_paper_adds_up_and_one_profile_does_not():
     assert together.epsilon == pytest.approx(1.0, abs=2e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-@pytest.mark.parametrize("report", REPORTS)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize(("loss", "report", "epsilon"), grid(LOSSES, REPORTS, [0.1, 1.0, 8.0]), ids=str)
 def test_a_budget_is_spent_and_not_exceeded(loss, report, epsilon):
     plan = expost.calibrate(loss=loss, report=report, epsilon=epsilon, delta=1e-6)
     assert 0.99 * plan.delta <= plan.delta_at(plan.epsilon) <= plan.delta

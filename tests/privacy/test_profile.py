@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from grids import grid
 from scipy.integrate import simpson
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
@@ -213,11 +214,11 @@ def test_no_slope_that_falls_with_the_noise_beats_a_constant_one(curve, scales):
     profile = PrivacyProfile(curve, norm=1.0, l2=l2, scales=NoiseScales(**scales))
     edges = np.linspace(-8.0, 8.0, 1601)
     mass, middle = np.diff(ndtr(edges)), 0.5 * (edges[:-1] + edges[1:])
-    grid = np.linspace(0.0 if curve.sign_fixed else -1.0, 1.0, 201)
+    levels = np.linspace(0.0 if curve.sign_fixed else -1.0, 1.0, 201)
     gain = slopes_of(profile, l2, epsilon).bound(
-        np.sign(grid)[:, None] * middle, np.abs(grid)[:, None], np.abs(grid)[:, None]
+        np.sign(levels)[:, None] * middle, np.abs(levels)[:, None], np.abs(levels)[:, None]
     )
-    best = np.zeros(len(grid))
+    best = np.zeros(len(levels))
     for column in (gain * mass).T:  # slopes fall from one value of the noise to the next
         best = np.maximum.accumulate(best[::-1])[::-1] + column
     constant = (gain @ mass).max()
@@ -336,11 +337,15 @@ def test_a_finer_bracket_is_never_wider(curve, scales, rtol):
     assert fine.upper - fine.lower <= max(rtol, 3e-4) * fine.upper
 
 
-@pytest.mark.parametrize("report", ["independent", "leverage", "dependent", "adaptive"])
 @pytest.mark.parametrize(
-    "loss", [LogisticLoss(), LogisticLoss(soft=True), SmoothedHinge(), PseudoHuber()], ids=str
+    ("loss", "report", "delta"),
+    grid(
+        [LogisticLoss(), LogisticLoss(soft=True), SmoothedHinge(), PseudoHuber()],
+        ["independent", "leverage", "dependent", "adaptive"],
+        [1e-30, 1e-100],
+    ),
+    ids=str,
 )
-@pytest.mark.parametrize("delta", [1e-30, 1e-100])
 def test_a_tiny_delta_is_resolved_like_any_other(loss, report, delta):
     plan = calibrate(loss=loss, report=report, delta=delta)
     lower, upper = plan.profile.delta(1.0)

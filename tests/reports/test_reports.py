@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grids import grid
 from oracle import Problem
 from problems import CASES, linear_records, rows_in_ball, with_intercept
 
@@ -26,9 +27,9 @@ def bounds(made, release, *, member=None, side=True, **options):
     return evaluate(release, made.design[side].labelled(made.y[side]), member=member, **options)
 
 
-@pytest.mark.parametrize("case", BOUNDED, ids=str)
-@pytest.mark.parametrize("report", KINDS)
-@pytest.mark.parametrize("regularizer", [None, expost.SmoothedL1(weight=0.5)], ids=["l2", "l2+r"])
+@pytest.mark.parametrize(
+    ("case", "report", "regularizer"), grid(BOUNDED, KINDS, [None, expost.SmoothedL1(weight=0.5)]), ids=str
+)
 def test_the_true_loss_lies_inside_at_overwhelming_confidence(case, report, regularizer):
     """At a failure probability of 1e-12 per record a miss is a bug, not chance."""
     made = problem(report, case, regularizer=regularizer)
@@ -95,9 +96,9 @@ def test_a_precise_hessian_gives_the_exact_determinant_term():
         assert np.all(interval.low < interval.high)
 
 
-@pytest.mark.parametrize("report", ["leverage", "dependent", "adaptive"])
-@pytest.mark.parametrize("member", [True, False, None])
-@pytest.mark.parametrize("simultaneous", [None, 300, "all"])
+@pytest.mark.parametrize(
+    ("report", "member", "simultaneous"), grid(KINDS[1:], [True, False, None], [None, 300, "all"])
+)
 def test_statistics_cost_no_more_than_their_share_of_the_confidence(report, member, simultaneous):
     """The bound is never above the independent report's at the confidence that remains for it."""
     made = problem(report)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grids import grid
 from problems import design_of, rows_in_ball
 from scipy import stats
 
@@ -77,9 +78,9 @@ STATISTICS = {
 }
 
 
-@pytest.mark.parametrize("simultaneous", [None, 50, "all"])
-@pytest.mark.parametrize("member", [True, False, None])
-@pytest.mark.parametrize("report", STATISTICS)
+@pytest.mark.parametrize(
+    ("report", "member", "simultaneous"), grid(STATISTICS, [True, False, None], [None, 50, "all"])
+)
 def test_two_classes_are_the_logistic_loss(report, member, simultaneous, monkeypatch):
     rng = np.random.default_rng(3)
     X, y = rows_in_ball(rng, 40, 4), rng.integers(0, 2, 40).astype(float)
