@@ -1,4 +1,4 @@
-"""Shared set-up: property tests are reproducible, and calibrations are remembered."""
+"""Shared set-up: property tests are reproducible, and certified profiles are remembered."""
 
 import pytest
 from hypothesis import settings

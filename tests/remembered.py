@@ -1,17 +1,32 @@
-"""One question of calibration is answered once: the same budgets are asked for again and again."""
+"""One question of accounting is answered once: the same budgets are asked for again and again."""
 
 from functools import wraps
 from pathlib import Path
+from types import FunctionType
 
-from expost.privacy import calibration
+from expost.privacy.certified_profile import CertifiedProfile
 
 PRIVACY = Path(__file__).parent / "privacy"
 
 
-class Memory:
-    """The answers of the calibration's searches, by the exact question.
+def exactly(thing):
+    """A key that equals another one only if the two things compute the same.
 
-    The tests of privacy ask the searches themselves. So does a test that replaces something, because its
+    A function is its code and what it holds: the curve of a loss is made anew whenever it is asked for.
+    """
+    if isinstance(thing, FunctionType):
+        held = [*(cell.cell_contents for cell in thing.__closure__ or ()), *(thing.__defaults__ or ())]
+        return thing.__module__, thing.__code__, *map(exactly, held)
+    fields = getattr(thing, "__dataclass_fields__", None)
+    if fields is None:
+        return type(thing), thing
+    return type(thing), *(exactly(getattr(thing, name)) for name in fields)
+
+
+class Memory:
+    """What certified profiles have answered, by the exact question.
+
+    The tests of privacy ask the profiles themselves. So does a test that replaces something, because its
     answers are not those of others.
     """
 
@@ -22,28 +37,23 @@ class Memory:
         """Whether a test may have the answers."""
         return "monkeypatch" not in item.fixturenames and PRIVACY not in item.path.parents
 
-    def of(self, search):
-        """The search, asked once where the memory is in use."""
+    def of(self, method):
+        """The method of a profile, asked once where the memory is in use."""
 
-        @wraps(search)
-        def asked(target, *arguments):
+        @wraps(method)
+        def asked(profile, epsilon, **options):
             if not self.in_use:
-                return search(target, *arguments)
-            question = (
-                search,
-                target,
-                repr(arguments),
-            )  # a list cannot be a key; texts are exact
+                return method(profile, epsilon, **options)
+            question = (method, exactly(profile), epsilon, *options.items())
             if question not in self.answers:
-                self.answers[question] = search(target, *arguments)
+                self.answers[question] = method(profile, epsilon, **options)
             return self.answers[question]
 
         return asked
 
     def install(self):
-        for name, search in calibration.CALIBRATIONS.items():
-            calibration.CALIBRATIONS[name] = self.of(search)
-        calibration._explicit = self.of(calibration._explicit)
+        for name in ("delta", "directed"):
+            setattr(CertifiedProfile, name, self.of(getattr(CertifiedProfile, name)))
 
 
 MEMORY = Memory()
