@@ -306,7 +306,7 @@ def test_whole_numbers_are_numbers(dtype):
 @pytest.mark.parametrize("kind", ["float64", "float32", "pandas", "polars", "csr", "csc", "pandas, sparse"])
 def test_no_copy_of_the_table_is_made(kind):
     """The extra memory of a fit and of a loss pass is a few numbers per row and a few blocks per thread."""
-    big = rng.normal(size=(200_000, 50)).astype(np.float32 if kind == "float32" else np.float64)
+    big = rng.normal(size=(150_000, 50)).astype(np.float32 if kind == "float32" else np.float64)
     if kind in SPARSE:
         big[rng.random(big.shape) > 0.02] = 0.0
     made = {"pandas": pd.DataFrame, "polars": pl.DataFrame, **SPARSE}.get(kind)

@@ -37,6 +37,7 @@ def test_every_loss_fits_and_accounts(loss):
     assert model.coef_.shape == (loss.n_parameters,)
     assert model.plan_.delta_at(2.0) <= 1e-6
     exact = model.ex_post_losses(X, y)
+    # For all records at once: a false alarm has probability 1e-6.
     bounds = model.bounds(X, y, member=True, confidence=1 - 1e-6, simultaneous=len(X))
     assert np.all((bounds.lower <= exact) & (exact <= bounds.upper))
     terms = model.ex_post_losses(X, y, member=False, return_terms=True)

@@ -97,7 +97,7 @@ def test_the_discrete_law(scale):
 
 @pytest.mark.parametrize("bits", [20, 31, 45, 51])
 def test_long_draws_are_not_cut_off(bits):
-    """The sum of squares against its law, false alarm 2e-7; a sampler of 32 bits would fail it."""
+    """The sum of squares and Kolmogorov-Smirnov, false alarm 3e-7 per scale; 32 bits would fail."""
     scale = 1.1 * 2.0**bits
     draws = np.array(ExactNoise().integers([scale] * 3000), dtype=float) / scale
     assert 1e-7 < stats.chi2.cdf(draws @ draws, len(draws)) < 1.0 - 1e-7
@@ -129,7 +129,7 @@ def test_seeded_integers_are_reproducible():
 
 @pytest.mark.parametrize("sigma", [4.225, 1e-12, 1e12, 1.0, 0.5, 1e-200, 1e200])
 def test_the_tilt_has_the_stated_law_and_grid(sigma):
-    """Both parts whole on their grids, the sum of the stated variance; false alarm 2e-7."""
+    """Both parts whole on their grids, the sum of the stated variance; false alarm 2e-7 per scale."""
     tilt = ExactNoise().tilt(sigma, 1000)
     grid = 2.0 ** (math.frexp(sigma)[1] - 41)
     high, low = tilt.parts

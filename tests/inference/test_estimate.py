@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import design_of, rows_in_ball
+from scipy import stats
 from scipy.special import expit
 
 import expost
@@ -81,8 +82,9 @@ def test_the_covariance_is_that_of_the_derivation():
         noisy = release_of(A + 4.0 * (Z + Z.T) / math.sqrt(2.0), theta, made)
         draws.append(estimate(noisy, PLAIN).values)
     drawn = np.cov(np.array(draws).T)
-    # 500 draws give each variance to 6.3%; six standard errors are a false alarm of 1e-8 for four of them.
-    np.testing.assert_allclose(np.diag(rest), np.diag(drawn), rtol=6 * 0.063 + 0.01)
+    # Each of four variances against its chi-square law, two-sided, to first order: a false alarm of 1e-6.
+    ratio, law = np.diag(drawn) / np.diag(rest), stats.chi2(499, scale=1 / 499)
+    assert np.all((0.99 * law.ppf(1e-6 / 8) < ratio) & (ratio < 1.01 * law.isf(1e-6 / 8)))
 
 
 def test_a_step_over_much_curvature_is_said_to_be_too_long():

@@ -54,7 +54,7 @@ def otherwise(claims):
 
 
 # Even the quick runs of the others take seconds or more.
-FAST = {"01_rotation", "03_credit", "06_kidney"}
+FAST = {"01_rotation", "06_kidney"}
 QUICK_RUNS = [
     pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name not in FAST))
     for experiment in EXPERIMENTS

@@ -112,6 +112,7 @@ def test_ex_post_bound_holds_as_often_as_it_says():
     # The bound spends half of the failure on either side; the lower side has room to spare.
     exact = ndtr(-(bound / shift - shift / 2.0)) + ndtr(-(bound / shift + shift / 2.0))
     assert exact <= failure
+    # Two-sided, with a false-alarm rate of 1e-6.
     missed = stats.binom(len(losses), exact)
     assert missed.ppf(5e-7) <= np.sum(losses > bound) <= missed.isf(5e-7)
 

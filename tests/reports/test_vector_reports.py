@@ -50,6 +50,7 @@ def test_the_largest_singular_value_covers_every_record_at_once():
         largest = np.linalg.norm(rng.normal(size=(4000, outputs, columns)), ord=2, axis=(1, 2))
         for failure in (0.3, 0.05):
             missed = (largest > every_quantile(outputs * columns, outputs, failure)).sum()
+            # Six comparisons: a false alarm of 6e-7.
             assert missed <= stats.binom.isf(1e-7, 4000, failure)
 
 

@@ -64,6 +64,7 @@ def test_convex_losses_have_losses_and_bounds_too():
     np.testing.assert_allclose(terms.signed, ratios, rtol=1e-9, atol=1e-12)
     again = research.imagine(plan, X, None, theta)[1]
     np.testing.assert_allclose(again.hessian, private.hessian, rtol=1e-12)
+    # At 1e-9 for each of 60 records, a false alarm has probability 6e-8.
     found = research.bounds(release, X, None, confidence=1 - 1e-9, member=True)
     assert np.all((found.lower <= terms.loss) & (terms.loss <= found.upper))
 
@@ -144,6 +145,7 @@ def test_a_report_sees_the_rows_of_the_mechanism_and_what_is_asked():
 
 def test_the_papers_report_is_one_that_can_be_evaluated():
     release, private = research.draw(PLAN, X, Y, random_state=0)
+    # At 1e-9 for each of 60 records, a false alarm has probability 6e-8.
     got = research.bounds(release, X, Y, report=paper_report, confidence=1 - 1e-9)
     assert np.all(research.losses(release, private, X, Y, member=True).loss <= got.upper)
 
