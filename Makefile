@@ -54,7 +54,7 @@ check-docs: $(VENV)/.installed-dev $(VENV)/.installed-docs browser
 check-arrays: $(VENV)/.installed-dev $(VENV)/.installed-torch
 	$(BIN)/$(TESTS) -m "arrays and not slow" $(ARRAY_TESTS)
 
-check-slow: $(VENV)/.installed-dev $(VENV)/.installed-docs $(VENV)/.installed-torch $(VENV)/.installed-mutants
+check-slow: $(VENV)/.installed-dev $(VENV)/.installed-slow $(VENV)/.installed-docs $(VENV)/.installed-torch $(VENV)/.installed-mutants
 	$(BIN)/python -m pytest -m slow -n auto
 	$(BIN)/python -m bench.mutants
 
@@ -101,7 +101,7 @@ wheel: $(VENV)/.installed-release
 # The versions of everything that development needs, as they were when a release was made.
 lock: $(VENV)/.installed-release
 	UV_SYSTEM_CERTS=1 $(BIN)/uv pip compile --quiet --universal --no-header --no-emit-index-url \
-	  --extra dev --extra dev-torch --extra docs --extra paper --extra figures pyproject.toml --output-file requirements.lock
+	  --extra dev --extra dev-slow --extra dev-torch --extra docs --extra paper --extra figures pyproject.toml --output-file requirements.lock
 
 # Branch coverage of src/ by the tests that are not slow; the report names every line that was not run.
 coverage: $(VENV)/.installed-dev browser
@@ -160,6 +160,10 @@ $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python$(EXE)
 
 $(VENV)/.installed-torch: pyproject.toml | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[dev-torch]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-slow: pyproject.toml | $(BIN)/python$(EXE)
+	$(BIN)/$(INSTALL) --editable ".[dev-slow]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-mutants: pyproject.toml | $(BIN)/python$(EXE)
