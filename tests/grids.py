@@ -1,5 +1,6 @@
 """Grids of settings: a run of `make test` has some of their cells, the slow one has all."""
 
+from collections import Counter
 from itertools import combinations, product
 
 import pytest
@@ -19,10 +20,16 @@ def grid(*axes, together=2, slow=lambda *_: False):
         for place, cell in zip(places, cells, strict=True)
         if not slow(*cell)
     }
-    missing, chosen = set().union(*shows.values()), set()
+    missing, chosen, used = set().union(*shows.values()), set(), Counter()
+
+    def gain(place):
+        """What a cell would show that no other does yet; among equals, with settings that were used least."""
+        return len(shows[place] & missing), -sum(used[setting] for setting in enumerate(place))
+
     while missing:
-        best = max(shows, key=lambda place: len(shows[place] & missing))
+        best = max(shows, key=gain)
         chosen.add(best)
+        used.update(enumerate(best))
         missing -= shows[best]
     return [
         pytest.param(*cell, marks=[pytest.mark.slow] * (place not in chosen))

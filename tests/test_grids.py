@@ -20,6 +20,12 @@ def test_the_quick_cells_show_every_combination_and_the_slow_ones_all_the_rest(t
     assert all(mark.name == "slow" for cell in cells for mark in cell.marks)
 
 
+def test_settings_take_turns():
+    quick = [cell.values for cell in grid(range(8), "ab", together=1) if not cell.marks]
+    assert sorted(number for number, _ in quick) == list(range(8))
+    assert [letter for _, letter in quick].count("a") == 4
+
+
 def test_cells_that_are_always_slow_are_not_chosen():
     cells = grid(*AXES, slow=lambda letter, number, _: letter == "a" and number > 0)
     quick = [cell.values for cell in cells if not cell.marks]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import grid
 from problems import design_of
 
 import expost
@@ -28,11 +29,11 @@ def density(w, X, y, *, l2, sigma):
     return np.exp(-0.5 * (gradient / sigma) ** 2) * hessian / (sigma * math.sqrt(2.0 * math.pi))
 
 
-def printed_density(grid, weights, X, y, error, *, noise, l2, sigma):
+def printed_density(points, weights, X, y, error, *, noise, l2, sigma):
     """The density of minimiser plus solver's error plus output noise, on the same grid."""
-    minimiser = density(grid, X, y, l2=l2, sigma=sigma) * weights
-    moved = grid + error(grid)
-    kernel = np.exp(-0.5 * (np.subtract.outer(grid, moved) / noise) ** 2)
+    minimiser = density(points, X, y, l2=l2, sigma=sigma) * weights
+    moved = points + error(points)
+    kernel = np.exp(-0.5 * (np.subtract.outer(points, moved) / noise) ** 2)
     return kernel @ minimiser / (noise * math.sqrt(2.0 * math.pi))
 
 
@@ -45,8 +46,7 @@ TILTS = {
 }
 
 
-@pytest.mark.parametrize("tilt", TILTS)
-@pytest.mark.parametrize("ratio", [0.05, 0.5])
+@pytest.mark.parametrize(("ratio", "tilt"), grid([0.05, 0.5], TILTS, together=1))
 def test_the_worst_solver_error_stays_below_the_certificate(tilt, ratio):
     """Errors of ±r₀ that depend on the table and on the minimiser, both directions, several epsilons.
 
@@ -56,14 +56,14 @@ def test_the_worst_solver_error_stays_below_the_certificate(tilt, ratio):
     """
     l2, sigma = 1.0, 2.0
     X, y = np.array([1.0, 0.5, -0.8]), np.array([1.0, 0.0, 1.0])
-    grid = np.linspace(-11.0, 11.0, 4001)
-    weights = np.full(grid.size, grid[1] - grid[0])
+    points = np.linspace(-11.0, 11.0, 4001)
+    weights = np.full(points.size, points[1] - points[0])
     noise = 0.05 * sigma / l2
     radius = 0.5 * ratio * noise
     laws = []
     for rows, error in ((slice(None), TILTS[tilt][0]), (slice(1, None), TILTS[tilt][1])):
         law = printed_density(
-            grid,
+            points,
             weights,
             X[rows],
             y[rows],
@@ -89,14 +89,14 @@ def test_the_worst_solver_error_stays_below_the_certificate(tilt, ratio):
 def test_a_certificate_that_ignores_the_solver_would_be_refuted():
     """The brute force is sharp enough: without the solver's term the bound fails where solver errors tell."""
     l2, sigma = 50.0, 100.0  # a record says nearly nothing through the objective
-    grid = np.linspace(-14.0, 14.0, 6001)
-    weights = np.full(grid.size, grid[1] - grid[0])
+    points = np.linspace(-14.0, 14.0, 6001)
+    weights = np.full(points.size, points[1] - points[0])
     noise = 0.05 * sigma / l2
     radius = 0.5 * noise
     X, y = np.array([1.0]), np.array([1.0])
     laws = [
         printed_density(
-            grid,
+            points,
             weights,
             rows,
             y[: len(rows)],

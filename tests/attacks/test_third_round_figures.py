@@ -44,7 +44,7 @@ CASES = grid(
     WEIGHTED,
     pages.KINDS,
     [True, False, None],
-    slow=lambda loss, kind, _: loss.startswith("softmax") and kind != "dependent",
+    slow=lambda loss, kind, member: loss.startswith("softmax") and (kind, member) != ("dependent", True),
 )
 
 
@@ -448,9 +448,9 @@ def test_05a_the_texts_of_the_list_are_live_and_come_out_inert():
 
 def test_05b_a_long_cell_is_no_bomb():
     for text in ("-" + "1" * 10**6 + "x", '"' * 10**6, ";" * 10**5, "-" + "1." * 10**6 + "="):
-        begun = time.perf_counter()
+        begun = time.process_time()  # others work on the machine too
         inert(text)
-        assert time.perf_counter() - begun < 1.0
+        assert time.process_time() - begun < 1.0
 
 
 @pytest.fixture(scope="module")

@@ -235,10 +235,11 @@ def test_real_neighbours_attain_the_gaussian_mechanism():
     assert np.all(np.linalg.norm(pair.X, axis=1) <= 1.0)
 
 
-def test_the_search_is_reproducible_and_stays_in_the_domain(monkeypatch):
+@pytest.mark.parametrize("trials", [15, pytest.param(40, marks=pytest.mark.slow)])
+def test_the_search_is_reproducible_and_stays_in_the_domain(trials, monkeypatch):
     structured = search._structured_pairs
     monkeypatch.setattr(search, "_structured_pairs", lambda *arguments: islice(structured(*arguments), 3))
-    arguments = {"norm": 2.0, "epsilon": 1.0, "sigma": 3.0, "l2": 0.5, "trials": 40}
+    arguments = {"norm": 2.0, "epsilon": 1.0, "sigma": 3.0, "l2": 0.5, "trials": trials}
     first, second = (worst_pair(SmoothedHinge(), **arguments, random_state=3) for _ in range(2))
     assert first[0] == second[0]
     assert np.all(np.linalg.norm(np.vstack([first[1].X, first[1].record]), axis=1) <= 2.0 + 1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import grid
 from own_losses import Direction, LogCosh
 from problems import CASES
 from spaces import SPACES, host
@@ -50,10 +51,12 @@ def objectives(place, loss, y, *, intercept, weights):
 
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize(
-    ("loss", "y"), LOSSES, ids=lambda value: str(value) if hasattr(value, "name") else ""
+    ("case", "intercept"),
+    grid(LOSSES, [True, False], together=1),
+    ids=lambda value: str(value[0]) if isinstance(value, tuple) else str(value),
 )
-@pytest.mark.parametrize("intercept", [True, False])
-def test_derivatives(place, loss, y, intercept):
+def test_derivatives(place, case, intercept):
+    loss, y = case
     here, there = objectives(place, loss, y, intercept=intercept, weights=WEIGHTS if intercept else None)
     theta = RANDOM.normal(size=here.dimension)
     wanted = here.evaluate(theta, hessian=np.float64)

@@ -3,6 +3,7 @@
 import kidney
 import pages
 import pytest
+from grids import grid
 
 USUAL = {"confidence": 1, "member": None, "every": False}
 
@@ -214,8 +215,7 @@ PASTE = """letter => {
 }"""
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("letter", ['"', "(", "\n"])
+@pytest.mark.parametrize(("letter", "language"), grid(['"', "(", "\n"], ["en", "de"], together=1))
 def test_a_long_paste_is_refused_at_once_as_a_long_file_is(open_page, language, letter):
     """A megabyte of quotes, or of brackets, kept the page busy for seconds, and some texts for minutes."""
     visit = open_page(kidney.published(), language=language)
