@@ -34,8 +34,8 @@ SOURCES = {
 }
 BLOCK = re.compile(r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- /numbers -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- n:([\w-]+) -->)(.*?)(<!-- /n -->)", re.DOTALL)
-# The only other comments are what the tutorial asks its reader to do, and the lists of the architecture page, so
-# this also finds misspelt marks.
+# The only other comments are what the tutorial asks its reader to do and the lists of the architecture page,
+# so this also finds misspelt marks.
 ANY_MARK = re.compile(r"<!-- (?!edit |write |/?(?:rooms|modules|walk: \w+) ).*?-->", re.DOTALL)
 
 Document = dict[str, Any]
