@@ -12,6 +12,7 @@ import numpy as np
 from bench.rivals import multiplier
 from expost import LogisticLoss, calibrate
 from expost.data.encoding import with_labels
+from expost.data.weights import Declared
 from expost.fitting.mechanism import fit
 from expost.privacy.shapes import capped_logistic
 
@@ -111,7 +112,7 @@ def one_vs_rest(rows, y, classes, norm, parameters, draws, seed):
     plan = calibrate(loss=loss, norm=norm, fit_intercept=True, **rest)
     fitted = np.empty((rows.design.dimension, classes, draws))
     for label in range(classes):
-        records = with_labels(rows, (y == label).astype(int), plan, classes=(0, 1))
+        records = with_labels(rows, (y == label).astype(int), Declared.of(plan, classes=(0, 1)))
         for draw in range(draws):
             # Every class has noise of its own.
             release, _ = fit(plan, records, random_state=seed + classes * draw + label)

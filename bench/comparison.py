@@ -12,6 +12,7 @@ from bench import rivals, scores
 from bench.rivals import Descent, Newton, Problem
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
+from expost.data.weights import Declared
 from expost.fitting.mechanism import fit
 
 DELTA = 1e-6
@@ -33,7 +34,7 @@ class Comparison:
         # Encoded once. A fit of these rows equals one of the records with the domain; `ours` checks it.
         self.encoded = fitted.domain.encode(fitted.columns), judged.domain.encode(judged.columns)
         plan = self.model(1.0).fit(self.small.columns, self.small.outcome).plan_
-        self.rows, self.test_rows = (all_rows(encode_rows(rows, plan)) for rows in self.encoded)
+        self.rows, self.test_rows = (all_rows(encode_rows(rows, Declared.of(plan))) for rows in self.encoded)
         self.labels, self.test_labels = fitted.labels(), judged.labels()
         self.problem = Problem(self.rows, self.labels, plan.radius, self.logistic)
 
@@ -71,13 +72,9 @@ class Comparison:
         """Our model with its defaults; the first draw is the estimator's own fit."""
         model = self.model(epsilon, **parameters).fit(self.fitted.columns, self.fitted.outcome)
         plan = model.plan_
-        records = with_labels(
-            encode_rows(self.encoded[0], plan),
-            self.fitted.outcome,
-            plan,
-            classes=self.domain.classes,
-            domain=self.domain,
-        )
+        declared = Declared.of(plan, classes=self.domain.classes, domain=self.domain)
+        rows = encode_rows(self.encoded[0], Declared.of(plan))
+        records = with_labels(rows, self.fitted.outcome, declared)
         draws = range(SEED, SEED + self.draws)
         coefficients = [fit(plan, records, random_state=seed)[0].coefficients for seed in draws]
         first = np.append(np.ravel(model.coef_), model.intercept_)

@@ -47,7 +47,7 @@ print(json.dumps({"seconds": used, "cpu": cpu, "resident": status("VmHWM")}), fi
 _PARQUET = """
 import numpy as np, expost
 import expost.fitting.mechanism, sklearn.linear_model, pyarrow.parquet, expost.data.lazy_source
-from expost.data.open_lazy import scan
+from expost.data.tables import scan
 from expost.fitting.ex_post import streamed_terms
 from expost.publication.readings import encoded_records
 kind = sys.argv[1]

@@ -19,10 +19,9 @@ import torch
 
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
-from expost.data.design import Design
+from expost.data.design import ArraySource, Design
 from expost.data.encoding import Encoded
 from expost.data.placed import PlacedSource
-from expost.data.source import ArraySource
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.ex_post import ex_post_terms, streamed_terms
 from expost.fitting.mechanism import perturb
@@ -177,7 +176,7 @@ def compare(case, X, y):
 
 def passes(plan, records, release, device, repeats):
     """Seconds of one pass of each kind."""
-    objective = Objective(records.scanned(plan.loss, 1.0), plan.loss, l2=plan.l2)
+    objective = Objective(records.checked_for(plan.loss, 1.0), plan.loss, l2=plan.l2)
     theta = release.coefficients
     kinds = {"gradient": None, "Hessian, single": np.float32, "Hessian, double": np.float64}
     return {

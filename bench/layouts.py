@@ -8,9 +8,8 @@ import polars as pl
 from rich.table import Table
 
 import expost
-from expost.data.design import Design
+from expost.data.design import ArraySource, Design
 from expost.data.encoding import Encoded
-from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.fitting.objective import Objective
 

@@ -29,6 +29,7 @@ from bench.over_tables import run
 from bench.rivals import Descent
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
+from expost.data.weights import Declared
 from expost.fitting.mechanism import fit
 from expost.fitting.prediction import class_coefficients
 from papers.datasets import DataUnavailable
@@ -52,8 +53,11 @@ class ClassComparison:
     def __init__(self, table, draws):
         self.table, self.draws = table, draws
         plan = self.model(1.0).fit(table.X[:20], table.y[:20]).plan_
-        self.design = encode_rows(table.X, plan)
-        self.rows, self.test_rows = all_rows(self.design), all_rows(encode_rows(table.X_test, plan))
+        self.design = encode_rows(table.X, Declared.of(plan))
+        self.rows, self.test_rows = (
+            all_rows(self.design),
+            all_rows(encode_rows(table.X_test, Declared.of(plan))),
+        )
         self.problem = ClassProblem(self.rows, table.y, plan.radius, table.classes)
 
     def model(self, epsilon):
@@ -82,7 +86,7 @@ class ClassComparison:
     def ours(self, epsilon):
         """Our model with its defaults; the first draw is the estimator's own fit."""
         model = self.model(epsilon).fit(self.table.X, self.table.y)
-        records = with_labels(self.design, self.table.y, model.plan_, classes=model.classes_)
+        records = with_labels(self.design, self.table.y, Declared.of(model.plan_, classes=model.classes_))
         found = [
             class_coefficients(
                 fit(model.plan_, records, random_state=seed)[0].coefficients, model.plan_.loss

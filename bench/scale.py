@@ -21,7 +21,8 @@ from rich.table import Table
 import expost
 from expost._common import machine
 from expost.data.encoding import encode_records
-from expost.data.open_lazy import scan
+from expost.data.tables import scan
+from expost.data.weights import Declared
 from expost.engines.cluster import DaskEngine
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import fit
@@ -72,11 +73,11 @@ def costs(rows, columns, classes=2):
     X, y = rows_of(rows, columns, classes)
     model = model_of(classes).fit(X, y)
     plan, release = model.plan_, model.publication_.release
-    records = encode_records(X, y, plan, classes=list(range(classes)))
+    records = encode_records(X, y, Declared.of(plan, classes=range(classes)))
     objective = Objective(records, plan.loss, l2=plan.l2)
     theta = np.ravel(release.coefficients)
     timed = {
-        "first reading": lambda: records.scanned(plan.loss, 1.0),
+        "first reading": lambda: records.checked_for(plan.loss, 1.0),
         "gradient": lambda: objective.evaluate(theta),
         "Hessian": lambda: objective.evaluate(theta, hessian=np.float32),
         "losses": lambda: ex_post_terms(model._private, records, plan.loss, member=True),
@@ -109,7 +110,7 @@ def reading(rows, columns):
         path = Path(folder) / "table.parquet"
         names = [*(f"x{k}" for k in range(columns)), "y"]
         parquet.write_table(pa.table([*X.T.copy(), y], names=names), path, compression="none")
-        records = encode_records(scan(path), "y", plan, classes=[0, 1])
+        records = encode_records(scan(path), "y", Declared.of(plan, classes=[0, 1]))
 
         def read():
             for _ in records.sweep(len_of_blocks, products=True):

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
-from expost.data.design import Design, DesignPart
+from expost.data.design import ArraySource, Design, DesignPart
 from expost.data.encoding import Encoded
-from expost.data.source import ArraySource
 from expost.data.tables import open_table
 from expost.losses import LOSSES as REGISTRY  # noqa: F401  tests of all losses read it here
 

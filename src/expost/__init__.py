@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         NumberLabel as NumberLabel,
         YesNo as YesNo,
     )
-    from expost.data.open_lazy import scan as scan
+    from expost.data.tables import scan as scan
     from expost.data.texts import Contact as Contact, PublicationTexts as PublicationTexts
     from expost.estimators import (
         ConvexModel as ConvexModel,
@@ -67,7 +67,7 @@ _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
     "data.features": "Category ClassLabel Date Number NumberLabel YesNo",
-    "data.open_lazy": "scan",
+    "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",
     "estimators": "ConvexModel GeneralizedLinearModel LinearRegression LogisticRegression "
     "SmoothedHingeClassifier",

@@ -9,8 +9,8 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
-from expost.data.convex_records import open_records
-from expost.data.encoding import Encoded, encode_records
+from expost.data.encoding import Encoded, encode_records, open_records
+from expost.data.weights import Declared
 from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
 from expost.fitting.mechanism import fit
 from expost.fitting.private_fit import PrivateFit as PrivateFit, recover
@@ -91,7 +91,7 @@ def imagine(plan: Plan, X: Any, y: Any, coefficients: Any) -> tuple[Release, Pri
     if theta.ndim != 1 or not np.all(np.isfinite(theta)):
         raise parameter_error("coefficients", "one vector of finite numbers", coefficients)
     release = Release(plan, theta)
-    return release, recover(release, _encoded(plan, X, y).scanned(plan.loss, plan.max_weight))
+    return release, recover(release, _encoded(plan, X, y).checked_for(plan.loss, plan.max_weight))
 
 
 def losses(release: Release, private: PrivateFit, X: Any, y: Any, *, member: bool) -> LossTerms:
@@ -147,4 +147,4 @@ def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:
         return open_records(X, y, plan.loss)
     if not isinstance(plan, Plan):
         raise parameter_error("plan", "a Plan of expost.calibrate", type(plan).__name__)
-    return encode_records(X, y, plan, classes=None)
+    return encode_records(X, y, Declared.of(plan))

@@ -42,6 +42,7 @@ from expost.data.check import find_problems
 from expost.data.domain import PLACEHOLDER
 from expost.data.encoding import encode_records
 from expost.data.file_blocks import read_csv
+from expost.data.weights import Declared
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
 
 WARD = """
@@ -341,7 +342,9 @@ def test_10b_a_damaged_parquet_file_is_one_sentence(tmp_path):
     told = set()
 
     def fit():
-        encode_records(path, None, plan, classes=domain.classes, domain=domain).scanned(plan.loss, 1.0)
+        encode_records(path, None, Declared.of(plan, classes=domain.classes, domain=domain)).checked_for(
+            plan.loss, 1.0
+        )
 
     def check():
         list(find_problems(expost.scan(path), parts))

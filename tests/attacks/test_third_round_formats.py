@@ -257,7 +257,7 @@ def test_08d_the_time_of_an_entry_is_before_the_table_is_read(tmp_path, monkeypa
         def now(cls, zone=None):
             return datetime(cls.year_now, 5, 6, 7, 8, 9, tzinfo=UTC)
 
-    read = Encoded.scanned
+    read = Encoded.checked_for
 
     def slow(*arguments):
         """Reading a table takes years."""
@@ -266,7 +266,7 @@ def test_08d_the_time_of_an_entry_is_before_the_table_is_read(tmp_path, monkeypa
 
     for module in ("estimators.planned", "cli.fit", "ledger.ledger"):
         monkeypatch.setattr(f"expost.{module}.datetime", Clock)
-    monkeypatch.setattr(Encoded, "scanned", slow)
+    monkeypatch.setattr(Encoded, "checked_for", slow)
     X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 50), np.array([1, 0] * 50)
     model = expost.LogisticRegression(epsilon=0.5, delta=1e-8, norm=1.0, classes=[0, 1])
     model.fit(X, y, account=account)

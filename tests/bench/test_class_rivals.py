@@ -14,6 +14,7 @@ from bench.rivals import Descent
 from bench.tuning import tuned
 from expost import calibrate, gaussian
 from expost.data.encoding import encode_rows
+from expost.data.weights import Declared
 
 DELTA, CLASSES = 1e-6, 3
 rng = np.random.default_rng(0)
@@ -57,7 +58,7 @@ def test_one_vs_rest_spends_the_budget_of_all_classes(epsilon):
 
 def test_one_vs_rest_without_noise_is_scikit_learns():
     plan = calibrate(loss="logistic", epsilon=1.0, norm=2.0, fit_intercept=True)
-    design = encode_rows(FEATURES, plan)
+    design = encode_rows(FEATURES, Declared.of(plan))
     parameters = {"cap": 1.0, "sigma": 1e-9, "l2": 0.5}
     found = class_rivals.one_vs_rest(design, LABELS, CLASSES, 2.0, parameters, 2, 0)
     for label in range(CLASSES):

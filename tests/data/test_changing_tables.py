@@ -6,8 +6,7 @@ from problems import all_rows, design_of, encoded_table
 
 import expost
 from expost.data import design as design_module
-from expost.data.blocks import ColumnRows
-from expost.data.tables import ArrayTable, Table
+from expost.data.blocks import ArrayTable, ColumnRows, Table
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.solvers import minimize

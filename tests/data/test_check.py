@@ -12,9 +12,8 @@ import expost
 from expost import Category, ClassLabel, Date, Dialect, Domain, Number, NumberLabel, YesNo
 from expost.data.check import LINE, find_problems
 from expost.data.encoding import encode_records
-from expost.data.files import LenientReader
 from expost.data.problems import Problem
-from expost.data.weights import Weighting
+from expost.data.weights import Declared, Weighting
 from expost.exceptions import ExpostError
 
 FEATURES = (
@@ -99,7 +98,9 @@ def test_check_and_fit_refuse_the_same_tables(domain, tmp_path):
     def agree(rows):
         path = write(tmp_path / "t.csv", rows)
         try:
-            encode_records(path, None, plan, classes=domain.classes, domain=domain).scanned(plan.loss, 1.0)
+            encode_records(path, None, Declared.of(plan, classes=domain.classes, domain=domain)).checked_for(
+                plan.loss, 1.0
+            )
             refused = False
         except ExpostError:
             refused = True
@@ -207,15 +208,15 @@ def test_what_follows_a_broken_piece_is_not_read(tmp_path, monkeypatch):
     assert [(record, problem) for record, _, _, problem in found(path)] == [(0, Problem.BROKEN)]
 
 
-def test_memory_that_runs_out_is_no_broken_file(tmp_path):
-    def batches():
+def test_memory_that_runs_out_is_no_broken_file(tmp_path, monkeypatch):
+    def runs(*arguments, **options):
         raise MemoryError
         yield
 
-    reader = LenientReader(tmp_path / "t.csv", Dialect())
+    path = write(tmp_path / "t.csv", [GOOD])
+    monkeypatch.setattr("expost.data.files.read_csv", runs)
     with pytest.raises(MemoryError):
-        reader._following(batches())
-    assert not reader.broken
+        found(path)
 
 
 def test_a_whole_block_of_lines_that_cannot_be_read_is_counted_too(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 import expost
 from expost import Category, ClassLabel, Date, Dialect, Domain, Number, YesNo
 from expost.data.encoding import encode_records
+from expost.data.weights import Declared
 from expost.exceptions import DomainError, ExpostError, FileError
 
 DOMAIN = Domain(
@@ -53,9 +54,9 @@ def written(rows, dialect):
 
 def encoded(path, domain):
     """The rows and labels of a table as the mechanism sees them."""
-    records = encode_records(path, None, PLAN, classes=domain.classes, domain=domain)
+    records = encode_records(path, None, Declared.of(PLAN, classes=domain.classes, domain=domain))
     parts = list(
-        records.scanned(PLAN.loss, 1.0).sweep(lambda blocks: [(b.X.copy(), b.y.copy()) for b in blocks])
+        records.checked_for(PLAN.loss, 1.0).sweep(lambda blocks: [(b.X.copy(), b.y.copy()) for b in blocks])
     )
     return [np.concatenate([block[place] for part in parts for block in part]) for place in (0, 1)]
 

@@ -10,7 +10,8 @@ from own_losses import LogCosh
 from problems import all_rows, design_of, encoded_table, rows_in_ball
 
 import expost
-from expost.data.tables import Table, open_table
+from expost.data.blocks import Table
+from expost.data.tables import open_table
 from expost.data.values import as_numbers
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError, ExpostError, LossError, ParameterError
@@ -111,7 +112,7 @@ class Growing(Table):
 
 
 def test_rows_that_change_between_passes_stay_inside_the_ball():
-    records = encoded_table(Growing()).scanned(expost.LogisticLoss(), 1.0)
+    records = encoded_table(Growing()).checked_for(expost.LogisticLoss(), 1.0)
     for _ in range(3):
         assert np.all(np.linalg.norm(all_rows(records), axis=1) <= 1.0)
 

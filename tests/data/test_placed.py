@@ -9,10 +9,9 @@ from spaces import SPACES, host
 
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
-from expost.data.design import Design
-from expost.data.labels import encode_labels
+from expost.data.design import ArraySource, Design, RecordCheck
 from expost.data.placed import PlacedSource
-from expost.data.source import ArraySource, Scan
+from expost.data.weights import Declared
 from expost.engines.base import LOCAL
 from expost.exceptions import DomainError
 from expost.losses import LogisticLoss
@@ -139,15 +138,15 @@ def test_bad_tables_are_refused_without_a_word_about_rows(place):
         matrix[17, 2] = bad
         source = PlacedSource.of(place(matrix)).labelled(np.zeros(300), None)
         with pytest.raises(DomainError, match="must be finite") as caught:
-            source.scanned(Scan(LogisticLoss(), 1.0), LOCAL)
+            source.checked(RecordCheck(LogisticLoss(), 1.0), LOCAL)
         assert "17" not in str(caught.value)
         with pytest.raises(DomainError, match="must be finite"):
             placed(place(matrix), Design(4, 1.0, True))
     good = PlacedSource.of(place(TABLES["doubles"]))
     with pytest.raises(DomainError, match="labels outside"):
-        good.labelled(np.full(300, 0.5), None).scanned(Scan(LogisticLoss(), 1.0), LOCAL)
+        good.labelled(np.full(300, 0.5), None).checked(RecordCheck(LogisticLoss(), 1.0), LOCAL)
     with pytest.raises(DomainError, match="weights must be"):
-        good.labelled(np.zeros(300), np.full(300, 1.5)).scanned(Scan(LogisticLoss(), 1.0), LOCAL)
+        good.labelled(np.zeros(300), np.full(300, 1.5)).checked(RecordCheck(LogisticLoss(), 1.0), LOCAL)
     for matrix, message in (
         (np.zeros(3), "two-dimensional"),
         (np.zeros((3, 0)), "minimum of 1"),
@@ -181,14 +180,14 @@ def test_a_device_without_doubles_is_refused():
 @pytest.mark.parametrize("longest", [0.9, 40.0])
 @pytest.mark.parametrize("name", ["doubles", "floats"])
 def test_rows_that_were_measured_are_not_measured_again(place, name, longest, monkeypatch):
-    """The encoded rows are those of a source that was not scanned, within the ball or scaled into it."""
+    """The encoded rows are those of a source that was not checked, within the ball or scaled into it."""
     monkeypatch.setattr("expost.data.placed._WORTH_KEEPING", 3)
     matrix, design = TABLES[name], Design(4, 1.0, True)
     matrix = matrix * np.asarray(longest / np.linalg.norm(matrix, axis=1).max(), matrix.dtype)
     source = PlacedSource.of(place(matrix)).labelled(np.zeros(300), None)
-    scanned = source.scanned(Scan(LogisticLoss(), 1.0), LOCAL)
-    assert scanned.longest == pytest.approx(longest, rel=1e-6)
-    (mine,), (wanted,) = (encoded_blocks(one, design) for one in (scanned, source))
+    measured = source.checked(RecordCheck(LogisticLoss(), 1.0), LOCAL)
+    assert measured.longest == pytest.approx(longest, rel=1e-6)
+    (mine,), (wanted,) = (encoded_blocks(one, design) for one in (measured, source))
     np.testing.assert_array_equal(host(mine.X.encoded()), host(wanted.X.encoded()))
     assert (mine.X.scales is None) == (longest < 1.0)
     mine.X.wide  # noqa: B018  # converted once, and cut as it is
@@ -199,9 +198,11 @@ def test_rows_that_were_measured_are_not_measured_again(place, name, longest, mo
 
 @pytest.mark.parametrize("place", SPACES)
 def test_labels_that_are_true_or_false_or_whole_stay_where_they_lie(place):
-    given = {"loss": LogisticLoss(), "rows": 3}
+    def encoded(labels, classes):
+        return host(Declared(LogisticLoss(), 1.0, True, classes=classes).labels(labels, 3)).tolist()
+
     truths, whole = place(np.array([True, False, True])), place(np.array([2, 0, 2]))
-    assert host(encode_labels(truths, classes=[0.0, 1.0], **given)).tolist() == [1.0, 0.0, 1.0]
-    assert host(encode_labels(whole, classes=[0.0, 2.0], **given)).tolist() == [1.0, 0.0, 1.0]
+    assert encoded(truths, (0.0, 1.0)) == [1.0, 0.0, 1.0]
+    assert encoded(whole, (0.0, 2.0)) == [1.0, 0.0, 1.0]
     with pytest.raises(DomainError, match="outside the declared classes"):
-        encode_labels(whole, classes=[0.0, 1.5], **given)  # no whole number is one and a half
+        encoded(whole, (0.0, 1.5))  # no whole number is one and a half

@@ -9,7 +9,7 @@ from spaces import SPACES
 
 import expost
 from expost._common.namespaces import Space
-from expost.data.placed import Sent
+from expost.data.placed import OnDevice
 from expost.exceptions import DomainError, ExpostError, MissingExtraError
 from expost.fitting.prediction import Predictors
 
@@ -131,5 +131,5 @@ def test_a_device_by_its_name_needs_pytorch(monkeypatch):
 @pytest.mark.parametrize("place", SPACES)
 def test_a_part_without_rows_has_no_predictors(place):
     work = Predictors(np.ones((3, 2)))
-    found = Sent(work, Space.of(place(np.zeros(1))))(iter(()))
+    found = OnDevice(work, Space.of(place(np.zeros(1))))(iter(()))
     np.testing.assert_array_equal(found, work(iter(())))

@@ -14,13 +14,13 @@ from expost import Category, ClassLabel, Number, NumberLabel, YesNo
 from expost.data import files as files_module, lazy_source
 from expost.data.blocks import as_dense
 from expost.data.columns import split_columns
-from expost.data.encoding import encode_lazy
+from expost.data.design import ArraySource
+from expost.data.encoding import encode_records
 from expost.data.file_blocks import returning_memory
 from expost.data.files import FilePiece
 from expost.data.lazy_source import LazySource
-from expost.data.open_lazy import scan
-from expost.data.source import ArraySource
-from expost.data.tables import open_table
+from expost.data.tables import open_table, scan
+from expost.data.weights import Declared
 from expost.exceptions import DomainError, ExpostError, FileError, ParameterError
 
 DOMAIN = expost.Domain(
@@ -145,12 +145,14 @@ def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
 def test_few_records_are_held_in_memory_and_many_are_not(tmp_path, monkeypatch):
     frame, plan = people(), expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
     people().to_csv(tmp_path / "t.csv", index=False)
-    records = encode_lazy(scan(tmp_path / "t.csv"), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
-    held = records.scanned(plan.loss, 1.0)
+    records = encode_records(
+        scan(tmp_path / "t.csv"), None, Declared.of(plan, classes=PEOPLE.classes, domain=PEOPLE)
+    )
+    held = records.checked_for(plan.loss, 1.0)
     assert isinstance(held.source, ArraySource)
     assert held.n_rows == len(frame)
     monkeypatch.setattr(lazy_source, "MOST_KEPT", 1000)
-    again = records.scanned(plan.loss, 1.0)
+    again = records.checked_for(plan.loss, 1.0)
     assert isinstance(again.source, LazySource)
     assert again.n_rows == len(frame)
     thin = again.thinned(8)
@@ -264,10 +266,10 @@ def test_files_of_uneven_sizes_share_one_limit(tmp_path, monkeypatch):
     for k in range(20):
         people(1, seed=k).to_parquet(tmp_path / f"b-{k}.parquet")
     plan = expost.calibrate(norm=PEOPLE.row_norm, fit_intercept=True)
-    records = encode_lazy(scan(tmp_path), None, plan, classes=PEOPLE.classes, domain=PEOPLE)
+    records = encode_records(scan(tmp_path), None, Declared.of(plan, classes=PEOPLE.classes, domain=PEOPLE))
     for most, kept in ((60_000, True), (30_000, False)):
         monkeypatch.setattr(lazy_source, "MOST_KEPT", most)
-        assert isinstance(records.scanned(plan.loss, 1.0).source, ArraySource) == kept
+        assert isinstance(records.checked_for(plan.loss, 1.0).source, ArraySource) == kept
 
 
 @pytest.mark.parametrize("classes", [[0, 1], [False, True]])
@@ -490,8 +492,8 @@ def test_a_sample_for_warm_starts_is_spread_over_the_table(tmp_path, monkeypatch
     monkeypatch.setattr(lazy_source, "block_length", lambda width: 8)
     pd.DataFrame({"a": np.arange(800.0), "cost": 0.0}).to_parquet(tmp_path / "t.parquet")
     plan = expost.calibrate(loss="pseudo_huber", norm=1e3)
-    records = encode_lazy(scan(tmp_path / "t.parquet"), "cost", plan, classes=None)
-    sample = records.scanned(plan.loss, 1.0).source.sample
+    records = encode_records(scan(tmp_path / "t.parquet"), "cost", Declared.of(plan))
+    sample = records.checked_for(plan.loss, 1.0).source.sample
     firsts = as_dense(next(iter(sample.parts(1)[0].blocks(100))).X)[:, 0][::4]
     assert 8 <= len(firsts) <= 16
     assert len(set(np.diff(firsts))) == 1

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import expost
+from expost.data.blocks import as_dense
 from expost.data.tables import open_table
 from expost.exceptions import DomainError
 from expost.fitting.objective import Objective
@@ -301,6 +302,11 @@ def test_whole_numbers_are_numbers(dtype):
     whole = rng.integers(0, 2, size=(50, 3)).astype(dtype)
     y = rng.integers(0, 2, 50)
     np.testing.assert_allclose(fitted(whole, y).coef_, fitted(whole.astype(float), y).coef_, rtol=1e-9)
+
+
+def test_columns_of_several_types_may_be_named_by_numbers():
+    table = open_table(pd.DataFrame({0: [0.5, 1.5], 1: [2, 3], 2: [True, False]}))
+    np.testing.assert_array_equal(as_dense(table.rows(0, 2)), [[0.5, 2.0, 1.0], [1.5, 3.0, 0.0]])
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "pandas", "polars", "csr", "csc", "pandas, sparse"])

@@ -15,7 +15,8 @@ import expost
 from expost import Category, ClassLabel, Number
 from expost.cli.tables import connected
 from expost.data import lazy_source
-from expost.data.dask_frames import DaskTable
+from expost.data.lazy import DaskTable
+from expost.data.weights import Declared
 from expost.engines import cluster as cluster_module
 from expost.engines.base import LOCAL
 from expost.engines.cluster import DaskEngine, engine_of
@@ -242,12 +243,11 @@ def test_an_error_of_shared_tasks_is_not_repeated(client):
 def test_a_file_that_a_worker_cannot_open_is_named_by_its_error(client, tmp_path):
     folder = folder_of(people(), tmp_path / "table")
     table = expost.scan(folder, client=client)
-    records = expost.data.encoding.encode_lazy(
-        table, None, expost.calibrate(norm=DOMAIN.row_norm), classes=DOMAIN.classes, domain=DOMAIN
-    )
+    declared = Declared.of(expost.calibrate(norm=DOMAIN.row_norm), classes=DOMAIN.classes, domain=DOMAIN)
+    records = expost.data.encoding.encode_records(table, None, declared)
     (folder / "part-2.parquet").unlink()
     with pytest.raises(EngineError, match=r"cannot read a part of the table \(No such file or directory\)"):
-        records.scanned(expost.LogisticLoss(), 1.0)
+        records.checked_for(expost.LogisticLoss(), 1.0)
 
 
 class Broken:

@@ -9,7 +9,7 @@ import scipy.sparse as sparse
 from problems import design_of, rows_in_ball
 
 import expost
-from expost.data.convex_records import open_records
+from expost.data.encoding import open_records
 from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.certified.certify import certify
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
@@ -116,4 +116,4 @@ def test_a_convex_model_is_the_same_elsewhere():
         found.append([release.coefficients, terms, *evaluate(release, one).figures])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(other, one)
-    assert engine.ran == {"Scan", "Derivatives", "Terms", "Evaluation"}
+    assert engine.ran == {"RecordCheck", "Derivatives", "Terms", "Evaluation"}

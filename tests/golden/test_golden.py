@@ -11,7 +11,7 @@ from problems import REGISTRY
 
 from expost import Publication, SoftmaxLoss
 from expost.data.domain import Domain
-from expost.data.labels import encode_labels
+from expost.data.weights import Declared
 from expost.exceptions import DomainError
 from expost.page.numbers import CONFIDENCES
 
@@ -88,13 +88,13 @@ def test_features_are_encoded_and_refused_to_the_bit():
 
 def encoded_outcome(publication, text):
     try:
-        labels = encode_labels(
-            np.array([text], dtype=object),
-            loss=publication.loss,
+        declared = Declared.of(
+            publication.release.plan,
             classes=publication.classes,
-            rows=1,
-            label=publication.label,
+            domain=publication.domain,
+            outcome=publication.outcome,
         )
+        labels = declared.labels(np.array([text], dtype=object), 1)
     except DomainError:
         return None
     return float(labels[0])

@@ -26,9 +26,9 @@ from expost import (
     calibrate,
     total,
 )
-from expost.data.labels import encode_labels
+from expost.data.encoding import with_labels
 from expost.data.tables import open_table
-from expost.data.weights import UNWEIGHTED
+from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.page.numbers import CONFIDENCES
@@ -138,13 +138,11 @@ def published(
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
     design = encoded_table(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
     classes = getattr(domain and domain.label, "classes", None)
-    labels = encode_labels(
-        y, loss=loss, classes=classes, rows=design.n_rows, label=None if domain is None else domain.label
-    )
+    declared = Declared.of(plan, classes=classes, domain=domain, weighting=weighting)
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
     release, _ = perturb(
         plan,
-        design.labelled(labels, weighting.of(None, labels, loss)),
+        with_labels(design, y, declared),
         noise=SeededNoise(seed),
         regularizer=regularizer,
     )

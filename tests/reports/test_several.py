@@ -127,8 +127,10 @@ def test_more_records_more_confidence_and_ignorance_cost_more():
 
 def problem_rows(publication, rows=None):
     from expost.data.encoding import encode_records
+    from expost.data.weights import Declared
 
-    return encode_records(TABLE[:rows], LABELS[:rows], publication.release.plan, classes=publication.classes)
+    declared = Declared.of(publication.release.plan, classes=publication.classes)
+    return encode_records(TABLE[:rows], LABELS[:rows], declared)
 
 
 def test_bad_arguments_are_refused():

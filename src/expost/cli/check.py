@@ -17,13 +17,12 @@ from expost.cli.private_files import check_figures, is_list_of_problems, write_p
 from expost.cli.tables import check_identifier
 from expost.cli.words import next_command
 from expost.data.check import Finding, find_problems
-from expost.data.dialect import PLAIN, Dialect
+from expost.data.dialect import PLAIN, Dialect, delimiter_advice
 from expost.data.domain import Domain
-from expost.data.file_schema import delimiter_advice
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import scan
 from expost.data.problems import Problem
 from expost.data.skeleton import skeleton
+from expost.data.tables import scan
 from expost.exceptions import DomainError, FileError
 
 # How many names are compared with each other, for a column that is called otherwise.

@@ -22,8 +22,8 @@ from expost.data.dialect import PLAIN
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, encode_records
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import scan
-from expost.data.weights import UNWEIGHTED, Weighting
+from expost.data.tables import scan
+from expost.data.weights import UNWEIGHTED, Declared, Weighting
 from expost.exceptions import DomainError, FileError, LedgerError
 from expost.fitting.ex_post import streamed_terms
 from expost.fitting.mechanism import fit as fit_model
@@ -39,7 +39,7 @@ _PASSES = 6
 
 
 @dataclass(frozen=True)
-class Declared:
+class PlannedFit:
     """Everything about a fit that is known before its table is read; public."""
 
     options: FitOptions
@@ -90,7 +90,7 @@ def fit(options: FitOptions) -> None:
         print_json(result)
 
 
-def _declare(options: FitOptions) -> Declared:
+def _declare(options: FitOptions) -> PlannedFit:
     """Read the domain file, make the plan, and check that the account has enough left for it."""
     domain = load_domain(options.domain, options.table)
     weighting = declared_weighting(options.weight, options.model.max_weight)
@@ -102,7 +102,7 @@ def _declare(options: FitOptions) -> Declared:
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
         raise parameter_error(missing, "given where the other of `ledger` and `account` is", None)
-    return Declared(options, domain, weighting, plan, account, began)
+    return PlannedFit(options, domain, weighting, plan, account, began)
 
 
 def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None) -> None:
@@ -120,16 +120,16 @@ def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None
 
 
 def _read_tables(
-    declared: Declared, table: LazyTable, aside: LazyTable | None
+    declared: PlannedFit, table: LazyTable, aside: LazyTable | None
 ) -> tuple[Encoded, Encoded | None]:
     """Read and encode both tables, and check every record once."""
     options, plan, domain = declared.options, declared.plan, declared.domain
 
     def read(table: LazyTable, weighting: Weighting, weight: str | None) -> Encoded:
-        weights: Any = {"weighting": weighting, "sample_weight": weight}
-        encoded = encode_records(table, None, plan, classes=domain.classes, domain=domain, **weights)
+        records = Declared.of(plan, classes=domain.classes, domain=domain, weighting=weighting)
+        encoded = encode_records(table, None, records, weight)
         check_room(plan, encoded)
-        return replace(encoded, watch=progress.watch).scanned(plan.loss, plan.max_weight)
+        return replace(encoded, watch=progress.watch).checked_for(plan.loss, plan.max_weight)
 
     with show_progress("Reading the table and checking it") as progress:
         with _pointing_to_check(options.domain, options.table):
@@ -153,7 +153,7 @@ def _pointing_to_check(domain: Path, table: Path, **others: Any) -> Iterator[Non
     raise type(refusal)(f"{refusal} {again}  {command}")
 
 
-def _end_dry_run(declared: Declared) -> None:
+def _end_dry_run(declared: PlannedFit) -> None:
     options = declared.options
     declared.out.print("Dry run: everything fits, and nothing was spent or written.")
     if not options.as_json:
@@ -163,7 +163,7 @@ def _end_dry_run(declared: Declared) -> None:
 
 
 def _spend(
-    declared: Declared, table: LazyTable, records: Encoded, held: Encoded | None, size: int
+    declared: PlannedFit, table: LazyTable, records: Encoded, held: Encoded | None, size: int
 ) -> dict[str, Any]:
     """Spend the budget, write what was asked for, and return what is to be said about it."""
     options, out = declared.options, declared.out
@@ -190,7 +190,7 @@ def _spend(
     return result
 
 
-def _publish(declared: Declared, records: Encoded, size: int) -> tuple[Publication, PrivateFit, int | None]:
+def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publication, PrivateFit, int | None]:
     """Fit the model and write the publication; also return the private part and the ledger's entry."""
     options, entry = declared.options, None
 

@@ -19,9 +19,9 @@ from expost._common.typing import FloatArray
 from expost.cli.plan import TABLES
 from expost.cli.tables import Columns, with_identifiers
 from expost.data.check import MARK, Finding
-from expost.data.file_schema import PARQUET
+from expost.data.files import PARQUET
 from expost.data.lazy import LazyTable
-from expost.data.values import untold
+from expost.data.values import attempted
 from expost.exceptions import FileError
 
 # What starts a formula, also in wide and small letters, and after blanks, quotes and what cannot be seen. The
@@ -93,18 +93,20 @@ def check_public(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = F
 def _is_marked(path: Path) -> bool:
     """Whether a file exists and is marked PRIVATE."""
     if path.suffix.lower() in PARQUET and path.is_file():
-        with untold():
-            return str(parquet.read_schema(path).names[0]).startswith(MARK)
+        named = attempted(lambda: str(parquet.read_schema(path).names[0]).startswith(MARK))
+        if named is not None:
+            return named
     return _starts_with(path, MARK, "# PRIVA")
 
 
 def _starts_with(path: Path, *marks: str) -> bool:
     """Whether a file begins so; to open a pipe would wait for whoever writes to it."""
-    with untold():
-        if path.is_file():
-            with open(path, "rb") as file:
-                return file.read(max(map(len, marks))).startswith(tuple(mark.encode() for mark in marks))
-    return False
+
+    def begins() -> bool:
+        with open(path, "rb") as file:
+            return file.read(max(map(len, marks))).startswith(tuple(mark.encode() for mark in marks))
+
+    return path.is_file() and bool(attempted(begins))
 
 
 def write_losses(

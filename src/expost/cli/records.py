@@ -232,7 +232,7 @@ def _exact_losses(
     """Everyone's exact loss, part by part, if the table could be the fitted one; private."""
     plan = publication.release.plan
     encoded = replace(encoded_records(publication, table, None, weight), watch=watch)
-    records = encoded.scanned(plan.loss, plan.max_weight)
+    records = encoded.checked_for(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
     if not plausible(private):
         raise DomainError(

@@ -15,7 +15,7 @@ from expost.cli.commands import RecordOptions
 from expost.cli.plan import TABLES, load_domain
 from expost.data.dialect import PLAIN
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import scan
+from expost.data.tables import scan
 from expost.data.values import as_texts, plain_cells
 from expost.exceptions import DomainError, EngineError, FileError
 

@@ -1,17 +1,24 @@
 """Rows of numbers, dense or sparse, that are read one block at a time."""
 
+import io
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from expost._common.typing import FloatArray
-from expost.data.values import untold
+from expost.data.values import converted
 from expost.exceptions import DomainError
+
+
+def part_of(values: Any, here: slice) -> Any:
+    """Some of the values that rows have, where they have any."""
+    return None if values is None else values[here]
 
 
 class Block(NamedTuple):
@@ -26,12 +33,7 @@ class Block(NamedTuple):
 
 
 class Table(ABC):
-    """Rows of numbers that are read in blocks; the table is never copied as a whole.
-
-    Privacy
-    -------
-    A table is private. Its number of features is public; its number of rows is not.
-    """
+    """Rows of numbers that are read in blocks; private, but for the number of features."""
 
     n_rows: int
     n_features: int
@@ -58,6 +60,11 @@ class ArrayTable(Table):
         return self._matrix[start:stop]
 
 
+_BROKEN = (
+    "`X` must be a valid sparse matrix; its indices do not fit its shape. Make it anew from its entries."
+)
+
+
 class SparseTable(Table):
     """A SciPy matrix or array of any sparse format; its blocks are sparse.
 
@@ -75,12 +82,7 @@ class SparseTable(Table):
                 "X.astype(float)."
             )
         self.n_rows, self.n_features = matrix.shape
-        compressed: Any = None
-        with untold():
-            compressed = matrix if matrix.format == "csr" else matrix.tocsr()
-        if compressed is None:
-            raise _broken_error()
-        self._matrix = compressed
+        self._matrix = converted(lambda: matrix if matrix.format == "csr" else matrix.tocsr(), _BROKEN)
 
     @property
     def stored_width(self) -> int:
@@ -88,26 +90,18 @@ class SparseTable(Table):
         return max(1, min(int(self._matrix.nnz) // max(self.n_rows, 1), self.n_features))
 
     def rows(self, start: int, stop: int) -> Any:
-        """A sparse copy of the rows, in doubles and with every entry stored once.
+        """A sparse copy of the rows, in doubles and with every entry stored once."""
+        # What SciPy remembers about the whole matrix is not relied on: the caller can change its parts.
+        return converted(lambda: self._cut(start, stop), _BROKEN)
 
-        What SciPy remembers about the whole matrix is not relied on: the caller can change its parts.
-        """
-        block: Any = None
-        with untold():
-            edges = self._matrix.indptr[start : stop + 1]
-            stored = slice(int(edges[0]), int(edges[-1]))
-            parts = (
-                self._matrix.data[stored].astype(np.float64),
-                self._matrix.indices[stored].copy(),
-                edges - edges[0],
-            )
-            made = csr_array(parts, shape=(stop - start, self.n_features))
-            made.check_format(full_check=True)
-            with np.errstate(over="ignore", invalid="ignore"):
-                made.sum_duplicates()
-            block = made
-        if block is None:
-            raise _broken_error()
+    def _cut(self, start: int, stop: int) -> Any:
+        edges = self._matrix.indptr[start : stop + 1]
+        stored = slice(int(edges[0]), int(edges[-1]))
+        entries = self._matrix.data[stored].astype(np.float64), self._matrix.indices[stored].copy()
+        block = csr_array((*entries, edges - edges[0]), shape=(stop - start, self.n_features))
+        block.check_format(full_check=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            block.sum_duplicates()
         return block
 
 
@@ -157,11 +151,6 @@ class SparseRows:
         return np.concatenate([total, np.sum(weights, axis=0)[..., None]], axis=-1)
 
 
-def is_sparse(rows: Any) -> bool:
-    """Whether rows are in SciPy's compressed form."""
-    return issparse(rows)
-
-
 def lie_by_columns(rows: Any) -> bool:
     """Whether the rows of a block are columns, or a matrix that is closer packed along them."""
     return isinstance(rows, ColumnRows) or (
@@ -175,12 +164,94 @@ def as_dense(rows: Any) -> NDArray[Any]:
         matrix = np.empty(rows.shape, order="F")
         rows.copy_to(matrix)
         return matrix
-    dense: NDArray[Any] = rows.toarray() if is_sparse(rows) else rows
-    return dense
+    sparse: bool = issparse(rows)
+    return np.asarray(rows.toarray() if sparse else rows)
 
 
-def _broken_error() -> DomainError:
-    """The error for a sparse matrix whose parts do not belong together; the caller raises it."""
+# What gives the rows of a LazyFrame, of a reader or of a set of files; a table in memory has none of them.
+_LATER = ("collect", "read_all", "to_table", "read")
+
+
+def check_at_hand(X: Any) -> None:
+    """Refuse what has rows but gives them later, once or one by one; the error names the type and the way."""
+    got, way = type(X).__name__, None
+    if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
+        got, way = "list of records", "Make a frame of it first: pandas.DataFrame(X)"
+    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
+        got, way = "structured array", "Make a frame of it first: pandas.DataFrame(X)"
+    elif got == "RecordBatch":
+        way = "Make a table of it first: pyarrow.Table.from_batches([X])"
+    elif isinstance(X, io.IOBase):
+        way = "Give its path"
+    elif not (nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_dask_dataframe(X)):
+        found = next((name for name in _LATER if hasattr(X, name)), None)
+        if found is not None:
+            way = f"Call {found}() first, or give the path of its file"
+        elif isinstance(X, Iterator):
+            way = "Read all of it into a frame first, or give the path of its file"
+    if way is not None:
+        raise DomainError(f"`X` must be a table in memory or in files; got a {got}. {way}.")
+
+
+def check_shape(rows: int, columns: int) -> None:
+    """Refuse a table without rows or columns, as scikit-learn's conventions want it."""
+    if columns == 0:
+        raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if rows == 0:
+        raise DomainError("`X` must have at least one row; got an empty table.")
+
+
+def not_matrix_error() -> DomainError:
+    """The error for a table that has not two dimensions; the caller raises it."""
     return DomainError(
-        "`X` must be a valid sparse matrix; its indices do not fit its shape. Make it anew from its entries."
+        "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one row."
+    )
+
+
+class _NotNumbersError(DomainError, TypeError):
+    """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
+
+
+def matrix_table(X: Any) -> Table:
+    """The table of a matrix, dense or sparse, or of a nested list; DomainError where it is none."""
+    return SparseTable(X) if issparse(X) else ArrayTable(_as_matrix(X))
+
+
+def _as_matrix(X: Any) -> NDArray[Any]:
+    from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
+
+    if isinstance(X, np.ma.MaskedArray):
+        raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
+    if isinstance(X, np.matrix):
+        raise DomainError("`X` must be an array; np.matrix is not supported. Convert it with np.asarray(X).")
+    matrix: NDArray[Any] | DomainError
+    try:
+        matrix = check_array(
+            X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+        )
+    except MemoryError:
+        raise
+    except Exception as error:
+        # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
+        matrix = _public_error(error)
+    if isinstance(matrix, DomainError):  # raised here, so that scikit-learn's error is not attached to ours
+        raise matrix
+    if matrix.dtype.kind not in "fiub":
+        raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
+    return matrix
+
+
+def _public_error(error: Exception) -> DomainError:
+    """The error to raise for one of scikit-learn's, without what that one quotes."""
+    if isinstance(error, TypeError):
+        return _NotNumbersError(
+            "`X` must be a matrix of numbers: the argument must be no string and no object, only numbers."
+        )
+    message = str(error) if isinstance(error, ValueError) else ""  # a cell's own error can be anything
+    if message.startswith("Expected 2D array"):
+        return not_matrix_error()
+    if message.startswith("Complex data"):
+        return DomainError("`X` must hold real numbers: Complex data not supported.")
+    return DomainError(
+        "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."
     )

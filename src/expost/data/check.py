@@ -1,28 +1,30 @@
 """Find every problem of a table at once, in one pass and in little memory."""
 
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.machine import block_length
 from expost._common.progress import Watch
 from expost._common.validation import LibraryName
-from expost.data.dask_frames import DaskTable, is_dask_frame
-from expost.data.dialect import PLAIN, Dialect
+from expost.data.blocks import check_at_hand
+from expost.data.dialect import Dialect
 from expost.data.features import Feature, Label
-from expost.data.file_schema import EMPTY, UNREADABLE, kind_of, read_kinds
-from expost.data.files import LenientReader, PieceShares, TableFiles
-from expost.data.frame_tables import FrameKind, check_at_hand, columns_of
-from expost.data.lazy import LazyTable
+from expost.data.file_blocks import returning_memory
+from expost.data.files import TableFiles, read_kinds
+from expost.data.frame_tables import FrameKind, columns_of, plain_column
+from expost.data.lazy import EMPTY, UNREADABLE, DaskTable, LazyTable, Piece, PieceShares, Run, Seen, kind_of
 from expost.data.problems import Problem, problems_in, wrong_weights
 from expost.data.values import as_texts, plain_cells
 from expost.engines.base import LOCAL
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, ExpostError
 
 # Longer cells are cut in the list of problems.
 _LONGEST_VALUE = 200
@@ -66,48 +68,28 @@ def find_problems(
     """Every problem that a table has with a domain, as the rows are read.
 
     All of them are found that a fit would refuse, and numbers beyond their bounds, which a fit clips. Lines
-    that cannot be read are found too, and left out.
-
-    Parameters
-    ----------
-    table
-        The files, or a Dask frame.
-    declared
-        What is declared about a record: the features and the outcome.
-    weight, max_weight
-        The column of weights, where there is one, and the largest weight.
-    identifier
-        A column by which the curator knows the records.
-    watch
-        Is told how far the pass through files has come.
+    that cannot be read are found too, and left out. ``declared`` are the features and the outcome, ``weight``
+    and ``identifier`` columns where there are such.
 
     Privacy
     -------
     Private, row by row. That a column has a kind of problem is what a refusal says too.
     """
-    empty = True
     every = table.pieces()
     shares = None if watch is None else PieceShares(every, watch)
-    for path, pieces in groupby(every, lambda piece: getattr(piece, "path", None)):
+    empty = True
+    for path, pieces in groupby(every, lambda piece: piece.path):
         kinds = table.kinds if path is None else read_kinds(path, table.dialect)
-        name = "" if path is None else path.name
-        readable = {column for column, kind in kinds.items() if kind != UNREADABLE}
-        search = _Search(
-            name, table.dialect, declared, weight, max_weight, identifier, readable, typed=table.has_types
-        )
-        yield from search.in_columns(kinds, table.kinds)
+        search = _Search(table, path, kinds, declared, weight, max_weight, identifier)
+        yield from search.in_columns()
         if not search.columns:
+            empty = empty and path is not None
             continue
-        reader, length = LenientReader(), block_length(len(search.columns))
         for piece in pieces:
-            seen = None if shares is None else shares.of(piece)
-            for records, batch in reader.batches(piece, search.columns, length, seen):
-                yield from search.in_cells(records, batch)
-                yield from search.in_lines(reader.taken())
-        yield from search.in_lines(reader.taken())
-        if reader.broken:
-            yield Finding(name, LINE, Problem.BROKEN, values=[reader.broken])
-        empty = empty and reader.last == 0 and not reader.broken
+            yield from search.in_piece(piece, None if shares is None else shares.of(piece))
+        if search.broken:
+            yield Finding(search.file, LINE, Problem.BROKEN, values=[search.broken])
+        empty = empty and search.last == 0 and not search.broken
     if empty:
         yield Finding(table.paths[0].name if table.paths else "", LINE, Problem.EMPTY)
 
@@ -116,29 +98,21 @@ def problem_table(
     table: Any,
     declared: Sequence[Feature | Label],
     dialect: Dialect,
-    *,
-    weight: str | None,
-    max_weight: float,
     identifier: str | None,
     library: LibraryName | None,
+    **weights: Any,
 ) -> Any:
     """Every problem of a table of any kind, as a frame; see :meth:`expost.Domain.check`. Private."""
-    given = table
     if isinstance(table, str | os.PathLike):
-        table = TableFiles.found(os.fspath(table), dialect=dialect)
-    elif is_dask_frame(table):
-        table = DaskTable.of(table, LOCAL)
-    elif not isinstance(table, LazyTable | Mapping):
-        check_at_hand(table)
-    columns = table.kinds if isinstance(table, LazyTable) else columns_of(table)
-    kind = replace(FrameKind.of(given), index=None).in_library(library)
-    if identifier is not None and identifier not in columns:
-        raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
-    options: Any = {"weight": weight, "max_weight": max_weight, "identifier": identifier}
-    if isinstance(table, LazyTable):
-        findings = find_problems(table, declared, **options)
+        opened: LazyTable = TableFiles.found(os.fspath(table), dialect=dialect)
+    elif nw.dependencies.is_dask_dataframe(table):
+        opened = DaskTable.of(table, LOCAL)
     else:
-        findings = _in_memory(columns, declared, **options)
+        opened = table if isinstance(table, LazyTable) else MemoryTable.of(table)
+    kind = replace(FrameKind.of(table), index=None).in_library(library)
+    if identifier is not None and identifier not in opened.kinds:
+        raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
+    findings = find_problems(opened, declared, identifier=identifier, **weights)
     rows = [row for one in findings for row in one.rows()]
     # Without a row there is nothing to tell the type of a column from.
     none = [np.empty(0, dtype=str)] * 6
@@ -151,87 +125,152 @@ def problem_table(
     return kind.frame(listed | {"column": names, "problem": problems, "value": values})
 
 
-def _in_memory(
-    columns: Mapping[str, Any],
-    declared: Sequence[Feature | Label],
-    *,
-    weight: str | None,
-    max_weight: float,
-    identifier: str | None,
-) -> Iterator[Finding]:
-    """Every problem of columns that lie in memory, whose texts are written as the library reads them."""
-    kinds = {
-        name: kind_of(column.type) if hasattr(column, "type") else None for name, column in columns.items()
-    }
-    readable = {name for name, kind in kinds.items() if kind != UNREADABLE}
-    search = _Search("", PLAIN, declared, weight, max_weight, identifier, readable, typed=True)
-    yield from search.in_columns(kinds, {})
-    rows = max(map(len, columns.values()), default=0)
-    yield from search.in_cells(np.arange(1, 1 + rows), _Columns(columns))
-    if rows == 0:
-        yield Finding("", LINE, Problem.EMPTY)
+@dataclass(frozen=True, kw_only=True)
+class MemoryTable(LazyTable):
+    """A frame, or a mapping of columns, in memory: one piece."""
+
+    piece: "MemoryPiece"
+    has_types = True
+
+    @classmethod
+    def of(cls, table: Any) -> Self:
+        """The table of columns with names that are texts, all of one length."""
+        if not isinstance(table, Mapping):
+            check_at_hand(table)
+        columns = columns_of(table)
+        if columns is None:
+            raise DomainError(
+                "the table must be files, a data frame with named columns, or a mapping of them."
+            )
+        if not all(isinstance(name, str) for name in columns):
+            raise DomainError(
+                "the columns of the table must be named by texts; got other names. Rename them."
+            )
+        cells = {name: plain_column(name, column) for name, column in columns.items()}
+        if len({len(column) for column in cells.values()}) > 1:
+            raise DomainError("the columns of the table must have one length.")
+        kinds = {name: kind_of(one.type) if hasattr(one, "type") else None for name, one in cells.items()}
+        return cls(kinds=kinds, piece=MemoryPiece(cells))
+
+    def pieces(self) -> "list[MemoryPiece]":
+        """All of it."""
+        return [self.piece]
 
 
-class _Columns(dict[str, Any]):
-    """Columns by their names, as Arrow's batches have them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class MemoryPiece(Piece):
+    """Columns in memory, by their names, as Arrow's batches have them."""
 
-    column = dict.__getitem__
+    cells: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]  # an attribute of the base
+        """The number of rows."""
+        return max(map(len, self.cells.values()), default=0)
+
+    def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
+        """All rows at once."""
+        yield Run(self)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def column(self, name: str) -> Any:
+        """One of the columns."""
+        return self.cells[name]
+
+    def slice(self, start: int, length: int) -> Self:
+        """Some of the rows."""
+        return replace(
+            self, cells={name: cells[start : start + length] for name, cells in self.cells.items()}
+        )
 
 
 class _Search:
-    """What is looked for in one file or frame."""
+    """What is looked for in one file or frame, whose records are counted from 1."""
 
     def __init__(
         self,
-        file: str,
-        dialect: Dialect,
+        table: LazyTable,
+        path: Path | None,
+        kinds: Mapping[str, str | None],
         declared: Sequence[Feature | Label],
         weight: str | None,
         max_weight: float,
         identifier: str | None,
-        readable: Container[str],
-        *,
-        typed: bool,
     ) -> None:
-        self._file, self._dialect, self._max_weight, self._identifier = file, dialect, max_weight, identifier
-        self._typed = typed
+        self._table, self._kinds, self._max_weight, self._identifier = table, kinds, max_weight, identifier
+        self.file = "" if path is None else path.name
+        readable = {column for column, kind in kinds.items() if kind != UNREADABLE}
         self._wanted = [*(part.name for part in declared), *([] if weight is None else [weight])]
         self._parts = [part for part in declared if part.name in readable]
         self._weight = weight if weight in readable else None
         asked = [*self._wanted, *([] if identifier is None else [identifier])]
         self.columns = [name for name in dict.fromkeys(asked) if name in readable]
         """The columns that are read."""
+        self.last = 0
+        """The last record that was read, those that were left out included."""
+        self.broken = ""
+        """Why something could not be read, and what follows it in the file neither; a public sentence."""
 
-    def in_columns(
-        self, kinds: Mapping[str, str | None], usual: Mapping[str, str | None]
-    ) -> Iterator[Finding]:
+    def in_columns(self) -> Iterator[Finding]:
         """What is wrong with whole columns, by their kinds here and in the first file."""
         for name in self._wanted:
-            if name not in kinds:
-                yield Finding(self._file, name, Problem.LACKING)
-            elif kinds[name] == UNREADABLE:
-                yield Finding(self._file, name, Problem.TYPE)
-            elif len({kinds[name], usual.get(name, kinds[name])} - {EMPTY}) > 1:
-                yield Finding(self._file, name, Problem.MIXED)
+            if name not in self._kinds:
+                yield Finding(self.file, name, Problem.LACKING)
+            elif self._kinds[name] == UNREADABLE:
+                yield Finding(self.file, name, Problem.TYPE)
+            elif len({self._kinds[name], self._table.kinds.get(name, self._kinds[name])} - {EMPTY}) > 1:
+                yield Finding(self.file, name, Problem.MIXED)
 
-    def in_lines(self, uneven: Sequence[tuple[int, str]]) -> Iterator[Finding]:
-        """What is wrong with the lines of a file that were left out."""
-        if uneven:
-            records, texts = zip(*uneven, strict=True)
-            ids = [""] * len(uneven) if self._identifier is not None else []
-            yield Finding(self._file, LINE, Problem.UNEVEN, records, texts, ids)
+    def in_piece(self, piece: Piece, seen: Seen | None) -> Iterator[Finding]:
+        """What is wrong with the cells of a piece, and with lines that were left out."""
+        share, length = 0.0, block_length(len(self.columns))
+        if piece.path is None:  # findings of what is in memory are not cut
+            length = max(length, piece.rows or 0)
+        with returning_memory():
+            runs = piece.runs(self.columns, length, lenient=True)
+            while not self.broken and (run := self._following(runs)) is not None:
+                share += piece.share_of(run.batch)
+                records, uneven = self._numbered(run)
+                for start in range(0, max(len(records), 1), length):
+                    some = run.batch.slice(start, length)
+                    yield from self._in_cells(records[start : start + length], some)
+                    yield from uneven
+                    uneven = []
+                    if seen is not None:
+                        seen(len(some), share)
 
-    def in_cells(self, records: NDArray[np.int64], batch: Any) -> Iterator[Finding]:
-        """What is wrong with the cells of some records."""
+    def _following(self, runs: Iterator[Run]) -> Run | None:
+        try:
+            return next(runs, None)
+        except ExpostError as error:  # its sentence quotes nothing
+            self.broken = str(error)
+        return None
+
+    def _numbered(self, run: Run) -> tuple[NDArray[np.int64], list[Finding]]:
+        """The numbers of the records in a run, and what is wrong with the lines that were left out."""
+        first, places = self.last + 1, [place for place, _ in run.left_out]
+        self.last += len(run.batch) + len(places)
+        records = np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
+        if not places:
+            return records, []
+        ids = [""] * len(places) if self._identifier is not None else []
+        lines = [first + place - 1 for place in places]
+        texts = [text for _, text in run.left_out]
+        return records, [Finding(self.file, LINE, Problem.UNEVEN, lines, texts, ids)]
+
+    def _in_cells(self, records: NDArray[np.int64], batch: Any) -> Iterator[Finding]:
         if not len(records):
             return
+        dialect = self._table.dialect
         for part in self._parts:
             column = batch.column(part.name)
-            for problem, cells in problems_in(part, column, self._dialect, typed=self._typed).items():
+            for problem, cells in problems_in(part, column, dialect, typed=self._table.has_types).items():
                 yield self._finding(part.name, problem, cells, records, batch)
         if self._weight is not None:
             column = batch.column(self._weight)
-            wrong = wrong_weights(column, self._weight, self._max_weight, self._dialect)
+            wrong = wrong_weights(column, self._weight, self._max_weight, dialect)
             if wrong.any():
                 yield self._finding(self._weight, Problem.WEIGHT, wrong, records, batch)
 
@@ -245,4 +284,4 @@ class _Search:
         ids: Sequence[str] = ()
         if self._identifier is not None:  # a file of several may lack it
             ids = texts(self._identifier) if self._identifier in self.columns else [""] * int(cells.sum())
-        return Finding(self._file, name, problem, records[cells].tolist(), texts(name), ids)
+        return Finding(self.file, name, problem, records[cells].tolist(), texts(name), ids)

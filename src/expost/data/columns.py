@@ -1,30 +1,26 @@
-"""Named columns as coded columns, labels and weights, and these as rows."""
+"""How the columns of a table become coded columns, labels and weights, and these become rows."""
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, ColumnRows, Table
-from expost.data.design import check_finite
-from expost.data.dialect import PLAIN, Dialect
+from expost.data.blocks import Block, ColumnRows, Table, part_of
+from expost.data.design import NO_LABELS, check_finite
+from expost.data.dialect import PLAIN, Dialect, delimiter_advice
 from expost.data.domain import Domain
-from expost.data.features import Feature, Label, NumberLabel
-from expost.data.file_schema import UNREADABLE, delimiter_advice
-from expost.data.labels import label_numbers
-from expost.data.lazy import LazyTable
+from expost.data.lazy import UNREADABLE, LazyTable
 from expost.data.problems import dialect_advice
-from expost.data.source import NO_LABELS
-from expost.data.values import as_numbers, plain_class
-from expost.data.weights import UNWEIGHTED, Weighting
+from expost.data.values import as_numbers
+from expost.data.weights import Declared
 from expost.exceptions import DomainError
-from expost.losses import AnyLoss
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +49,9 @@ class Coded:
 
     def rows(self, start: int, stop: int) -> "Coded":
         """Some of the records; nothing is copied."""
-        weights = None if self.weights is None else self.weights[start:stop]
-        return Coded([column[start:stop] for column in self.columns], self.labels[start:stop], weights)
+        here = slice(start, stop)
+        columns = [column[here] for column in self.columns]
+        return Coded(columns, self.labels[here], part_of(self.weights, here))
 
     def copy(self) -> "Coded":
         """The records in memory of their own, so that those around them can be forgotten."""
@@ -75,7 +72,7 @@ def joined(runs: Sequence[Coded]) -> Coded:
 
 
 def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
-    """The same records in runs of ``length``, except that a run ends after every ``chunk`` records too."""
+    """Records in runs of ``length``, except that a run ends after every ``chunk`` records too."""
     pending: list[Coded] = []
     have, left = 0, chunk
     for coded in records:
@@ -96,50 +93,28 @@ def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen of a piece in a pass: the number of its records and their checksums; private.
-
-    There is a checksum for each column, if they are asked for. They do not depend on how the records were cut
-    into batches.
-    """
+    """What was seen of a piece in a pass: how many records, however they were cut into batches; private."""
 
     summed: bool
     rows: int = 0
     sums: tuple[int, ...] = ()
+    """A checksum for each column, if they are asked for."""
 
     def after(self, coded: Coded) -> "Trace":
         """The trace of these records after those that were seen before."""
         rows = self.rows + coded.n_rows
         if not self.summed:
             return Trace(False, rows)
-        arrays = coded.arrays
-        sums = self.sums or (0,) * len(arrays)
-        found = [
-            zlib.crc32(np.ascontiguousarray(array).data, before)
-            for array, before in zip(arrays, sums, strict=True)
-        ]
-        return Trace(True, rows, tuple(found))
-
-
-class Reader(Protocol):
-    """What makes rows of coded columns."""
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns of a row."""
-
-    def rows(self, columns: Sequence[NDArray[Any]]) -> ColumnRows:
-        """The coded columns as columns of numbers."""
+        pairs = zip(coded.arrays, self.sums or (0,) * len(coded.arrays), strict=True)
+        sums = (zlib.crc32(np.ascontiguousarray(array).data, before) for array, before in pairs)
+        return Trace(True, rows, tuple(sums))
 
 
 class CodedTable(Table):
-    """Records held in memory as runs of coded columns, which become rows block by block; private.
+    """Records held in memory as runs of coded columns, which become rows block by block; private."""
 
-    Runs are not joined as a whole: that would take their memory twice.
-    """
-
-    def __init__(self, reader: Reader, runs: Sequence[Sequence[NDArray[Any]]]) -> None:
-        self._reader = reader
-        self._runs = runs
+    def __init__(self, reader: "RecordReader", runs: Sequence[Sequence[NDArray[Any]]]) -> None:
+        self._reader, self._runs = reader, runs  # to join the runs would take their memory twice
         self._starts = [0, *accumulate(len(columns[0]) for columns in runs)]
         self.n_rows, self.n_features = self._starts[-1], reader.n_features
 
@@ -159,21 +134,21 @@ class CodedTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class RecordReader:
-    """How records are made from the columns of a file; public."""
+    """How records are made from the columns of a table; public."""
 
+    declared: Declared
     features: tuple[str, ...]
-    domain: Domain | None
     label: str | None
     """The outcome's column; None where only rows are asked for."""
-    loss: AnyLoss
-    classes: tuple[Any, ...] | None
     weight: str | None = None
-    weighting: Weighting = UNWEIGHTED
     dialect: Dialect = PLAIN
     typed: bool = True
     """Whether cells have types, so that a text is no number."""
-    outcome: Label | None = None
-    """What is declared about the outcome, where something is."""
+
+    @property
+    def domain(self) -> Domain | None:
+        """What is declared about the columns, where it is."""
+        return self.declared.domain
 
     @property
     def names(self) -> list[str]:
@@ -193,14 +168,17 @@ class RecordReader:
             # What is not finite is refused by the first pass, and by the design in every other.
             columns = [as_numbers(batch.column(name), name, finite=False) for name in self.features]
         else:
-            columns = [self._coded(feature, batch.column(feature.name)) for feature in self.domain.features]
+            columns = [
+                self._advised(feature, batch.column(feature.name), feature.kind, feature.coded)
+                for feature in self.domain.features
+            ]
         if self.label is None:
             return Coded(columns, NO_LABELS, None)
         labels = self._labels(batch.column(self.label))
         sample = None
         if self.weight is not None:
             sample = as_numbers(self.dialect.plain(batch.column(self.weight), "number"), self.weight)
-        return Coded(columns, labels, self.weighting.of(sample, labels, self.loss))
+        return Coded(columns, labels, self.declared.weights(sample, labels))
 
     def check(self, coded: Coded) -> None:
         """Raise DomainError for numbers that are not finite; a domain has refused or replaced them before."""
@@ -216,24 +194,20 @@ class RecordReader:
         """The records as a block of rows."""
         return Block(self.rows(coded.columns), coded.labels, coded.weights)
 
-    def _coded(self, feature: Feature, column: Any) -> NDArray[Any]:
-        """The codes of a column; a refusal says what to declare where it looks like another dialect."""
+    def _advised(self, part: Any, column: Any, kind: str, read: Callable[[Any], Any]) -> Any:
+        """What is read from a column; a refusal says what to declare where it looks like another dialect."""
         try:
-            return feature.coded(self.dialect.plain(column, feature.kind))
+            return read(self.dialect.plain(column, kind))
         except DomainError as error:
             refusal = str(error)
-        raise DomainError(refusal + dialect_advice(feature, column, self.dialect))
+        raise DomainError(refusal + ("" if part is None else dialect_advice(part, column, self.dialect)))
 
     def _labels(self, column: Any) -> FloatArray:
-        plain = self.dialect.plain(column, "number" if self.classes is None else "classes")
-        try:
-            return label_numbers(
-                plain, loss=self.loss, classes=self.classes, label=self.outcome, typed=self.typed
-            )
-        except DomainError as error:
-            refusal = str(error)
-        advice = "" if self.domain is None else dialect_advice(self.domain.label, column, self.dialect)
-        raise DomainError(refusal + advice)
+        kind = "number" if self.declared.classes is None else "classes"
+        label = None if self.domain is None else self.domain.label
+        read = partial(self.declared.column_labels, typed=self.typed)
+        labels: FloatArray = self._advised(label, column, kind, read)
+        return labels
 
 
 def split_columns(
@@ -249,10 +223,6 @@ def split_columns(
 
     A domain names them. Without one the features are taken by ``feature_names``, or else all columns but the
     outcome and the weight; the outcome is ``label``, or else the only other column, or else the last.
-
-    Privacy
-    -------
-    Public: names only.
     """
     if domain is not None:
         return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None
@@ -270,33 +240,22 @@ def split_columns(
 
 def reader_of(
     table: LazyTable,
+    declared: Declared,
     *,
-    domain: Domain | None,
-    loss: AnyLoss,
-    classes: Sequence[Any] | NDArray[Any] | None,
     labelled: bool,
     label: str | None = None,
-    feature_names: Sequence[str] | None = None,
     weight: str | None = None,
-    weighting: Weighting = UNWEIGHTED,
-    outcome: NumberLabel | None = None,
 ) -> RecordReader:
     """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
     features, label = split_columns(
-        table, domain, labelled=labelled, label=label, feature_names=feature_names, weight=weight
-    )
-    reader = RecordReader(
-        features=features,
-        domain=domain,
+        table,
+        declared.domain,
+        labelled=labelled,
         label=label,
-        loss=loss,
-        classes=None if classes is None else tuple(map(plain_class, classes)),
+        feature_names=declared.feature_names,
         weight=weight,
-        weighting=weighting,
-        dialect=table.dialect,
-        typed=table.has_types,
-        outcome=outcome if domain is None else domain.label,
     )
+    reader = RecordReader(declared, features, label, weight, table.dialect, table.has_types)
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
     roles |= {label: "outcome", weight: "weight"}
     for name in reader.names:

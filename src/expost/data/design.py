@@ -1,17 +1,22 @@
-"""The design matrix: finite rows inside the declared ball, with the intercept."""
+"""Rows inside the declared ball, and the sources that they are read from, block by block."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
-from expost._common.machine import block_length
+from expost._common.machine import block_length, spans
+from expost._common.namespaces import Space, namespace_of
+from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, ColumnRows, SparseRows, as_dense, is_sparse, lie_by_columns
-from expost.engines.base import Part
+from expost.data.blocks import Block, ColumnRows, SparseRows, Table, as_dense, lie_by_columns, part_of
+from expost.engines.base import Engine, Part, Pass
 from expost.exceptions import DomainError
+from expost.losses import AnyLoss
 from expost.privacy.plan import row_radius
 
 # More than the roundings in a row's norm and its product with a scale, not counting those of the sum.
@@ -55,9 +60,9 @@ class Design:
         """The rows of a block, for a pass that takes ``width`` numbers of each."""
         return block_length(width)
 
-    def block_numbers(self, width: int) -> int:
-        """How many numbers such a pass takes of a whole block."""
-        return self.block_length(width) * width
+    def numbers_held(self, width: int) -> int:
+        """How many numbers such a pass holds for each row."""
+        return width
 
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, in a buffer with contiguous rows that the next block overwrites.
@@ -74,11 +79,11 @@ class Design:
         :meth:`dense` up to rounding.
         """
         for block in blocks:
-            if not is_sparse(block.X):
-                yield from self._copied(chain([block], blocks), "F" if lie_by_columns(block.X) else "C")
+            features, sparse = block.X, issparse(block.X)
+            if not sparse:
+                yield from self._copied(chain([block], blocks), "F" if lie_by_columns(features) else "C")
                 return
-            features = block.X
-            scales = self._scales(_sparse_lengths(features))
+            scales = self.scales(_sparse_lengths(features))
             if np.any(scales < 1.0):
                 features.data *= np.repeat(scales, np.diff(features.indptr))
             yield block._replace(X=SparseRows(features, self.intercept))
@@ -94,7 +99,7 @@ class Design:
             # Copied before it is measured: what is measured is then what is used, whoever writes to the
             # table.
             if isinstance(raw, ColumnRows) and order == "C":
-                # Column by column, then turned at once: to write columns into rows takes longer.
+                # Column by column, then transposed at once: to write columns into rows takes longer.
                 if len(aside) < count:
                     aside = np.empty((count, self.n_features), order="F")
                 raw.copy_to(aside[:count])
@@ -103,7 +108,7 @@ class Design:
                 raw.copy_to(features)
             else:
                 np.copyto(features, as_dense(raw))
-            scales = self._scales(_lengths(features))
+            scales = self.scales(_lengths(features))
             if np.any(scales < 1.0):
                 # The whole rows, which lie in one piece: twice as fast as all columns but the last.
                 rows *= scales[:, None]
@@ -120,11 +125,13 @@ class Design:
         """Whether rows of this norm, as computed, are not scaled."""
         return length * self.margin <= self.norm
 
-    def _scales(self, lengths: FloatArray) -> FloatArray:
+    def scales(self, lengths: Any) -> Any:
+        """What rows of these norms, as computed, are multiplied with."""
+        xp = namespace_of(lengths)
         with np.errstate(divide="ignore", over="ignore"):
-            ratios: FloatArray = self.norm / (lengths * self.margin)
-        ratios[ratios < SMALLEST_SCALE] = 0.0
-        return np.minimum(1.0, ratios)
+            ratios = self.norm / (lengths * self.margin)
+        ratios = xp.where(ratios < SMALLEST_SCALE, xp.zeros_like(ratios), ratios)
+        return xp.where(ratios < 1.0, ratios, xp.ones_like(ratios))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,7 +151,7 @@ class DesignPart:
 
 def check_finite(rows: Any) -> None:
     """Raise DomainError for NaN or infinity in rows as a source has them."""
-    if is_sparse(rows):
+    if issparse(rows):
         _sparse_lengths(rows)
         return
     for cells in rows.columns if isinstance(rows, ColumnRows) else (rows,):
@@ -169,16 +176,21 @@ def _lengths(rows: FloatArray) -> FloatArray:
         return lengths
     if not np.all(np.isfinite(rows)):
         raise not_finite_error()
-    # The squares overflowed: factor the largest entry out.
-    largest: FloatArray = np.maximum(np.max(np.abs(rows), axis=1), 1.0)
+    return np.asarray(long_lengths(rows))
+
+
+def long_lengths(rows: Any) -> Any:
+    """The norms of rows whose squares can overflow: the largest entry is factored out."""
+    xp = namespace_of(rows)
+    largest = xp.max(xp.abs(rows), axis=1)
+    largest = xp.where(largest > 1.0, largest, xp.ones_like(largest))
     scaled = rows / largest[:, None]
-    share: FloatArray = np.sqrt(np.vecdot(scaled, scaled))
     with np.errstate(over="ignore"):  # a row that is still too long is scaled to zero
-        return largest * share
+        return largest * xp.sqrt(xp.vecdot(scaled, scaled))
 
 
 def _sparse_lengths(rows: Any) -> FloatArray:
-    """The same for sparse rows, from the entries that are stored."""
+    """The norms of sparse rows, from the entries that are stored."""
     count = rows.shape[0]
     owner = np.repeat(np.arange(count), np.diff(rows.indptr))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -193,3 +205,171 @@ def _sparse_lengths(rows: Any) -> FloatArray:
     share: FloatArray = np.sqrt(np.bincount(owner, weights=scaled * scaled, minlength=count))
     with np.errstate(over="ignore"):
         return largest * share
+
+
+@dataclass(frozen=True)
+class RecordCheck:
+    """The pass that counts rows and refuses NaN, infinity, and labels and weights outside of their sets."""
+
+    loss: AnyLoss
+    max_weight: float
+
+    def __call__(self, blocks: Iterator[Block]) -> int:
+        """The number of rows."""
+        rows = 0
+        for block in blocks:
+            check_finite(block.X)
+            self.check_labels(block.y, block.weights)
+            rows += block.X.shape[0]
+        return rows
+
+    def check_labels(self, y: FloatArray, weights: FloatArray | None) -> None:
+        """Raise DomainError for labels or weights that are refused."""
+        xp = namespace_of(y)
+        if not bool(xp.all(self.loss.labels.contains(y))):
+            raise DomainError(
+                f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
+                "accepts. Recode them."
+            )
+        if weights is not None and not bool(xp.all((weights >= 0.0) & (weights <= self.max_weight))):
+            raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
+
+
+Result = TypeVar("Result")
+
+NO_LABELS: FloatArray = np.empty(0)
+
+
+class Source(ABC):
+    """Where rows come from, with their labels and weights; private, but for the number of features."""
+
+    in_memory: ClassVar[bool] = True
+    """Whether numbers that belong to the rows can be held as the rows are."""
+    space: Space | None = None
+    """Where the rows lie, if that is another library or device than NumPy's."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """The number of columns; public."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int | None:
+        """The number of rows; None where it is known only once all of them were read."""
+
+    @property
+    def stored_width(self) -> int:
+        """How many numbers are stored of a row, on average; at least one."""
+        return self.n_features
+
+    def labelled(self, labels: Any, weights: Any) -> "Source":
+        """The rows with labels and weights, where they are in memory."""
+        raise TypeError("rows that are read in every pass have their own labels")
+
+    @abstractmethod
+    def parts(self, width: int) -> Sequence[Part[Block]]:
+        """The parts, one at least, for a pass that takes ``width`` numbers of each row; summed in order."""
+
+    def encoded_parts(self, design: Design, width: int, *, products: bool) -> Sequence[Part[Block]]:
+        """Parts whose rows are encoded as they are read, on the host; see :meth:`Design.products`."""
+        return [DesignPart(part, design, products) for part in self.parts(width)]
+
+    def run(
+        self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
+    ) -> Iterator[Result]:
+        """Run a pass on parts of this source, with blocks of at most ``length`` rows; results in order."""
+        return engine.map(work, parts, length)
+
+    @abstractmethod
+    def thinned(self, every: int) -> "Source":
+        """About each ``every``-th row, or fewer, for warm starts; the same ones in every pass."""
+
+    @abstractmethod
+    def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> "Source":
+        """Check all rows; the source to read from then on, whose number of rows is known."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArraySource(Source):
+    """A table in memory, with one label and one weight per row where there are any; a span per thread."""
+
+    table: Table
+    labels: FloatArray | None = None
+    weights: FloatArray | None = None
+    every: int = 1
+    """Only each block of a span is read whose number is a multiple of it."""
+    edges: tuple[int, ...] | None = None
+    """Where spans begin and end; by default there is one per thread."""
+    sample: "ArraySource | None" = None
+    """Some of the rows, for warm starts; by default some blocks of each span."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.table.n_features
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, those that are left out included."""
+        return self.table.n_rows
+
+    @property
+    def stored_width(self) -> int:
+        """As the table has it."""
+        return self.table.stored_width
+
+    def labelled(self, labels: Any, weights: Any) -> Self:
+        """The rows with labels and weights."""
+        return replace(self, labels=labels, weights=weights)
+
+    def parts(self, width: int) -> list["Span"]:
+        """The spans."""
+        pairs = spans(self.n_rows, width) if self.edges is None else pairwise(self.edges)
+        return [Span(self, start, stop) for start, stop in pairs]
+
+    def thinned(self, every: int) -> "ArraySource":
+        """Steps over blocks of the table: what is left out is not read."""
+        if self.sample is not None:
+            return self.sample.standing_for(self.n_rows, every)
+        return replace(self, every=every)
+
+    def standing_for(self, rows: int, every: int) -> Self:
+        """A sample of a table with ``rows`` rows, as if each ``every``-th of all of them were read."""
+        return replace(self, every=max(1, every * self.n_rows // rows))
+
+    def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
+        """Check all rows."""
+        list(engine.map(check, self.parts(self.n_features), block_length(self.n_features)))
+        return self
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Span:
+    """Rows ``start`` to ``stop`` of a table in memory."""
+
+    source: ArraySource
+    start: int
+    stop: int
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows of the span, block by block, as they lie in the table."""
+        table, labels, weights = self.source.table, self.source.labels, self.source.weights
+        for low in range(self.start, self.stop, length * self.source.every):
+            here = slice(low, min(low + length, self.stop))
+            y = NO_LABELS if labels is None else labels[here]
+            yield Block(table.rows(low, here.stop), y, part_of(weights, here))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watched:
+    """A part whose rows are counted as they are read, in this process."""
+
+    part: Part[Block]
+    watch: Watch
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows as they are."""
+        for block in self.part.blocks(length):
+            yield block
+            self.watch.seen(block.X.shape[0] if hasattr(block.X, "shape") else len(block.X))

@@ -2,17 +2,23 @@
 
 import codecs
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from expost.data.texts import DeclaredModel
+from expost.data.texts import DeclaredModel, Text
 
 if TYPE_CHECKING:
     import pyarrow
 
-# What a file may be written with that looks like another dialect, for advice in messages.
-DELIMITERS = (";", "\t", "|")
+# Delimiters that files are written with, as TOML writes them and as sentences call them.
+_DELIMITERS = {
+    ",": ('","', "commas"),
+    ";": ('";"', "semicolons"),
+    "\t": ('"\\t"', "tabs"),
+    "|": ('"|"', "bars"),
+}
 # The pattern for each part of a date.
 _PARTS = {"YYYY": r"([0-9]{4})", "MM": r"([0-9]{1,2})", "DD": r"([0-9]{1,2})"}
 _ISO = "YYYY-MM-DD"
@@ -41,9 +47,6 @@ def _date_pattern(dates: str) -> str:
     ):
         raise ValueError('must be made of YYYY, MM and DD, each once, such as "DD.MM.YYYY"')
     return dates
-
-
-Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Dialect(DeclaredModel):
@@ -78,7 +81,7 @@ class Dialect(DeclaredModel):
     delimiter: Annotated[str, AfterValidator(_one_character)] = ","
     decimal: Literal[".", ","] = "."
     encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
-    missing_words: Annotated[tuple[Word, ...], Field(strict=False)] = ()
+    missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
     dates: Annotated[str, AfterValidator(_date_pattern)] = _ISO
 
     @property
@@ -117,10 +120,27 @@ class Dialect(DeclaredModel):
         return rf"^\s*{pattern}([ T][0-9:.]+)?\s*$", "-".join(rf"\{place}" for place in places)
 
     def changed(self, **options: Any) -> "Dialect":
-        """The same with the options that are not None."""
+        """A dialect with the options that are not None."""
         given = {name: value for name, value in options.items() if value is not None}
         return Dialect.model_validate({**self.model_dump(), **given})
 
 
 PLAIN = Dialect()
 """CSV as RFC 4180 has it, in UTF-8, with a decimal point."""
+
+
+def delimiter_advice(names: Iterable[str], dialect: Dialect) -> str:
+    """What to declare where the line of names looks like one of another dialect; else nothing. Public."""
+    found = list(names)
+    for delimiter, (written, spoken) in _DELIMITERS.items():
+        if len(found) == 1 and delimiter != dialect.delimiter and delimiter in found[0]:
+            advice = line_to_add(f"delimiter = {written}")
+            return f"Its line of names has one name, with {spoken} in it: {advice}"
+    return ""
+
+
+def line_to_add(line: str) -> str:
+    """Where to declare what a file is written with."""
+    key, value = line.split(" = ", 1)
+    option = f"--{key.replace('_', '-')} {value.strip('[]')}"
+    return f"use  {option}, or add the line  {line}  under [table] in the domain file"

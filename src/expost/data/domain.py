@@ -81,10 +81,7 @@ class Domain(Texts):
     table: Annotated[Dialect, Field(exclude=True)] = PLAIN
     ignore: Annotated[tuple[Text, ...], Field(exclude=True, strict=False)] = ()
 
-    @classmethod
-    def text_names(cls) -> tuple[str, ...]:
-        """What files of old lack."""
-        return ("publication",)
+    text_names = ("publication",)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -136,17 +133,13 @@ class Domain(Texts):
 
         ``columns`` maps each feature's name to its values, all of one length.
         """
-        values = [np.asarray(columns[feature.name]) for feature in self.features]
-        codes = [feature.coded(column) for feature, column in zip(self.features, values, strict=True)]
+        codes = [feature.coded(np.asarray(columns[feature.name])) for feature in self.features]
         return np.column_stack(self.expanded(codes)).astype(np.float64)
 
     def expanded(self, codes: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """The columns of numbers, or of ones and zeros, from the coded columns of the features."""
-        return [
-            column
-            for feature, code in zip(self.features, codes, strict=True)
-            for column in feature.expanded(code)
-        ]
+        pairs = zip(self.features, codes, strict=True)
+        return [column for feature, code in pairs for column in feature.expanded(code)]
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
@@ -253,16 +246,8 @@ class Domain(Texts):
         """
         from expost.data.check import problem_table
 
-        parts = (*self.features, self.label)
-        return problem_table(
-            table,
-            parts,
-            self.table,
-            weight=sample_weight,
-            max_weight=max_weight,
-            identifier=identifier,
-            library=library,
-        )
+        declared, weights = (*self.features, self.label), {"weight": sample_weight, "max_weight": max_weight}
+        return problem_table(table, declared, self.table, identifier, library, **weights)
 
     def _summary(self) -> Summary:
         """What is declared, for a terminal and for a notebook; long lists are cut."""

@@ -1,33 +1,31 @@
-"""Encoded records: rows scaled into the ball, labels that the loss accepts, and where passes are run."""
+"""From a table to encoded records: rows inside the ball, labels that the loss accepts, weights."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from expost._common.namespaces import Space, is_foreign, on_host
+from expost._common.machine import block_length
+from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block
-from expost.data.columns import RecordReader, reader_of
-from expost.data.design import Design
+from expost.data.blocks import Block, as_dense, check_at_hand
+from expost.data.columns import reader_of
+from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched, check_finite
 from expost.data.domain import Domain
-from expost.data.features import NumberLabel
-from expost.data.labels import encode_labels
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
-from expost.data.open_lazy import as_lazy
-from expost.data.placed import PlacedSource, Sent, sent_as_it_is, sent_length, space_of, table_of
-from expost.data.source import ArraySource, Scan, Source, Watched
-from expost.data.tables import open_table
-from expost.data.weights import UNWEIGHTED, Weighting
+from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
+from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
+from expost.data.values import as_numbers
+from expost.data.weights import Declared, one_label_per_row
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
-from expost.privacy.plan import Plan
+from expost.losses.convex import ConvexLoss
 
 Result = TypeVar("Result")
 
@@ -48,7 +46,7 @@ class Encoded:
     weights_at_most: bool = False
     """Whether records may have had any weight up to the one that stands here, because nobody knows it."""
     watch: Watch | None = None
-    """Is told how far each pass has come."""
+    """Shows how far each pass has come."""
 
     @property
     def n_rows(self) -> int:
@@ -58,18 +56,13 @@ class Encoded:
 
     @property
     def in_memory(self) -> bool:
-        """Whether numbers beside the rows can be held as the rows are."""
-        return isinstance(self.source, ArraySource | PlacedSource)
-
-    @property
-    def space(self) -> Space | None:
-        """Where the rows lie, if that is another library or device than NumPy's."""
-        return self.source.space if isinstance(self.source, PlacedSource) else None
+        """Whether numbers that belong to the rows can be held as the rows are."""
+        return self.source.in_memory
 
     @property
     def kernels_in(self) -> Space | None:
         """Where kernels are run, if that is not here: where the rows lie, or where they are sent."""
-        return None if self.on_host else self.space or self.device
+        return None if self.on_host else self.source.space or self.device
 
     @property
     def product_width(self) -> int:
@@ -77,17 +70,14 @@ class Encoded:
         return self.source.stored_width + self.design.intercept
 
     def labelled(self, labels: FloatArray, weights: FloatArray | None = None) -> Self:
-        """The same rows, in memory, with labels and weights."""
-        if isinstance(self.source, PlacedSource):
-            return replace(self, source=self.source.labelled(labels, weights))
-        assert isinstance(self.source, ArraySource)
-        return replace(self, source=replace(self.source, labels=labels, weights=weights))
+        """The rows, in memory, with labels and weights."""
+        return replace(self, source=self.source.labelled(labels, weights))
 
-    def scanned(self, loss: AnyLoss, max_weight: float) -> Self:
-        """Read every row once, before the table is used, or raise DomainError; see :class:`Scan`."""
+    def checked_for(self, loss: AnyLoss, max_weight: float) -> Self:
+        """Read every row once, before the table is used, or raise DomainError; see :class:`RecordCheck`."""
         if self.checked:
             return self
-        source = self.source.scanned(Scan(loss, max_weight), self.engine, self.watch)
+        source = self.source.checked(RecordCheck(loss, max_weight), self.engine, self.watch)
         return replace(self, source=source, checked=True)
 
     def thinned(self, every: int) -> Self:
@@ -103,21 +93,10 @@ class Encoded:
     ) -> Iterator[Result]:
         """Run a pass over the encoded rows; one result for each part, in their order.
 
-        Parameters
-        ----------
-        work
-            The pass. Rows are doubles, the intercept's column included, and contiguous; for products they may
-            lie by columns.
-        width
-            How many numbers the pass takes of each row, by which parts and blocks are cut; by default those
-            that the row has.
-        products
-            Whether rows are for products with vectors only: sparse where the source is.
-
-        Notes
-        -----
-        A :class:`~expost.engines.base.Kernel` is run where the rows lie, if that is not here, with
-        :class:`~expost.data.rows.DenseRows`; or where they are sent.
+        Rows are doubles, the intercept's column included, and contiguous. For ``products`` with vectors only
+        they may lie by columns, or be sparse where the source is. Parts and blocks are cut by ``width``, the
+        numbers that the pass takes of each row. A :class:`~expost.engines.base.Kernel` is run where the rows
+        lie, if that is not here, with :class:`~expost.data.rows.DenseRows`; or where they are sent.
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
@@ -129,9 +108,9 @@ class Encoded:
             assert isinstance(work, Kernel)
             length, products = sent_length(width), False
             if sent_as_it_is(self.source):
-                work, parts = Sent(work, there, self.design), self.source.parts(width)
+                work, parts = OnDevice(work, there, self.design), self.source.parts(width)
             else:
-                work = Sent(work, there)
+                work = OnDevice(work, there)
         if parts is None:
             parts = self.source.encoded_parts(self.design, width, products=products)
         if self.watch is not None:
@@ -148,157 +127,74 @@ class Encoded:
             yield found
 
 
-def encode_records(
-    X: Any,
-    y: Any,
-    plan: Plan,
-    *,
-    classes: Sequence[Any] | NDArray[Any] | None,
-    domain: Domain | None = None,
-    n_features: int | None = None,
-    feature_names: Sequence[str] | None = None,
-    weighting: Weighting = UNWEIGHTED,
-    sample_weight: Any = None,
-    outcome: NumberLabel | None = None,
-) -> Encoded:
+@dataclass(frozen=True, eq=False, repr=False)
+class Opened:
+    """A table in memory, of which the number of columns and their names are public."""
+
+    source: Source
+    columns: list[str] | None
+    """The names of the columns, where it is a frame."""
+    device: Space | None
+    """Where its rows are sent, if they are."""
+
+
+def opened(X: Any, domain: Domain | None) -> LazyTable | Opened:
+    """A table of any kind, found and opened; one that is open already is returned as it is."""
+    if isinstance(X, Opened):
+        return X
+    lazy = as_lazy(X, domain)
+    if lazy is not None:
+        return lazy
+    table = table_of(X)
+    if domain is None and is_foreign(X):
+        source: Source = PlacedSource.of(X)
+    else:
+        source = ArraySource(open_table(table, domain))
+    frame = domain is None and nw.dependencies.is_into_dataframe(table)
+    columns = nw.from_native(table, eager_only=True).columns if frame else None
+    return Opened(source, columns, X.space if isinstance(X, StreamedTable) else None)
+
+
+def encode_records(X: Any, y: Any, declared: Declared, sample_weight: Any = None) -> Encoded:
     """Open a table, scale its rows into the ball and encode its labels and weights.
 
-    Parameters
-    ----------
-    X, y
-        Records and labels, in the units of the fit. Or files (:func:`expost.scan`), which have the labels in
-        a column: the one that the domain declares, or the one that ``y`` names, or the last.
-    plan
-        What the fit was planned for: its loss, the norm of its rows, its intercept.
-    classes
-        The declared classes in the order of the loss's labels; None where labels are numbers.
-    domain
-        What is publicly known about a record, where it was declared.
-    n_features, feature_names
-        The columns of the fit, to be checked, where there is no domain.
-    weighting, sample_weight
-        What was declared about weights, and the sample weight of each record where there are any; of files
-        the name of its column.
-    outcome
-        The declared bounds of a numeric outcome, where there is no domain.
+    Files (:func:`expost.scan`) have the labels in a column: the one that the domain declares, or the one that
+    ``y`` names, or the last; ``sample_weight`` is then the name of a column too.
 
     Privacy
     -------
     The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
-    lazy = as_lazy(X, domain)
-    if lazy is not None:
-        return encode_lazy(
-            lazy,
-            y,
-            plan,
-            classes=classes,
-            domain=domain,
-            n_features=n_features,
-            feature_names=feature_names,
-            weighting=weighting,
-            sample_weight=sample_weight,
-            outcome=outcome,
-        )
-    rows = encode_rows(X, plan, domain=domain, n_features=n_features, feature_names=feature_names)
-    return with_labels(
-        rows,
-        y,
-        plan,
-        classes=classes,
-        domain=domain,
-        weighting=weighting,
-        sample_weight=sample_weight,
-        outcome=outcome,
-    )
+    X, y, sample_weight = with_columns(X, y, sample_weight, declared.domain)
+    table = opened(X, declared.domain)
+    if isinstance(table, LazyTable):
+        check_column_names(y, sample_weight)
+        label = None if declared.domain is None else declared.domain.label.name
+        if label is not None and y not in (None, label):
+            raise DomainError(
+                f"with a domain, `y` must be None or the name of its outcome, {label!r}; got {y!r}."
+            )
+        return _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight)
+    return with_labels(encode_rows(table, declared), y, declared, sample_weight)
 
 
-def encode_rows(
-    X: Any,
-    plan: Plan,
-    *,
-    domain: Domain | None = None,
-    n_features: int | None = None,
-    feature_names: Sequence[str] | None = None,
-) -> Encoded:
+def encode_rows(X: Any, declared: Declared) -> Encoded:
     """Open a table and scale its rows into the ball, as :func:`encode_records` does, without labels."""
-    lazy = as_lazy(X, domain)
-    if lazy is not None:
-        names = feature_names if domain is None else None
-        reader = reader_of(
-            lazy, domain=domain, loss=plan.loss, classes=None, labelled=False, feature_names=names
-        )
-        return _from_lazy(lazy, reader, plan, n_features)
-    source = open_source(X, domain)
-    if domain is None and n_features is not None and source.n_features != n_features:
-        raise DomainError(f"`X` must have {n_features} features, as in the fit; got {source.n_features}.")
-    table = table_of(X)
-    named = domain is None and feature_names is not None and nw.dependencies.is_into_dataframe(table)
-    if named and nw.from_native(table, eager_only=True).columns != list(feature_names or ()):
+    table = opened(X, declared.domain)
+    if isinstance(table, LazyTable):
+        return _from_lazy(table, declared, labelled=False)
+    design = declared.design(table.source.n_features)
+    wanted = None if declared.domain is not None else declared.feature_names
+    if wanted is not None and table.columns not in (None, list(wanted)):
         raise DomainError("`X` must have the columns `feature_names`, in that order; rename or reorder them.")
-    design = Design(source.n_features, plan.norm, plan.fit_intercept)
-    return Encoded(source, design, device=space_of(X))
+    return Encoded(table.source, design, device=table.device)
 
 
-def open_source(X: Any, domain: Domain | None) -> Source:
-    """A table in memory, here or on a device, as a source of rows; see :func:`open_table`."""
-    if domain is None and is_foreign(X):
-        return PlacedSource.of(X)
-    return ArraySource(open_table(table_of(X), domain))
-
-
-def with_labels(
-    rows: Encoded,
-    y: Any,
-    plan: Plan,
-    *,
-    classes: Sequence[Any] | NDArray[Any] | None,
-    domain: Domain | None = None,
-    weighting: Weighting = UNWEIGHTED,
-    sample_weight: Any = None,
-    outcome: NumberLabel | None = None,
-) -> Encoded:
-    """Add labels, encoded for the plan's loss, and weights to encoded rows."""
-    label = outcome if domain is None else domain.label
-    labels = encode_labels(y, loss=plan.loss, classes=classes, rows=rows.n_rows, label=label)
-    if domain is not None:
-        labels = on_host(labels)  # where the rows that it encodes are
-    return rows.labelled(labels, weighting.of(sample_weight, labels, plan.loss))
-
-
-def encode_lazy(
-    table: LazyTable,
-    y: Any,
-    plan: Plan,
-    *,
-    classes: Sequence[Any] | NDArray[Any] | None,
-    domain: Domain | None = None,
-    n_features: int | None = None,
-    feature_names: Sequence[str] | None = None,
-    weighting: Weighting = UNWEIGHTED,
-    sample_weight: Any = None,
-    outcome: NumberLabel | None = None,
-) -> Encoded:
-    """Encode the records of a lazy table, block by block as they are read; see :func:`encode_records`."""
-    check_column_names(y, sample_weight)
-    if domain is not None and y is not None and y != domain.label.name:
-        raise DomainError(
-            f"with a domain, `y` must be None or the name of its outcome, {domain.label.name!r}; got {y!r}."
-        )
-    reader = reader_of(
-        table,
-        domain=domain,
-        loss=plan.loss,
-        classes=classes,
-        labelled=True,
-        label=y,
-        feature_names=feature_names if domain is None else None,
-        weight=sample_weight,
-        weighting=weighting,
-        outcome=outcome,
-    )
-    return _from_lazy(table, reader, plan, n_features)
+def with_labels(rows: Encoded, y: Any, declared: Declared, sample_weight: Any = None) -> Encoded:
+    """Encoded rows, in memory, with their labels and weights."""
+    labels = declared.labels(y, rows.n_rows)
+    return rows.labelled(labels, declared.weights(sample_weight, labels))
 
 
 def check_column_names(y: Any, sample_weight: Any) -> None:
@@ -311,9 +207,79 @@ def check_column_names(y: Any, sample_weight: Any) -> None:
             )
 
 
-def _from_lazy(table: LazyTable, reader: RecordReader, plan: Plan, n_features: int | None) -> Encoded:
-    if n_features is not None and reader.n_features != n_features:
-        raise DomainError(f"`X` must have {n_features} features, as in the fit; got {reader.n_features}.")
-    source = LazySource(reader, tuple(table.pieces()))
-    design = Design(source.n_features, plan.norm, plan.fit_intercept)
-    return Encoded(source, design, table.engine, table.device)
+def _from_lazy(table: LazyTable, declared: Declared, **columns: Any) -> Encoded:
+    """The records of a lazy table, encoded block by block as they are read."""
+    reader = reader_of(table, declared, **columns)
+    design = declared.design(reader.n_features)
+    return Encoded(LazySource(reader, tuple(table.pieces())), design, table.engine, table.device)
+
+
+# Numbers in the Hessians of one block of records.
+_BLOCK_NUMBERS = 500_000
+
+
+@dataclass(frozen=True)
+class RecordDesign(Design):
+    """Records brought into the set that a convex loss declares, with the label as the last column; public."""
+
+    loss: ConvexLoss
+
+    @classmethod
+    def of(cls, loss: ConvexLoss) -> Self:
+        """The design of a loss, which declares everything."""
+        return cls(loss.record_set.dimension, 1.0, False, loss)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a pass takes of a record: as many as there are parameters."""
+        return self.loss.n_parameters
+
+    def numbers_held(self, width: int) -> int:
+        """Those of the record's Hessian."""
+        return self.loss.n_parameters**2
+
+    def block_length(self, width: int) -> int:
+        """So short that the Hessians of a block's records fit into half a million numbers."""
+        most = max(16, _BLOCK_NUMBERS // self.numbers_held(width))
+        return min(block_length(width + self.n_features), most)
+
+    def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Records inside the set, block by block, copied and checked: the caller can change the table."""
+        for X, labels, weights in blocks:
+            rows = np.array(as_dense(X), dtype=np.float64, order="C")
+            check_finite(rows)
+            rows = self.loss.record_set.enclose(rows)
+            yield Block(np.column_stack([rows, labels]) if len(labels) else rows, labels, weights)
+
+    products = dense
+
+
+def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
+    """Open a table of records of a convex loss, and their labels where the loss has labels.
+
+    Privacy
+    -------
+    The result is as private as the records. An error names declared values only.
+    """
+    if isinstance(X, str | os.PathLike | LazyTable):
+        raise DomainError("a convex model takes a table in memory, not files. Read them first, as a frame.")
+    check_at_hand(X)
+    table = open_table(X)
+    wanted = loss.record_set.dimension
+    if table.n_features != wanted:
+        raise DomainError(
+            f"`X` must have {wanted} columns, as {type(loss).__name__} declares; got {table.n_features}."
+        )
+    if loss.labels.values == ():
+        if y is not None:
+            raise DomainError(f"{type(loss).__name__} has no labels; leave `y` out, or make it a column.")
+        return Encoded(ArraySource(table), RecordDesign.of(loss))
+    labels = as_numbers(one_label_per_row(y), "y")
+    if len(labels) != table.n_rows:
+        raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
+    if not np.all(loss.labels.contains(labels)):
+        raise DomainError(
+            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Clip or "
+            "recode them by public constants."
+        )
+    return Encoded(ArraySource(table, labels), RecordDesign.of(loss))

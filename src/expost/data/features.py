@@ -13,6 +13,7 @@ from expost._common.typing import FloatArray
 from expost.data.texts import LONGEST_TEXT, ChosenTexts, FieldTexts, MeasuredTexts, Text
 from expost.data.values import (
     as_numbers,
+    attempted,
     class_text,
     default_of,
     distinct_texts,
@@ -20,7 +21,6 @@ from expost.data.values import (
     plain_class,
     share_of_limits,
     text_codes,
-    untold,
 )
 from expost.exceptions import DomainError, printable
 
@@ -36,29 +36,18 @@ def _as_date(value: Any) -> Any:
     return value
 
 
+Bounded = TypeVar("Bounded", "Number", "Date", "NumberLabel")
 PublicDate = Annotated[datetime.date, BeforeValidator(_as_date), PlainSerializer(datetime.date.isoformat)]
 """A declared date: a date in TOML, a text in JSON."""
 
 
 def days(date: datetime.date) -> float:
-    """The number of days from 1 January 1970.
-
-    Examples
-    --------
-    >>> days(datetime.date(1970, 2, 1))
-    31.0
-    """
+    """The number of days from 1 January 1970."""
     return float((date - _EPOCH).days)
 
 
 def days_of_text(text: str) -> float:
-    """The days of a date that is spelt out; NaN for a text that is none.
-
-    Examples
-    --------
-    >>> days_of_text("1970-01-02"), days_of_text("1970-02-30")
-    (1.0, nan)
-    """
+    """The days of a date that is spelt out; NaN for a text that is none."""
     found = _DATE.fullmatch(text)
     if found is None:
         return math.nan
@@ -70,9 +59,7 @@ def days_of_text(text: str) -> float:
 
 def as_days(values: Any, name: str) -> FloatArray:
     """Convert cells to days; a missing cell becomes NaN, and what is no date is refused."""
-    numbers: FloatArray | None = None
-    with untold():
-        numbers = _typed_days(values)
+    numbers = attempted(lambda: _typed_days(values))
     if numbers is not None:
         return numbers
     places, texts = distinct_texts(values, name)
@@ -88,8 +75,7 @@ def _typed_days(values: Any) -> FloatArray | None:
         if values.dtype.kind != "M":
             return None
         dates = values.astype("datetime64[D]")
-        numbers: FloatArray = np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
-        return numbers
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
     from pyarrow import compute, date32, int32, types
 
     if not (types.is_date(values.type) or types.is_timestamp(values.type)):
@@ -99,36 +85,56 @@ def _typed_days(values: Any) -> FloatArray | None:
     return found
 
 
-class Date(FieldTexts):
+def _check_bounds(part: Bounded) -> Bounded:
+    low, high = part.limits
+    if not low < high or not math.isfinite(high - low):
+        raise ValueError(f"`{printable(part.name)}` must have low < high")
+    if part.example is not None and not part.low <= part.example <= part.high:
+        raise ValueError(f"`{printable(part.name)}` must have an example within its bounds")
+    return part
+
+
+def _share(part: "Number | Date", numbers: FloatArray, missing: float | None) -> FloatArray:
+    """Where numbers lie between the bounds, from 0 to 1, missing ones by the default."""
+    gone = np.isnan(numbers)
+    if gone.any():
+        numbers = np.where(gone, default_of(part.name, missing), numbers)
+    return share_of_limits(part.limits, numbers)
+
+
+class OneColumn(FieldTexts):
+    """A feature that is encoded as one column, of its coded values."""
+
+    name: Text
+
+    columns: ClassVar[int] = 1
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [self.name]
+
+    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The column of coded values."""
+        return [codes]
+
+
+class Date(OneColumn):
     """A feature that is a day with public bounds; days beyond them are clipped.
 
     Encoded as one column, by the number of days: ``[low, high]`` becomes [-1, 1].
     """
 
-    name: Text
     kind: Literal["date"] = "date"
     low: PublicDate
     high: PublicDate
     missing: PublicDate | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
-
     example: PublicDate | None = None
 
-    columns: ClassVar[int] = 1
     scale: ClassVar[str] = "symmetric"
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if not self.low < self.high:
-            raise ValueError(f"`{printable(self.name)}` must have low < high")
-        if self.example is not None and not self.low <= self.example <= self.high:
-            raise ValueError(f"`{printable(self.name)}` must have an example within its bounds")
-        return self
-
-    @property
-    def column_names(self) -> list[str]:
-        """The name of the encoded column."""
-        return [self.name]
+    _bounds = model_validator(mode="after")(_check_bounds)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -142,15 +148,8 @@ class Date(FieldTexts):
 
     def coded(self, values: Any) -> FloatArray:
         """The days on the encoded scale, missing ones by the default."""
-        numbers = as_days(values, self.name)
-        gone = np.isnan(numbers)
-        if gone.any():
-            numbers = np.where(gone, days(default_of(self.name, self.missing)), numbers)
-        return 2.0 * share_of_limits(self.limits, numbers) - 1.0
-
-    def expanded(self, codes: FloatArray) -> list[NDArray[Any]]:
-        """The column of coded values."""
-        return [codes]
+        missing = None if self.missing is None else days(self.missing)
+        return 2.0 * _share(self, as_days(values, self.name), missing) - 1.0
 
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -159,12 +158,11 @@ NO = ("no", "false", "0", "0.0", "n", "f")
 _words = {**dict.fromkeys(YES, 1), **dict.fromkeys(NO, 0)}
 
 
-def is_yes_or_no(text: str) -> bool:
-    """Whether a text is one of the words for yes and no."""
-    return text.strip().lower() in _words
+def yes_or_no(text: str) -> int | None:
+    """1 for a word for yes, 0 for one for no, and None for any other text."""
+    return _words.get(text.strip().lower())
 
 
-Bounded = TypeVar("Bounded", "Number", "NumberLabel")
 Class = Text | bool | int
 # Labels at and beyond it are not exact everywhere that they are read.
 _LARGEST_INTEGER = 2**53
@@ -185,39 +183,9 @@ def _classes(value: Any) -> Any:
     return classes
 
 
-def _check_bounds(part: Bounded) -> Bounded:
-    if not part.low < part.high or not math.isfinite(part.high - part.low):
-        raise ValueError(f"`{printable(part.name)}` must have low < high")
-    if part.example is not None and not part.low <= part.example <= part.high:
-        raise ValueError(f"`{printable(part.name)}` must have an example within its bounds")
-    return part
-
-
 def _check_example(name: str, example: Class | None, values: tuple[Class, ...]) -> None:
     if example is not None and (example not in values or not of_one_kind([example, *values])):
         raise ValueError(f"`{printable(name)}` must have an example that is one of its values")
-
-
-def _range(part: "Number | NumberLabel") -> str:
-    return f"{part.low:g} to {part.high:g}"
-
-
-def share_of_range(part: "Number | NumberLabel", values: FloatArray) -> FloatArray:
-    """Map the declared range to [0, 1]; values beyond its bounds are clipped."""
-    return share_of_limits(part.limits, values)
-
-
-class OneColumn(FieldTexts):
-    """A feature that is encoded as one column."""
-
-    name: Text
-
-    columns: ClassVar[int] = 1
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the encoded columns."""
-        return [self.name]
 
 
 class Number(MeasuredTexts, OneColumn):
@@ -244,21 +212,13 @@ class Number(MeasuredTexts, OneColumn):
 
     def coded(self, values: Any) -> FloatArray:
         """The cells as numbers on the encoded scale, missing ones by the default."""
-        numbers = as_numbers(values, self.name)
-        gone = np.isnan(numbers)
-        if gone.any():
-            numbers = np.where(gone, default_of(self.name, self.missing), numbers)
-        share = share_of_range(self, numbers)
+        share = _share(self, as_numbers(values, self.name), self.missing)
         return 2.0 * share - 1.0 if self.scale == "symmetric" else share
-
-    def expanded(self, codes: FloatArray) -> list[NDArray[Any]]:
-        """The column of coded values."""
-        return [codes]
 
     @property
     def values(self) -> str:
         """The declared values in words."""
-        return _range(self)
+        return f"{self.low:g} to {self.high:g}"
 
 
 class Category(ChosenTexts):
@@ -294,13 +254,8 @@ class Category(ChosenTexts):
     def coded(self, values: Any) -> NDArray[Any]:
         """The place of each cell's category among those declared."""
         places = {category: place for place, category in enumerate(self.categories)}
-        codes = text_codes(values, self.name, lambda text: places.get(text, -1), len(places), self.missing)
-        if np.any(codes < 0):
-            raise DomainError(
-                f"`{self.name}` has a category that was never declared. Recode it, or declare it in the "
-                "domain."
-            )
-        return codes
+        refusal = "has a category that was never declared. Recode it, or declare it in the domain."
+        return text_codes(values, self.name, places.get, len(places), self.missing, refusal)
 
     def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
         """A column for each category that is true where a coded value is that one."""
@@ -325,16 +280,8 @@ class YesNo(OneColumn):
     def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
-        codes = text_codes(values, self.name, lambda word: _words.get(word.strip().lower(), -1), 1, missing)
-        if np.any(codes < 0):
-            raise DomainError(
-                f"`{self.name}` must be yes or no (or true, false, 1, 0) in every record; got something else."
-            )
-        return codes
-
-    def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
-        """The column of ones and zeros."""
-        return [codes]
+        refusal = "must be yes or no (or true, false, 1, 0) in every record; got something else."
+        return text_codes(values, self.name, yes_or_no, 1, missing, refusal)
 
 
 class ClassLabel(ChosenTexts):
@@ -381,11 +328,11 @@ class NumberLabel(MeasuredTexts):
     @property
     def values(self) -> str:
         """The declared values in words."""
-        return _range(self)
+        return f"{self.low:g} to {self.high:g}"
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
-        return 2.0 * share_of_range(self, values) - 1.0
+        return 2.0 * share_of_limits(self.limits, values) - 1.0
 
     def unscaled(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome."""

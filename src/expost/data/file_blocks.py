@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.file_schema import LONGEST_RECORD, unclosed_quote
+from expost.data.lazy import Run
 from expost.exceptions import FileError
 
 if TYPE_CHECKING:
@@ -52,42 +52,22 @@ def returning_memory() -> Iterator[None]:
 
 
 def release_memory() -> None:
-    """Return memory to the system that the C library keeps for threads that read.
-
-    On other C libraries than glibc nothing happens.
-    """
+    """Return memory to the system that glibc keeps for threads that read; other C libraries do nothing."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 CSV_BYTES = 1 << 19
 """Bytes of a file that are read at a time."""
+LONGEST_RECORD = 1 << 24
+"""The most bytes that a record of a CSV file may have."""
 _LONGEST_TEXT = 200
 
 
-class Run(NamedTuple):
-    """Records that follow each other in a file; private."""
-
-    batch: "pyarrow.RecordBatch"
-    left_out: list[tuple[int, str]]
-    """Those with more or fewer cells than there are names: their places in it, from 1, and their texts."""
-    quote: int | None = None
-    """The first line up to here with a quote that is closed in the middle of a cell, if there is one."""
-
-
 def read_csv(path: Path, dialect: Dialect, columns: list[str], *, lenient: bool = False) -> Iterator[Run]:
-    """The columns of a CSV file, as texts.
+    """The columns of a CSV file, as texts; see :meth:`~expost.data.lazy.Piece.runs`.
 
-    With ``lenient``, records with more or fewer cells than there are names are left out and not refused, and
-    bytes that are no text in the declared encoding are replaced.
-
-    Raises
-    ------
-    FileError
-        If a quote is not closed, a record has the wrong number of cells, or a line is too long. The error
-        quotes nothing of the file.
-    ValueError
-        Arrow's or a codec's, if something else is not valid. It may quote cells.
+    FileError quotes nothing of the file. Any other error is Arrow's or a codec's, and may quote cells.
     """
     import pyarrow
     from pyarrow import csv as arrow_csv
@@ -131,17 +111,24 @@ def read_csv(path: Path, dialect: Dialect, columns: list[str], *, lenient: bool 
             if " columns, got " not in str(error):
                 raise
         if found is None:  # raised here and not in the handler: Arrow's error quotes the line
-            raise _uneven(path) if text.quote is None else unclosed_quote(path, text.quote)
+            raise _uneven_error(path) if text.quote is None else unclosed_quote(path, text.quote)
         arrays = [column.chunk(0) for column in found.columns]  # one block, one chunk
         yield Run(pyarrow.record_batch(arrays, schema=found.schema), left_out, text.quote)
         left_out = []
 
 
-def _uneven(path: Path) -> FileError:
-    """The error for a record with the wrong number of cells; the caller raises it."""
+def _uneven_error(path: Path) -> FileError:
     return FileError(
         f"{path.name!r} is not valid CSV: every line must have as many cells as the line of names. Quote "
         "cells that contain the delimiter."
+    )
+
+
+def unclosed_quote(path: Path, line: int) -> FileError:
+    """The error for a quote that is not closed: the number of its line and nothing of what is there."""
+    return FileError(
+        f"{path.name!r} is not valid CSV: in line {line} a quote is opened that is not closed. Close it, or "
+        "write it twice within quotes if it belongs to the text."
     )
 
 
@@ -179,13 +166,7 @@ class _Text:
         """The first line with a quote that is closed in the middle of a cell, if there is one so far."""
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole records; the first block is the line of names.
-
-        Raises
-        ------
-        FileError
-            If the last record has no end, or one is too long.
-        """
+        """Whole records; the first block is the line of names. FileError for one without an end."""
         rest, named, raw = b"", False, b"to be read"
         with open(self._path, "rb") as file:
             if self._decoder is None and file.read(3) != codecs.BOM_UTF8:
@@ -249,12 +230,7 @@ _NOT_SHARED = "DictAccumulator"
 def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], length: int) -> Iterator[Run]:
     """The columns of some row groups, in batches of at most ``length`` rows.
 
-    Raises
-    ------
-    FileError
-        If the file is packed more densely than tables are.
-    Exception
-        Arrow's, of any kind, if the file is not valid. It may quote cells.
+    FileError if the file is packed more densely than tables are. Arrow's errors may quote cells.
     """
     from pyarrow.parquet import read_metadata
 
@@ -272,7 +248,7 @@ def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], le
         # A text that is repeated is stored once, and is then held once: a kilobyte can stand for gigabytes.
         for batch in _batches(path, metadata, row_groups, columns, length, shared=True):
             for some in _spelt_out(batch):
-                yield Run(some, [])
+                yield Run(some)
             done += len(batch)
         return
     except (OSError, NotImplementedError) as error:
@@ -284,7 +260,7 @@ def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], le
         known = min(done, len(batch))
         done -= known
         for some in _spelt_out(batch.slice(known)):
-            yield Run(some, [])
+            yield Run(some)
 
 
 def _batches(
@@ -311,7 +287,7 @@ def _batches(
 
 
 def _spelt_out(batch: "pyarrow.RecordBatch") -> "Iterator[pyarrow.RecordBatch]":
-    """The same rows with every text in its own cell, a few at a time where texts are long."""
+    """Rows with every text in its own cell, a few at a time where texts are long."""
     import pyarrow
     from pyarrow import compute, types
 

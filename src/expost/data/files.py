@@ -1,29 +1,24 @@
-"""Tables in files: CSV and Parquet, one file or many, read block by block, broken lines told apart."""
+"""Tables in files: CSV and Parquet, one file or many, their names and types, and their pieces."""
 
+import csv
 import errno
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from expost._common.progress import Watch
-from expost.data.dialect import PLAIN, Dialect
-from expost.data.file_blocks import CSV_BYTES, Run, read_csv, read_parquet, returning_memory
-from expost.data.file_schema import EMPTY, invalid_file, is_parquet, read_kinds, unclosed_quote
-from expost.data.lazy import LazyTable, Piece, changed_error
-from expost.data.values import untold
+from expost.data.dialect import PLAIN, Dialect, delimiter_advice, line_to_add
+from expost.data.file_blocks import CSV_BYTES, LONGEST_RECORD, read_csv, read_parquet, unclosed_quote
+from expost.data.lazy import EMPTY, LazyTable, Piece, Run, changed_error, kind_of
+from expost.data.values import attempted
 from expost.engines.base import LOCAL, Engine, LocalEngine
 from expost.exceptions import ExpostError, FileError
-
-if TYPE_CHECKING:
-    import pyarrow
-
 
 # Row groups of a Parquet file are read together until they have this many rows.
 _PART_ROWS = 1 << 17
@@ -33,12 +28,7 @@ _PART_ROWS = 1 << 17
 class TableFiles(LazyTable):
     """A table in one file or several, of one kind.
 
-    Parameters
-    ----------
-    kinds, engine
-        As in :class:`LazyTable`; the columns are those of the first file.
-    paths
-        The files, in the order of their rows: that of their names.
+    The columns are those of the first file, and the files come in the order of their names.
     """
 
     @classmethod
@@ -81,7 +71,7 @@ class TableFiles(LazyTable):
 
 
 @dataclass(frozen=True)
-class FilePiece:
+class FilePiece(Piece):
     """A CSV file, or some row groups of a Parquet file; opened where it is read."""
 
     path: Path
@@ -91,40 +81,9 @@ class FilePiece:
     """The file's size and the time when it was last written to; None where workers may have copies of it."""
     dialect: Dialect = PLAIN
     rows: int | None = None
-    """How many rows there are, where the file says so."""
-
-    def batches(
-        self, columns: list[str], length: int, seen: Callable[[int, float], None] | None = None
-    ) -> "Iterator[pyarrow.RecordBatch]":
-        """The columns of the rows, as batches of at most ``length``; CSV cells as texts.
-
-        ``seen`` is told how many rows were read more, and which share of the piece was read by then.
-
-        Raises
-        ------
-        FileError
-            If the file is not what its name says. The error quotes nothing of it.
-        """
-        share = 0.0
-        for batch, *_ in self.runs(columns, length):
-            share += self.share_of(batch)
-            for start in range(0, len(batch), length):
-                some = batch.slice(start, length)
-                yield some
-                if seen is not None:
-                    seen(len(some), share)
 
     def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
-        """The columns of the rows as the file has them, with the lines that had to be left out.
-
-        With ``lenient``, lines of CSV with too many or too few cells are left out and not refused, and
-        characters that the encoding does not have are replaced.
-
-        Raises
-        ------
-        FileError
-            If the file is not what its name says. The error quotes nothing of it.
-        """
+        """The columns of the rows as the file has them; CSV cells as texts."""
         with open(self.path, "rb"):  # for a missing file or a folder, raise the system's error, not Arrow's
             pass
         self._check_stamp()
@@ -133,29 +92,32 @@ class FilePiece:
             if self.row_groups is None
             else read_parquet(self.path, self.row_groups, columns, length)
         )
-        run: Run | None = None
         while True:
-            failure: ExpostError | None = None
-            try:
-                run = next(runs, None)
-            except MemoryError:
-                raise
-            except ExpostError as error:
-                failure = error
-            except Exception:
-                failure = invalid_file(self.path, self.dialect)
+            found = self._following(runs)
             # Raised here and not in the handler: Arrow's errors, of whatever kind, quote whole lines.
-            if run is None or failure is not None:
+            if not isinstance(found, Run):
                 self._check_stamp()
-            if failure is not None:
-                raise failure
-            if run is None:
+            if isinstance(found, ExpostError):
+                raise found
+            if found is None:
                 return
-            yield run
+            yield found
+            if lenient and found.left_out and found.quote is not None:  # nobody knows which cells follow it
+                raise unclosed_quote(self.path, found.quote)
 
-    def share_of(self, batch: "pyarrow.RecordBatch") -> float:
+    def _following(self, runs: Iterator[Run]) -> Run | ExpostError | None:
+        try:
+            return next(runs, None)
+        except MemoryError:
+            raise
+        except ExpostError as error:
+            return error
+        except Exception:
+            return invalid_file(self.path, self.dialect)
+
+    def share_of(self, batch: Any) -> float:
         """About which share of the piece a batch is; one of CSV is a block of text."""
-        return len(batch) / self.rows if self.rows else CSV_BYTES / max(self.bytes, CSV_BYTES)
+        return super().share_of(batch) if self.rows else CSV_BYTES / max(self.bytes, CSV_BYTES)
 
     def _check_stamp(self) -> None:
         if self.stamp is not None and self.stamp != _stamp(self.path):
@@ -192,26 +154,22 @@ def _stamp(path: Path) -> tuple[int, ...]:
 def _pieces(path: Path, dialect: Dialect) -> list[FilePiece]:
     if not is_parquet(path):
         return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path), dialect=dialect)]
-    pieces: list[FilePiece] | None = None
-    with untold():
-        from pyarrow import parquet
-
-        stamp = _stamp(path)
-        metadata = parquet.read_metadata(path)
-        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-        pieces = [
-            FilePiece(
-                path,
-                run,
-                sum(groups[place].total_byte_size for place in run),
-                stamp,
-                dialect,
-                sum(groups[place].num_rows for place in run),
-            )
-            for run in _runs([group.num_rows for group in groups])
-        ]
+    pieces = attempted(lambda: _row_groups(path, dialect))
     if pieces is None:
         raise invalid_file(path)
+    return pieces
+
+
+def _row_groups(path: Path, dialect: Dialect) -> list[FilePiece]:
+    from pyarrow import parquet
+
+    stamp, metadata = _stamp(path), parquet.read_metadata(path)
+    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+    pieces = []
+    for run in _runs([group.num_rows for group in groups]):
+        size = sum(groups[place].total_byte_size for place in run)
+        rows = sum(groups[place].num_rows for place in run)
+        pieces.append(FilePiece(path, run, size, stamp, dialect, rows))
     return pieces
 
 
@@ -229,103 +187,81 @@ def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(run)
 
 
-class PieceShares:
-    """The shares of pieces that were read, as one share of all of them.
+PARQUET = (".parquet", ".pq")
 
-    Privacy
-    -------
-    Private, as what a watch counts is.
+
+def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
+    """The columns of a file and their kinds, from the line of names or the schema; public.
+
+    A CSV file has no schema, so its kinds are None. No value is read.
     """
+    kinds: dict[str, str | None] | None = None
+    advice = ""
+    with open(path, "rb"):
+        pass
+    names: list[str] = []
+    if is_parquet(path):
+        from pyarrow import parquet
 
-    def __init__(self, pieces: Sequence[Piece], watch: Watch) -> None:
-        self._watch = watch
-        self._lock = Lock()
-        self._done = 0.0
-        self._whole = sum(piece.bytes for piece in pieces) or 1
-        rows = [piece.rows for piece in pieces if isinstance(piece, FilePiece) and piece.rows is not None]
-        watch.begin(sum(rows) if len(rows) == len(pieces) else None)
-
-    def of(self, piece: Piece) -> Callable[[int, float], None]:
-        """What is told how many more rows of a piece were read, and which share of it was read by then."""
-        before = 0.0
-
-        def seen(rows: int, share: float) -> None:
-            nonlocal before
-            share = min(share, 1.0)
-            with self._lock:
-                self._done += (share - before) * piece.bytes / self._whole
-            before = share
-            self._watch.seen(rows, None if self._watch.total else self._done)
-
-        return seen
-
-
-NOT_TEXT = "\ufffd"
-"""What stands for bytes that are no text in the declared encoding."""
+        schema = attempted(lambda: parquet.read_schema(path))
+        if schema is not None:
+            names, kinds = schema.names, {field.name: kind_of(field.type) for field in schema}
+    else:
+        with suppress(UnicodeError, csv.Error):
+            names = _names_in_csv(path, dialect)
+            advice = delimiter_advice(names, dialect)  # both at once, where the encoding is another one too
+            "".join(names).encode()
+            kinds = dict.fromkeys(names)
+    if kinds is None:
+        raise invalid_file(path, dialect, advice)
+    if not names:
+        raise FileError(f"the first line of {path.name!r} must name the columns; it is empty. Add the names.")
+    _check_names(path, names)
+    return kinds
 
 
-@dataclass
-class LenientReader:
-    """Reads columns of the pieces of one file or frame, and remembers lines that it left out; private.
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its name, and not CSV; FileError where it is neither."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", *PARQUET):
+        raise FileError(
+            f"a table must be a .csv or .parquet file; got {path.name!r}. Save a spreadsheet as CSV, call "
+            "a text file .csv, and of a folder with other files name those of the table by a pattern, as in "
+            "'folder/*.parquet'."
+        )
+    return suffix in PARQUET
 
-    Records are counted from 1 through the file, those that are left out included.
-    """
 
-    last: int = 0
-    """The last record that was read."""
-    uneven: list[tuple[int, str]] = field(default_factory=list)
-    """Records whose lines have another number of cells than there are names, with their texts."""
-    broken: str = ""
-    """Why something could not be read, and what follows it in the file neither; a public sentence."""
-
-    def batches(
-        self,
-        piece: Piece,
-        columns: list[str],
-        length: int,
-        seen: Callable[[int, float], None] | None = None,
-    ) -> "Iterator[tuple[NDArray[np.int64], pyarrow.RecordBatch]]":
-        """The records that are read, by their numbers, and their columns; a few at a time.
-
-        ``seen`` is told how many rows were read more, and which share of the piece was read by then.
-        """
-        share = 0.0
-        with returning_memory():
-            runs = _runs_of(piece, columns, length)
-            while not self.broken and (run := self._following(runs)) is not None:
-                share += piece.share_of(run.batch) if isinstance(piece, FilePiece) else 0.0
-                records = self._numbered(run)
-                for start in range(0, max(len(records), 1), length):
-                    some = run.batch.slice(start, length)
-                    yield records[start : start + length], some
-                    if seen is not None:
-                        seen(len(some), share)
-
-    def taken(self) -> list[tuple[int, str]]:
-        """The uneven lines that were found since this was last asked."""
-        found, self.uneven = self.uneven, []
-        return found
-
-    def _following(self, runs: Iterator[Run]) -> Run | None:
+def _names_in_csv(path: Path, dialect: Dialect) -> list[str]:
+    # Python reads ahead of the first line. Bytes there that are not text must not cause an error.
+    with open(path, encoding=dialect.codec, errors="surrogateescape", newline="") as file:
+        lines = iter(partial(file.readline, LONGEST_RECORD), "")
+        first = next(lines, "")
         try:
-            return next(runs, None)
-        except ExpostError as error:  # its sentence quotes nothing
-            self.broken = str(error)
-        return None
-
-    def _numbered(self, run: Run) -> NDArray[np.int64]:
-        """The numbers of the records in a run."""
-        first, places = self.last + 1, [place for place, _ in run.left_out]
-        self.last += len(run.batch) + len(places)
-        self.uneven += [(first + place - 1, text) for place, text in run.left_out]
-        return np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
+            return next(csv.reader(chain([first], lines), strict=True, delimiter=dialect.delimiter), [])
+        except csv.Error:
+            if '"' not in first:
+                raise
+    raise unclosed_quote(path, 1)
 
 
-def _runs_of(piece: Piece, columns: list[str], length: int) -> Iterator[Run]:
-    if not isinstance(piece, FilePiece):
-        yield from (Run(batch, []) for batch in piece.batches(columns, length))
-        return
-    for run in piece.runs(columns, length, lenient=True):
-        yield run
-        if run.left_out and run.quote is not None:  # nobody knows which cells follow it
-            raise unclosed_quote(piece.path, run.quote)
+def _check_names(path: Path, names: list[str]) -> None:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None or not all(names):
+        got = "an empty one" if twice is None else f"{twice!r} twice"
+        raise FileError(
+            f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
+        )
+
+
+def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:
+    """The error for a file that is not what its name says, with advice; the caller raises it."""
+    if is_parquet(path):
+        return FileError(f"{path.name!r} is not valid Parquet; save it again as Parquet or CSV.")
+    utf8 = dialect.codec == PLAIN.codec
+    other = 'encoding = "cp1252"' if utf8 else 'encoding = "utf-8"'
+    source = "Excel on Windows" if utf8 else "other programs"
+    return FileError(
+        f"{path.name!r} is not valid CSV in {'UTF-8' if utf8 else dialect.encoding}. If {source} wrote it, "
+        f"{line_to_add(other)}; otherwise save it again as CSV or Parquet." + f" {advice}." * bool(advice)
+    )

@@ -11,11 +11,11 @@ from expost._common.machine import ahead, block_length
 from expost._common.progress import Watch
 from expost.data.blocks import Block
 from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut
+from expost.data.design import ArraySource, RecordCheck, Source
 from expost.data.file_blocks import release_memory, returning_memory
-from expost.data.files import FilePiece, PieceShares
-from expost.data.lazy import Piece, changed_error
-from expost.data.source import ArraySource, Scan, Source, check_rows
+from expost.data.lazy import Piece, PieceShares, changed_error
 from expost.engines.base import Engine, LocalEngine, Part, Pass
+from expost.exceptions import DomainError
 
 Result = TypeVar("Result")
 
@@ -47,6 +47,8 @@ class LazySource(Source):
     sample: ArraySource | None = None
     """Some records of all pieces, for warm starts."""
 
+    in_memory = False
+
     @property
     def n_features(self) -> int:
         """The number of columns of a row."""
@@ -57,10 +59,11 @@ class LazySource(Source):
         """Known once all rows were read."""
         return None if self.traces is None else sum(trace.rows for trace in self.traces)
 
-    def parts(self, width: int) -> "list[RecordPart]":
+    def parts(self, width: int) -> "list[RowPart]":
         """A part for every piece, whatever the pass."""
         traces = self.traces or (None,) * len(self.pieces)
-        return [RecordPart(self.reader, *one) for one in zip(self.pieces, traces, strict=True)]
+        parts = [CodedPart(self.reader, piece) for piece in self.pieces]
+        return [RowPart(*one) for one in zip(parts, traces, strict=True)]
 
     def run(
         self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
@@ -73,7 +76,7 @@ class LazySource(Source):
             empty = False
             yield result
         if empty:
-            check_rows(0)
+            raise _empty_error()
 
     def thinned(self, every: int) -> ArraySource:
         """Fewer records of the sample that the first pass took."""
@@ -81,33 +84,31 @@ class LazySource(Source):
         assert self.n_rows is not None
         return self.sample.standing_for(self.n_rows, every)
 
-    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Source:
+    def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Source:
         """Check every record; the records themselves come back where they are few enough to be held."""
-        count = max(len(self.pieces), 1)
-        most = 0
-        if isinstance(engine, LocalEngine):
+        most, shares = 0, None
+        if isinstance(engine, LocalEngine):  # elsewhere rows are not held, and nobody watches
             engine = replace(engine, threads_per_part=2)  # one of them reads
             most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
-        sampled = max(16, _MOST_SAMPLED // (self.n_features * count))
-        local = isinstance(engine, LocalEngine)  # elsewhere rows are read where nobody watches
-        shares = PieceShares(self.pieces, watch) if watch is not None and local else None
+            shares = None if watch is None else PieceShares(self.pieces, watch)
+        sampled = max(16, _MOST_SAMPLED // (self.n_features * max(len(self.pieces), 1)))
         parts = [CodedPart(self.reader, piece, shares) for piece in self.pieces]
         summed = any(piece.stamp is None for piece in self.pieces)
-        work = FirstReading(self.reader, scan, most, sampled, summed)
+        work = FirstReading(self.reader, check, most, sampled, summed)
         traces: list[Trace] = []
         samples: list[Coded] = []
-        kept: list[Coded] = []
-        whole, size = True, 0
+        kept: list[Coded] | None = []
         for trace, sample, held in engine.map(work, parts, block_length(self.n_features)):
             traces.append(trace)
             samples += sample
-            if held is not None:
-                size += sum(one.bytes for one in held)
-            whole = whole and held is not None and size <= most
-            kept = [*kept, *(held or [])] if whole else []
-        check_rows(sum(trace.rows for trace in traces))
+            if kept is not None:
+                kept = None if held is None else kept + held
+            if kept is not None and sum(one.bytes for one in kept) > most:
+                kept = None
+        if not any(trace.rows for trace in traces):
+            raise _empty_error()
         thin = _held(self.reader, samples, [sum(one.n_rows for one in samples)])
-        if not whole:
+        if kept is None:
             return replace(self, traces=tuple(traces), sample=thin)
         source = replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
         release_memory()  # nothing more is read
@@ -115,7 +116,7 @@ class LazySource(Source):
 
 
 def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> ArraySource:
-    """Records in memory, cut into the chunks of pieces with so many rows."""
+    """Records in memory, cut into chunks as pieces of these numbers of rows are."""
     ends = list(accumulate(rows, initial=0))
     edges = [start for first, end in pairwise(ends) for start in range(first, end, CHUNK_ROWS)]
     weights = [one.weights for one in records if one.weights is not None]
@@ -127,40 +128,8 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
     )
 
 
-def coded_records(
-    piece: Piece, reader: RecordReader, length: int, shares: PieceShares | None = None
-) -> Iterator[Coded]:
-    """The records of a piece, in batches of several blocks; some are read while others are used."""
-    with returning_memory():
-        if shares is not None and isinstance(piece, FilePiece):
-            batches = piece.batches(reader.names, _BATCH_BLOCKS * length, shares.of(piece))
-        else:
-            batches = piece.batches(reader.names, _BATCH_BLOCKS * length)
-        yield from ahead(reader.coded(batch) for batch in batches)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RecordPart:
-    """The records of one piece as blocks of rows."""
-
-    reader: RecordReader
-    piece: Piece
-    trace: Trace | None
-    """What the piece was when it was first read; None before that."""
-
-    def blocks(self, length: int) -> Iterator[Block]:
-        """The rows with their labels and weights; a block ends where a chunk does."""
-        for coded in recut(self._records(length), length, CHUNK_ROWS):
-            yield self.reader.block(coded)
-
-    def _records(self, length: int) -> Iterator[Coded]:
-        seen = Trace(summed=self.piece.stamp is None)
-        for coded in coded_records(self.piece, self.reader, length):
-            if self.trace is not None:
-                seen = seen.after(coded)
-            yield coded
-        if self.trace is not None and seen != self.trace:
-            raise changed_error()
+def _empty_error() -> DomainError:
+    return DomainError("the table must have at least one row; got an empty one.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,8 +141,34 @@ class CodedPart:
     shares: PieceShares | None = None
 
     def blocks(self, length: int) -> Iterator[Coded]:
-        """The records, so many at a time."""
-        return coded_records(self.piece, self.reader, length, self.shares)
+        """The records in batches of several blocks; some are read while others are used."""
+        seen = None if self.shares is None else self.shares.of(self.piece)
+        with returning_memory():
+            batches = self.piece.batches(self.reader.names, _BATCH_BLOCKS * length, seen)
+            yield from ahead(self.reader.coded(batch) for batch in batches)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowPart:
+    """The records of one piece as blocks of rows."""
+
+    part: CodedPart
+    trace: Trace | None
+    """What the piece was when it was first read; None before that."""
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows with their labels and weights; a block ends where a chunk does."""
+        for coded in recut(self._records(length), length, CHUNK_ROWS):
+            yield self.part.reader.block(coded)
+
+    def _records(self, length: int) -> Iterator[Coded]:
+        seen = Trace(summed=self.part.piece.stamp is None)
+        for coded in self.part.blocks(length):
+            if self.trace is not None:
+                seen = seen.after(coded)
+            yield coded
+        if self.trace is not None and seen != self.trace:
+            raise changed_error()
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +176,7 @@ class FirstReading:
     """The pass that checks records, and returns a trace, a sample, and all that take few enough bytes."""
 
     reader: RecordReader
-    scan: Scan
+    check: RecordCheck
     most: int
     sampled: int
     summed: bool
@@ -195,7 +190,7 @@ class FirstReading:
         pending: list[Coded] = []
         for place, coded in enumerate(blocks):
             self.reader.check(coded)
-            self.scan.check_labels(coded.labels, coded.weights)
+            self.check.check_labels(coded.labels, coded.weights)
             trace = trace.after(coded)
             if place % every == 0:
                 sample.append(coded.rows(0, min(_SAMPLE_ROWS, self.sampled)).copy())

@@ -10,18 +10,16 @@ import numpy as np
 
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.progress import Watch
-from expost._common.validation import parameter_error
-from expost.data.blocks import ArrayTable, Block
-from expost.data.design import Design
-from expost.data.rows import LONG, DenseRows, as_numbers
-from expost.data.source import NO_LABELS, ArraySource, Scan, Source
+from expost.data.blocks import ArrayTable, Block, check_shape, not_matrix_error, part_of
+from expost.data.design import NO_LABELS, ArraySource, Design, RecordCheck, Source
+from expost.data.rows import LONG, DenseRows, without_truths
 from expost.engines.base import Engine, Kernel
 from expost.exceptions import DomainError
 
-# What kernels may hold beside the table: this share of it, but so many numbers at least and at most. To start
+# What kernels may hold in addition to the table: this share of it, within these numbers of numbers. To start
 # a kernel takes as long as to add up ten thousand numbers or so: blocks are as long as they can be.
 _SHARE, _LEAST_NUMBERS, _MOST_NUMBERS = 7, 1 << 22, 1 << 30
-# Numbers that a pass of products holds for each row, beside the row itself where that is not in doubles.
+# Numbers that a pass of products holds for each row, and the row itself where that is not in doubles.
 _PER_ROW = 16
 # Norms of the rows are kept from the first pass on where a row has more numbers than this.
 _WORTH_KEEPING = 16
@@ -31,7 +29,7 @@ _COPIED = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacedSource(Source):
-    """A table of another library's, which stays where it is, with labels and weights beside it.
+    """A table of another library's, which stays where it is, with its labels and weights.
 
     Kernels get its encoded rows there (:meth:`PlacedPart.encoded`), other passes on the host.
     """
@@ -41,7 +39,7 @@ class PlacedSource(Source):
     labels: Any = None
     weights: Any = None
     room: int = _LEAST_NUMBERS
-    """How many numbers kernels may hold beside the table."""
+    """How many numbers kernels may hold in addition to the table."""
     lengths: Any = None
     """The norms of the rows, where they were measured and are worth keeping."""
     longest: float = math.inf
@@ -51,18 +49,12 @@ class PlacedSource(Source):
     def of(cls, X: Any) -> Self:
         """Check what is public of a table: its shape, its type and its device."""
         if X.ndim != 2:
-            raise DomainError(
-                "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one "
-                "row."
-            )
+            raise not_matrix_error()
         matrix = X.detach() if hasattr(X, "detach") else X
         xp = namespace_of(matrix)
         if not xp.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
             raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
-        if matrix.shape[1] == 0:
-            raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-        if matrix.shape[0] == 0:
-            raise DomainError("`X` must have at least one row; got an empty table.")
+        check_shape(*matrix.shape)
         numbers = matrix.shape[0] * matrix.shape[1] * _bytes_of(matrix.dtype, xp) // (8 * _SHARE)
         return cls(matrix, Space.of(matrix), room=min(max(numbers, _LEAST_NUMBERS), _MOST_NUMBERS))
 
@@ -77,26 +69,27 @@ class PlacedSource(Source):
         return int(self.matrix.shape[0])
 
     def labelled(self, labels: Any, weights: Any) -> Self:
-        """The same rows with labels and weights, which are copied to the device once."""
+        """The rows with labels and weights, which are copied to the device once."""
         put = self.space.put
         return replace(self, labels=put(labels), weights=None if weights is None else put(weights))
 
     def thinned(self, every: int) -> Self:
         """Each ``every``-th row, as a view."""
-        beside = ("labels", "weights", "lengths")
-        views = {name: value[::every] for name in beside if (value := getattr(self, name)) is not None}
+        others = ("labels", "weights", "lengths")
+        views = {name: value[::every] for name in others if (value := getattr(self, name)) is not None}
         return replace(self, matrix=self.matrix[::every, :], **views)
 
-    def scanned(self, scan: Scan, engine: Engine, watch: Watch | None = None) -> Self:
+    def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows where they lie, and measure them, once for all passes that follow."""
         xp, unit, found = self.space.xp, Design(self.n_features, 1.0, False), []
         with np.errstate(all="ignore"):
             for part in self.parts(self.n_features):
                 raw, y, weights = self.block(part.start, part.stop)
-                found.append(measured(raw, self.space))
+                wide = xp.astype(without_truths(raw, xp), xp.float64, copy=False)
+                found.append(xp.linalg.vector_norm(wide, axis=1))
                 if not float(xp.max(found[-1])) <= LONG:
                     DenseRows.of(raw, unit, self.space, room=self.room)  # refuses what is not finite
-                scan.check_labels(y, weights)
+                check.check_labels(y, weights)
         lengths = xp.concat(found)
         longest = float(xp.max(lengths))
         kept = lengths if longest <= LONG and self.n_features > _WORTH_KEEPING else None
@@ -108,13 +101,10 @@ class PlacedSource(Source):
         A row's norm can depend on how many are reduced together. With blocks that are always the same, every
         pass sees the same encoded rows to the last bit, whether it is run on the device or on the host.
         """
-        converted = self.matrix.dtype != self.space.xp.float64
-        numbers = _PER_ROW + (self.n_features if converted else 0)
-        most = min(self.room // numbers, _MOST_NUMBERS // self.n_features)
-        length = max(most, 1)
-        return [
-            PlacedPart(self, low, min(low + length, self.n_rows)) for low in range(0, self.n_rows, length)
-        ]
+        numbers = _PER_ROW + (0 if self.matrix.dtype == self.space.xp.float64 else self.n_features)
+        length = max(min(self.room // numbers, _MOST_NUMBERS // self.n_features), 1)
+        starts = range(0, self.n_rows, length)
+        return [PlacedPart(self, low, min(low + length, self.n_rows)) for low in starts]
 
     def encoded_parts(self, design: Design, width: int, *, products: bool) -> "list[HostPart]":
         """The blocks encoded on the device, then copied to the host as they are read."""
@@ -122,15 +112,9 @@ class PlacedSource(Source):
 
     def block(self, start: int, stop: int) -> Block:
         """Some rows as they lie in the table."""
-        labels = NO_LABELS if self.labels is None else self.labels[start:stop]
-        weights = None if self.weights is None else self.weights[start:stop]
-        return Block(self.matrix[start:stop, :], labels, weights)
-
-
-def measured(raw: Any, space: Space) -> Any:
-    """The Euclidean norm of each row, in doubles."""
-    xp = space.xp
-    return xp.linalg.vector_norm(xp.astype(as_numbers(raw, xp), xp.float64, copy=False), axis=1)
+        here = slice(start, stop)
+        labels = NO_LABELS if self.labels is None else self.labels[here]
+        return Block(self.matrix[here, :], labels, part_of(self.weights, here))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,12 +132,11 @@ class PlacedPart:
 
     def encoded(self, design: Design) -> Block:
         """All rows of the part, encoded, in one block."""
-        source, here = self.source, slice(self.start, self.stop)
-        block = source.block(self.start, self.stop)
+        source, block = self.source, self.source.block(self.start, self.stop)
         if design.holds(source.longest):
-            raw = as_numbers(block.X, source.space.xp)
+            raw = without_truths(block.X, source.space.xp)
             return block._replace(X=DenseRows(source.space, raw, None, design.intercept, source.room))
-        lengths = None if source.lengths is None else source.lengths[here]
+        lengths = part_of(source.lengths, slice(self.start, self.stop))
         rows = DenseRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
         return block._replace(X=rows)
 
@@ -177,13 +160,10 @@ class HostPart:
             rows = np.ascontiguousarray(on_host(matrix[low : min(low + together, count), :]))
             for first in range(0, len(rows), length):
                 here = slice(low + first, low + first + length)
-                yield Block(
-                    rows[first : first + length], labels[here], None if weights is None else weights[here]
-                )
+                yield Block(rows[first : first + length], labels[here], part_of(weights, here))
 
 
 def _bytes_of(dtype: Any, xp: Any) -> int:
-    """The bytes of a number."""
     if xp.isdtype(dtype, "real floating"):
         return int(xp.finfo(dtype).bits) // 8
     return 1 if xp.isdtype(dtype, "bool") else int(xp.iinfo(dtype).bits) // 8
@@ -191,45 +171,10 @@ def _bytes_of(dtype: Any, xp: Any) -> int:
 
 Result = TypeVar("Result")
 
-# Numbers of a block that is sent, and those that a kernel may hold beside it.
+# Numbers of a block that is sent, and those that a kernel may hold in addition.
 _SENT, _ROOM = 1 << 23, 1 << 26
 # Types that all libraries have.
 _KNOWN = {np.dtype(name) for name in ("f8", "f4", "i8", "i4", "i2", "i1", "u1", "bool")}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StreamedTable:
-    """A table in this machine's memory whose rows are sent to a device, in every pass; see ``expost.scan``.
-
-    Privacy
-    -------
-    As private as the table.
-    """
-
-    table: Any
-    space: Space
-
-    @classmethod
-    def of(cls, table: Any, space: Space) -> "StreamedTable":
-        """Refuse what lies on a device already."""
-        if is_foreign(table) or isinstance(table, StreamedTable):
-            raise parameter_error(
-                "table",
-                "a table in this machine's memory, or in files",
-                type(table),
-                "A table on a device is fitted there as it is.",
-            )
-        return cls(table, space)
-
-
-def table_of(X: Any) -> Any:
-    """The table itself, whether its rows are sent to a device or not."""
-    return X.table if isinstance(X, StreamedTable) else X
-
-
-def space_of(X: Any) -> Space | None:
-    """Where its rows are sent, if they are."""
-    return X.space if isinstance(X, StreamedTable) else None
 
 
 def sent_length(width: int) -> int:
@@ -238,7 +183,7 @@ def sent_length(width: int) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sent(Generic[Result]):
+class OnDevice(Generic[Result]):
     """The pass that sends rows to a device and runs a kernel there; what it finds comes back.
 
     A block is copied before the next is asked for. The device works on it while this thread, or another one,

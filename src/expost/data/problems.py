@@ -1,4 +1,4 @@
-"""The kinds of problems that the cells of a column can have, and how each is told from the others."""
+"""The kinds of problems that the cells of a column can have, and which of them a cell has."""
 
 import math
 import re
@@ -9,23 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.validation import numeral
 from expost.data.dialect import Dialect
 from expost.data.features import (
     Category,
     ClassLabel,
-    Date,
     Feature,
     Label,
     YesNo,
     as_days,
     days_of_text,
-    is_yes_or_no,
+    yes_or_no,
 )
-from expost.data.files import NOT_TEXT
-from expost.data.values import as_numbers, class_places, class_text, distinct_cells, distinct_texts
+from expost.data.values import (
+    as_numbers,
+    attempted,
+    class_places,
+    class_text,
+    distinct_cells,
+    distinct_texts,
+    number_in,
+)
 from expost.exceptions import DomainError
 
+NOT_TEXT = "\ufffd"
+"""What stands for bytes that are no text in the declared encoding."""
 # Words that people write for a missing value, in lower case.
 _MISSING_WORDS = frozenset(
     "na|n/a|n.a.|nan|null|none|nil|-|--|---|.|?|??|unknown|missing|not known|#n/a|#nv|#null!|k.a.|k. a.|"  # noqa: SIM905
@@ -96,17 +103,12 @@ class Problem(Enum):
         return self in (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)
 
 
-Classify = Callable[[str, str], Problem | None]
-
-
 def problems_in(
     part: Feature | Label, column: Any, dialect: Dialect, *, typed: bool = False
 ) -> dict[Problem, NDArray[np.bool_]]:
-    """Which cells of an Arrow column have which problem; in a ``typed`` table, texts are no numbers.
+    """Which cells of a column have which problem, private; in a ``typed`` table, texts are no numbers.
 
-    Privacy
-    -------
-    Which cells have a problem is private. Which problems a column has is what a refusal says too.
+    Which problems a column has is what a refusal says too.
     """
     if not isinstance(part, Category | YesNo | ClassLabel):
         beyond = _beyond(part, dialect.plain(column, part.kind))
@@ -117,13 +119,9 @@ def problems_in(
         texts = _texts_of(raw, dialect, part.kind)
     except DomainError:
         return {Problem.TYPE: np.ones(len(column), dtype=bool)}
-    classify = _classifier(part, dialect)
     if typed and isinstance(part, ClassLabel) and _of_other_kind(column, part):
         return {Problem.KIND: np.ones(len(column), dtype=bool)}
-    found = [
-        Problem.ENCODING if NOT_TEXT in original else classify(original, text)
-        for original, text in zip(raw, texts, strict=True)
-    ]
+    found = [_problem_of(part, *both, dialect) for both in zip(raw, texts, strict=True)]
     return {
         problem: np.array([one is problem for one in found])[places]
         for problem in Problem
@@ -134,8 +132,6 @@ def problems_in(
 def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
     """What to declare where a column is refused whose cells look like another dialect; else nothing.
 
-    Privacy
-    -------
     Public as a refusal is: it names a kind of problem, and no cell.
     """
     found = [problem for problem in problems_in(part, column, dialect) if problem.of_dialect]
@@ -145,9 +141,8 @@ def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
 def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> NDArray[np.bool_]:
     """Which cells of a column are no weights; private."""
     places, texts = distinct_texts(dialect.plain(column, "number"), name)
-    weights = np.array([_number(text) for text in texts])
-    wrong: NDArray[np.bool_] = ~((weights >= 0.0) & (weights <= largest))[places]
-    return wrong
+    weights = np.array([number_in(text) for text in texts])
+    return np.asarray(~((weights >= 0.0) & (weights <= largest))[places])
 
 
 def _of_other_kind(column: Any, label: ClassLabel) -> bool:
@@ -165,83 +160,64 @@ def _texts_of(raw: NDArray[Any], dialect: Dialect, kind: str) -> list[str]:
 
 def _beyond(part: Any, column: Any) -> NDArray[np.bool_] | None:
     """Which cells are beyond the bounds, where all of a column's are numbers, or dates; None otherwise."""
-    try:
-        read = as_days if isinstance(part, Date) else as_numbers
-        numbers = read(column, part.name)
-    except DomainError:
-        return None
-    if np.isnan(numbers).any():
+    numbers = attempted(lambda: (as_days if part.kind == "date" else as_numbers)(column, part.name))
+    if numbers is None or np.isnan(numbers).any():
         return None
     low, high = part.limits
-    beyond: NDArray[np.bool_] = (numbers < low) | (numbers > high)
-    return beyond
+    return np.asarray((numbers < low) | (numbers > high))
 
 
-def _number(text: str) -> float:
-    try:
-        return numeral(text)
-    except ValueError:
-        return math.nan
+def _problem_of(part: Feature | Label, original: str, text: str, dialect: Dialect) -> Problem | None:
+    """What is wrong with a cell, from its text as the table has it and as the library reads it."""
+    if NOT_TEXT in original:
+        return Problem.ENCODING
+    if text == "" or (part.kind == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
+        if not hasattr(part, "missing"):
+            return Problem.NO_OUTCOME
+        return Problem.MISSING if part.missing is None else None
+    problem = _CHECKS[part.kind](part, original, text, dialect)
+    if problem is not None and original.strip().lower() in _MISSING_WORDS:
+        return Problem.WORD
+    return problem
 
 
-def _classifier(part: Feature | Label, dialect: Dialect) -> Classify:
-    """What is wrong with a cell of a part, from its text and the same as the library reads it."""
-    gone = Problem.NO_OUTCOME if not hasattr(part, "missing") else Problem.MISSING
-    default = getattr(part, "missing", None)
+def _of_choice(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
+    values = part.categories if isinstance(part, Category) else part.classes
+    if class_places([text], values, typed=False)[0] >= 0:
+        return None
+    folded = {class_text(value).strip().casefold() for value in values}
+    return Problem.SPELLING if text.strip().casefold() in folded else Problem.UNDECLARED
 
-    def missing(original: str, text: str, otherwise: Classify) -> Problem | None:
-        number = part.kind == "number"
-        if text == "" or (number and text.strip().lower() in ("nan", "+nan", "-nan")):
-            return gone if default is None else None
-        problem = otherwise(original, text)
-        if problem is not None and original.strip().lower() in _MISSING_WORDS:
-            return Problem.WORD
-        return problem
 
-    if isinstance(part, Category | ClassLabel):
-        values = part.categories if isinstance(part, Category) else part.classes
-        folded = {class_text(value).strip().casefold() for value in values}
+def _of_yes_no(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
+    return Problem.YES_NO if yes_or_no(text) is None else None
 
-        def check(original: str, text: str) -> Problem | None:
-            if class_places([text], values, typed=False)[0] >= 0:
-                return None
-            return Problem.SPELLING if text.strip().casefold() in folded else Problem.UNDECLARED
 
-    elif isinstance(part, YesNo):
-
-        def check(original: str, text: str) -> Problem | None:
-            return None if is_yes_or_no(text) else Problem.YES_NO
-
-    elif isinstance(part, Date):
-
-        def check(original: str, text: str) -> Problem | None:
-            day, (low, high) = days_of_text(text), part.limits
-            if math.isnan(day):
-                other = any(
-                    pattern.fullmatch(original)
-                    for name, pattern in _OTHER_DATES.items()
-                    if name != dialect.dates
-                )
-                return Problem.DATE_ORDER if other else Problem.DATE
-            return None if low <= day <= high else Problem.BEYOND
-
-    else:
-
-        def check(original: str, text: str) -> Problem | None:
-            return _of_number(part, original, text, dialect)
-
-    return lambda original, text: missing(original, text, check)
+def _of_date(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
+    day, (low, high) = days_of_text(text), part.limits
+    if not math.isnan(day):
+        return None if low <= day <= high else Problem.BEYOND
+    others = (pattern for name, pattern in _OTHER_DATES.items() if name != dialect.dates)
+    return Problem.DATE_ORDER if any(one.fullmatch(original) for one in others) else Problem.DATE
 
 
 def _of_number(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    number = _number(text)
+    number, (low, high) = number_in(text), part.limits
     if math.isinf(number):
         return Problem.INFINITE
     if not math.isnan(number):
-        low, high = part.limits
         return None if low <= number <= high else Problem.BEYOND
     if dialect.decimal == "." and _COMMA.fullmatch(original):
         return Problem.COMMA
     if dialect.decimal == "," and _POINT.fullmatch(original):
         return Problem.POINT
     return Problem.GROUPED if _GROUPED.fullmatch(original) else Problem.NUMBER
+
+
+_CHECKS: dict[str, Callable[[Any, str, str, Dialect], Problem | None]] = {
+    "category": _of_choice,
+    "classes": _of_choice,
+    "yes_no": _of_yes_no,
+    "date": _of_date,
+    "number": _of_number,
+}

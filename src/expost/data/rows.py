@@ -10,19 +10,19 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, SparseRows
-from expost.data.design import SMALLEST_SCALE, Design, not_finite_error
+from expost.data.blocks import Block, SparseRows, part_of
+from expost.data.design import Design, long_lengths, not_finite_error
 
 # Rows longer than this are scaled before they are multiplied, not after: their products can overflow.
 LONG = 1e15
 LONGEST_SUM = 8192
 """Rows whose squares are added up before their sum is added to that of the others, at most."""
-# So many rows keep a device busy, or so many times more than there are columns, so that the sums of groups
+# Rows that keep a device busy, or how many times more than there are columns, so that the sums of groups
 # take little memory.
 _GROUP_ROWS, _ROWS_PER_COLUMN = 2048, 8
-# From so many columns on a triangular matrix is multiplied in so many strips, most of its zeros left out.
+# From how many columns on a triangular matrix is cut into how many strips, most of its zeros left out.
 _WIDE, _STRIPS = 512, 4
-# Numbers that a kernel may hold beside a block of NumPy's rows, and those of a product that fits the cache.
+# Numbers that a kernel may hold for a block of NumPy's rows, and those of a product that fits the cache.
 _ROOM, _TILE_NUMBERS = 1 << 22, 65_536
 
 
@@ -42,7 +42,7 @@ class DenseRows:
     """What each row is multiplied with; None where that is one for all of them."""
     intercept: bool
     room: int
-    """How many numbers a kernel may hold beside the table."""
+    """How many numbers a kernel may hold in addition to the table."""
     lengths: Any = None
     """The norms of the rows as they are stored, where they were measured."""
 
@@ -54,7 +54,7 @@ class DenseRows:
         ``lengths`` are the rows' norms where they are known, none of them beyond ``LONG``.
         """
         xp = space.xp
-        raw = as_numbers(raw, xp)
+        raw = without_truths(raw, xp)
         if lengths is None:
             wide = xp.astype(raw, xp.float64, copy=False)
             lengths = xp.linalg.vector_norm(wide, axis=1)
@@ -64,8 +64,9 @@ class DenseRows:
             if not longest <= LONG:
                 if not bool(xp.all(xp.isfinite(wide))):
                     raise not_finite_error()
-                return cls(space, _scaled_first(wide, design, xp), None, design.intercept, room)
-        return cls(space, raw, _scales(lengths, design, xp), design.intercept, room, lengths)
+                scaled = wide * design.scales(long_lengths(wide))[:, None]
+                return cls(space, scaled, None, design.intercept, room)
+        return cls(space, raw, design.scales(lengths), design.intercept, room, lengths)
 
     @classmethod
     def here(cls, matrix: FloatArray) -> Self:
@@ -92,11 +93,8 @@ class DenseRows:
         return self.times(right[:-1, ...]) + right[-1, ...]
 
     def times(self, right: Any) -> Any:
-        """The same without the intercept, for vectors and matrices that have none either."""
-        product = self.wide @ right
-        if self.scales is None:
-            return product
-        return (self.scales if product.ndim == 1 else self.scales[:, None]) * product
+        """The inner products without the intercept, with vectors and matrices that have none either."""
+        return self._scaled(self.wide @ right)
 
     def summed(self, weights: Any) -> Any:
         """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""
@@ -176,16 +174,14 @@ class DenseRows:
         return self._scaled(lengths) ** 2 + float(self.intercept)
 
     def cut(self, length: int) -> Iterator[tuple[slice, Self]]:
-        """The same rows in shorter blocks, each with its place among them, for kernels that need memory."""
+        """The rows in shorter blocks, each with its place among them, for kernels that need memory."""
         count = len(self)
         if count <= length:
             yield slice(0, count), self
             return
         for low in range(0, count, length):
             here = slice(low, min(low + length, count))
-            scales, lengths = (
-                None if values is None else values[here] for values in (self.scales, self.lengths)
-            )
+            scales, lengths = part_of(self.scales, here), part_of(self.lengths, here)
             some = replace(self, stored=self.stored[here, :], scales=scales, lengths=lengths)
             if "wide" in self.__dict__:  # not to be converted again
                 some.__dict__["wide"] = self.wide[here, :]
@@ -195,10 +191,9 @@ class DenseRows:
         """The scaled rows as doubles, without the intercept."""
         if self.scales is None:
             return self.wide
-        xp = self.space.xp
         # Single precision is converted on the way.
-        rows = self.stored if xp.isdtype(self.stored.dtype, "real floating") else self.wide
-        return rows * self.scales[:, None]
+        single = self.space.xp.isdtype(self.stored.dtype, "real floating")
+        return (self.stored if single else self.wide) * self.scales[:, None]
 
     def encoded(self) -> Any:
         """The rows themselves, scaled and with the column of ones."""
@@ -212,10 +207,7 @@ class DenseRows:
 
 
 def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = None) -> Iterator[Block]:
-    """Blocks with rows to multiply and add up, cut for a kernel that holds ``width`` numbers for each row.
-
-    None has more rows than ``longest``, where that is given.
-    """
+    """Blocks of at most ``longest`` rows, for a kernel that holds ``width`` numbers for each of them."""
     for X, y, weights in blocks:
         if isinstance(X, SparseRows):
             yield Block(X, y, weights)
@@ -223,7 +215,7 @@ def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = No
         rows = DenseRows.here(X) if isinstance(X, np.ndarray) else X
         for here, some in rows.cut(min(max(1, rows.room // width), longest or max(1, len(rows)))):
             labels = y[here] if y.shape[0] else y  # there are none where only rows were asked for
-            yield Block(some, labels, None if weights is None else weights[here])
+            yield Block(some, labels, part_of(weights, here))
 
 
 def _host_squares_under(rows: FloatArray, triangle: FloatArray) -> FloatArray:
@@ -251,7 +243,7 @@ def _host_forms_under(rows: FloatArray, triangle: FloatArray, outputs: int) -> F
     return forms
 
 
-def as_numbers(raw: Any, xp: Any) -> Any:
+def without_truths(raw: Any, xp: Any) -> Any:
     """Cells that can be multiplied: truth values become whole numbers."""
     return xp.astype(raw, xp.uint8) if xp.isdtype(raw.dtype, "bool") else raw
 
@@ -264,12 +256,12 @@ def _sum_of_squares(rows: Any, ones: Any, length: int, xp: Any) -> Any:
     count, columns = rows.shape
     whole = count // length * length
 
-    def square(some: Any, beside: Any) -> Any:
-        turned = xp.matrix_transpose(some)
-        product = turned @ some
-        if beside is None:
+    def square(some: Any, last: Any) -> Any:
+        transposed = xp.matrix_transpose(some)
+        product = transposed @ some
+        if last is None:
             return product
-        border, corner = turned @ beside, xp.matrix_transpose(beside) @ beside
+        border, corner = transposed @ last, xp.matrix_transpose(last) @ last
         top = xp.concat([product, border], axis=-1)
         return xp.concat([top, xp.concat([xp.matrix_transpose(border), corner], axis=-1)], axis=-2)
 
@@ -278,21 +270,6 @@ def _sum_of_squares(rows: Any, ones: Any, length: int, xp: Any) -> Any:
     )
     if whole:
         cut = xp.reshape(rows[:whole, :], (-1, length, columns))
-        beside = None if ones is None else xp.reshape(ones[:whole, :], (-1, length, 1))
-        total = total + xp.sum(square(cut, beside), axis=0, dtype=xp.float64)
+        last = None if ones is None else xp.reshape(ones[:whole, :], (-1, length, 1))
+        total = total + xp.sum(square(cut, last), axis=0, dtype=xp.float64)
     return total
-
-
-def _scales(lengths: Any, design: Design, xp: Any) -> Any:
-    """As :class:`Design` has them."""
-    ratios = design.norm / (lengths * design.margin)
-    ratios = xp.where(ratios < SMALLEST_SCALE, xp.zeros_like(ratios), ratios)
-    return xp.where(ratios < 1.0, ratios, xp.ones_like(ratios))
-
-
-def _scaled_first(wide: Any, design: Design, xp: Any) -> Any:
-    """Scaled rows of which the squares may have overflowed: the largest entry is factored out."""
-    largest = xp.max(xp.abs(wide), axis=1)
-    largest = xp.where(largest > 1.0, largest, xp.ones_like(largest))
-    lengths = largest * xp.linalg.vector_norm(wide / largest[:, None], axis=1)
-    return wide * _scales(lengths, design, xp)[:, None]

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from expost.data.dialect import PLAIN, Dialect
+from expost.data.dialect import PLAIN, Dialect, delimiter_advice
 from expost.data.domain import PLACEHOLDER
-from expost.data.file_schema import delimiter_advice
-from expost.data.texts import quoted
+from expost.data.texts import quoted, toml_value
 from expost.exceptions import DomainError
 
 _OPENING = f"""\
@@ -79,16 +78,8 @@ _DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "gebu
 def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect: Dialect = PLAIN) -> str:
     """A domain file with the names of the columns and everything else still to be declared.
 
-    Columns that are identifiers or free text by their names are proposed for ``ignore``.
-
-    Parameters
-    ----------
-    kinds
-        Each column's name and its kind, if a schema states it; columns of unknown kind start as numbers.
-    label
-        The outcome; by default the last column.
-    dialect
-        How the table's file is written, which the skeleton declares where it is not plain.
+    Columns that are identifiers or free text by their names are proposed for ``ignore``. Columns of unknown
+    kind start as numbers. The outcome is ``label``, or the last column.
 
     Privacy
     -------
@@ -143,13 +134,9 @@ def _table(dialect: Dialect) -> str:
     lines = ["# How the table is written, if it is not CSV with commas, in UTF-8, with 1.5 for 3/2:\n"]
     lines.append("[table]\n" if declared else "# [table]\n")
     for key, (example, meaning) in _TABLE.items():
-        line = f"{key} = {_toml(declared[key]) if key in declared else example}"
+        line = f"{key} = {toml_value(declared[key]) if key in declared else example}"
         lines.append(f"{'' if key in declared else '# '}{line:<30}# {meaning}\n")
     return "".join(lines)
-
-
-def _toml(value: str | tuple[str, ...]) -> str:
-    return quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
 
 
 def _feature(name: str, kind: str | None) -> str:

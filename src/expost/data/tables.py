@@ -1,53 +1,153 @@
-"""Tables as blocks of rows: arrays, sparse matrices, frames, and raw records encoded by their domain."""
+"""Tables of every kind: those in memory, and those that are found in files and in Dask's frames."""
 
+import os
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from expost.data.blocks import ArrayTable, ColumnRows, SparseTable, Table
+from expost._common.namespaces import Space, is_foreign
+from expost._common.validation import parameter_error
+from expost.data.blocks import ColumnRows, Table, check_at_hand, check_shape, matrix_table
+from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.features import Feature, Number
-from expost.data.frame_tables import frame_table, open_frame
-from expost.data.values import as_numbers, untold
+from expost.data.files import TableFiles
+from expost.data.frame_tables import columns_of, frame_table, open_frame, plain_column
+from expost.data.lazy import DaskTable, LazyTable, with_series
+from expost.data.values import as_numbers
+from expost.engines.cluster import engine_of
 from expost.exceptions import DomainError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamedTable:
+    """A table in memory whose rows are sent to a device, in every pass; as private as the table."""
+
+    table: Any
+    space: Space
+
+
+@overload
+def scan(
+    table: "str | os.PathLike[str]",
+    *,
+    client: "Client | None" = None,
+    device: Any = None,
+    dialect: Dialect = PLAIN,
+) -> LazyTable: ...
+@overload
+def scan(
+    table: Any, *, client: "Client | None" = None, device: Any = None, dialect: Dialect = PLAIN
+) -> LazyTable | StreamedTable: ...
+def scan(
+    table: Any, *, client: "Client | None" = None, device: Any = None, dialect: Dialect = PLAIN
+) -> LazyTable | StreamedTable:
+    """Find a table in files or in a Dask frame, without reading any of its rows; or send rows to a device.
+
+    Parameters
+    ----------
+    table
+        A ``.csv`` or ``.parquet`` file; a folder of such files, of one kind; or a pattern such as
+        ``"folder/*.parquet"``. Files are taken in the order of their names, and files in a folder whose name
+        starts with a dot or an underscore are left out. Or a Dask DataFrame.
+    client
+        A client of the Dask cluster whose workers do the work. They must be able to open the files by the
+        same names. By default this process does the work; for a Dask DataFrame it is the current client,
+        where there is one.
+    device
+        A GPU that does the work: ``"cuda"`` or another device of PyTorch's, or an array of any library that
+        lies there. Rows are read here and sent there block by block, in every pass, so that the table may be
+        larger than the device. ``table`` is then files, or an array or a frame in memory.
+    dialect
+        How files, or texts in a frame, are written: ``domain.table`` of a domain, whose file says it in
+        ``[table]``.
+
+    Returns
+    -------
+    LazyTable or StreamedTable
+        For ``fit``, ``ex_post_losses``, ``predict`` and ``bounds``, which also take the path or the frame
+        itself.
+
+    Privacy
+    -------
+    Public: names of files and of columns, and types. Nothing of a row is in an error.
+    """
+    if device is not None:
+        return _on_device(table, client, Space.named(device), dialect)
+    if nw.dependencies.is_dask_dataframe(table):
+        return replace(DaskTable.of(table, engine_of(client, current=True)), dialect=dialect)
+    if not isinstance(table, str | os.PathLike):
+        raise DomainError(
+            "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
+        )
+    return TableFiles.found(os.fspath(table), engine_of(client), dialect)
+
+
+def _on_device(table: Any, client: Any, space: Space, dialect: Dialect) -> LazyTable | StreamedTable:
+    if client is not None or nw.dependencies.is_dask_dataframe(table):
+        raise DomainError(
+            "`device` is for rows that this process reads, not for a Dask cluster. Leave out one of them."
+        )
+    if isinstance(table, str | os.PathLike):
+        return replace(TableFiles.found(os.fspath(table), dialect=dialect), device=space)
+    if is_foreign(table) or isinstance(table, StreamedTable):
+        raise parameter_error(
+            "table",
+            "a table in this machine's memory, or in files",
+            type(table),
+            "A table on a device is fitted there as it is.",
+        )
+    return StreamedTable(table, space)
+
+
+def table_of(X: Any) -> Any:
+    """The table itself, whether its rows are sent to a device or not."""
+    return X.table if isinstance(X, StreamedTable) else X
+
+
+def as_lazy(X: Any, domain: Domain | None = None) -> LazyTable | None:
+    """The table that ``X`` names or stands for, if it is read piece by piece; None where it is in memory."""
+    if isinstance(X, LazyTable):
+        return X
+    check_at_hand(table_of(X))
+    if not isinstance(X, str | os.PathLike) and not nw.dependencies.is_dask_dataframe(X):
+        return None
+    found = scan(X, dialect=PLAIN if domain is None else domain.table)
+    assert isinstance(found, LazyTable)
+    return found
 
 
 class EncodedTable(Table):
-    """Raw records, encoded by their domain one block at a time.
+    """A frame, or a mapping, of raw records, encoded by their domain one block at a time.
 
-    A frame, or a mapping from names to columns of one length, with a column for every feature of the
-    domain. The order does not matter, and other columns are ignored. Texts become codes once; numbers are
-    read where they lie.
+    Other columns than the domain's are ignored. Texts become codes once; numbers are read where they lie.
     """
 
     def __init__(self, frame: Any, domain: Domain) -> None:
-        columns: Mapping[str, Any]
-        if isinstance(frame, Mapping):
-            columns = {name: _as_column(name, column) for name, column in frame.items()}
-        elif nw.dependencies.is_into_dataframe(frame):
-            opened = open_frame(frame)
-            columns = {name: opened[name] for name in opened.columns}
-        else:
+        columns = columns_of(frame)
+        if columns is None:
             raise DomainError("with a domain, `X` must be a data frame with named columns.")
         missing = [feature.name for feature in domain.features if feature.name not in columns]
         if missing:
             raise DomainError(
                 f"`X` lacks the column {missing[0]!r} that the domain declares. Add or rename it."
             )
-        chosen = {feature.name: columns[feature.name] for feature in domain.features}
-        for name, column in chosen.items():
-            if getattr(column, "ndim", 1) != 1:  # a frame has no others
-                raise DomainError(f"`{name}` must be one column with one value per record.")
-        lengths = {len(column) for column in chosen.values()}
-        if len(lengths) > 1:
+        chosen = [
+            plain_column(one.name, columns[one.name], numbers=isinstance(one, Number))
+            for one in domain.features
+        ]
+        if len({len(column) for column in chosen}) > 1:
             raise DomainError("the columns of `X` must have one length.")
         self._domain = domain
-        self._codes = [_codes(feature, chosen[feature.name]) for feature in domain.features]
-        self.n_rows = lengths.pop()
-        self.n_features = len(domain.column_names)
+        self._codes = [_codes(*one) for one in zip(domain.features, chosen, strict=True)]
+        self.n_rows, self.n_features = len(chosen[0]), len(domain.column_names)
 
     def rows(self, start: int, stop: int) -> ColumnRows:
         """The encoded rows of the block."""
@@ -60,101 +160,41 @@ class EncodedTable(Table):
 
 def _codes(feature: Feature, column: Any) -> NDArray[Any]:
     """The codes of a column; one of numbers, for a feature that is one, stays as it is."""
-    cells: Any = None
-    with untold():
-        cells = column if isinstance(column, np.ndarray) else column.to_numpy()
-    if isinstance(feature, Number) and cells is not None and cells.dtype.kind in "fiub":
-        return np.asarray(cells)
-    if not isinstance(column, np.ndarray):
-        with untold():  # libraries differ in what they can give to Arrow
-            cells = column.to_arrow()
-    if cells is None:
-        raise DomainError(f"`{feature.name}` must be one column with one value per record.")
-    return as_numbers(cells, feature.name) if isinstance(feature, Number) else feature.coded(cells)
-
-
-def _as_column(name: Any, column: Any) -> NDArray[Any]:
-    values: NDArray[Any] | None = None
-    with untold():
-        values = np.asarray(column)
-    if values is None:
-        raise DomainError(f"`{name}` must be one column with one value per record.")
-    return values
+    if not isinstance(feature, Number):
+        return feature.coded(column)
+    plain = isinstance(column, np.ndarray) and column.dtype.kind in "fiub"
+    return column if plain else as_numbers(column, feature.name)
 
 
 def open_table(X: Any, domain: Domain | None = None) -> Table:
     """Read a matrix, dense or sparse, a nested list or a data frame as a table, without copying its numbers.
 
-    With a domain, ``X`` is a frame of raw records that the domain encodes.
-
-    Raises
-    ------
-    DomainError
-        If there are no rows or columns, or something that is not a number. The message names no row, value
-        or count.
+    With a domain, ``X`` is a frame of raw records that the domain encodes. DomainError if there are no rows
+    or columns, or something that is not a number; it names no row, value or count.
     """
     table: Table
     if domain is not None:
         table = EncodedTable(X, domain)
-    elif nw.dependencies.is_into_dataframe(X):
-        table = frame_table(X)
     else:
-        table = _matrix_table(X)
-    if table.n_features == 0:
-        raise DomainError("`X` has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-    if table.n_rows == 0:
-        raise DomainError("`X` must have at least one row; got an empty table.")
+        table = frame_table(X) if nw.dependencies.is_into_dataframe(X) else matrix_table(X)
+    check_shape(table.n_rows, table.n_features)
     return table
 
 
-class _NotNumbersError(DomainError, TypeError):
-    """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
+def with_columns(X: Any, y: Any, sample_weight: Any, domain: Domain | None) -> tuple[Any, Any, Any]:
+    """Labels of a frame from the column that the domain declares, where none are given.
 
-
-def _matrix_table(X: Any) -> Table:
-    from scipy.sparse import issparse
-
-    return SparseTable(X) if issparse(X) else ArrayTable(_as_matrix(X))
-
-
-def _as_matrix(X: Any) -> NDArray[Any]:
-    from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
-
-    if isinstance(X, np.ma.MaskedArray):
-        raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
-    if isinstance(X, np.matrix):
-        raise DomainError("`X` must be an array; np.matrix is not supported. Convert it with np.asarray(X).")
-    matrix: NDArray[Any] | None = None
-    refusal = DomainError("`X` must be a matrix of numbers.")
-    try:
-        matrix = check_array(
-            X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
-        )
-    except MemoryError:
-        raise
-    except Exception as error:
-        # scikit-learn's errors quote cells, whole arrays and their shapes: private values must not be logged.
-        refusal = _public_error(error)
-    if matrix is None:  # raised here, so that scikit-learn's error is not attached to ours
-        raise refusal
-    if matrix.dtype.kind not in "fiub":
-        raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
-    return matrix
-
-
-def _public_error(error: Exception) -> DomainError:
-    """The error to raise for one of scikit-learn's, without what that one quotes."""
-    if isinstance(error, TypeError):
-        return _NotNumbersError(
-            "`X` must be a matrix of numbers: the argument must be no string and no object, only numbers."
-        )
-    message = str(error) if isinstance(error, ValueError) else ""  # a cell's own error can be anything
-    if message.startswith("Expected 2D array"):
-        return DomainError(
-            "`X` must be two-dimensional, one row per record. Reshape your data: X.reshape(1, -1) is one row."
-        )
-    if message.startswith("Complex data"):
-        return DomainError("`X` must hold real numbers: Complex data not supported.")
-    return DomainError(
-        "`X` must be a matrix of numbers; got text or rows of unequal length. Encode columns as numbers."
-    )
+    A Dask frame gets labels and weights that are Dask Series as columns of it, and their names are returned.
+    Everything else is returned as it is.
+    """
+    if nw.dependencies.is_dask_dataframe(X):
+        return with_series(X, y, sample_weight, None if domain is None else domain.label.name)
+    if domain is None or not (y is None or (isinstance(y, str) and y == domain.label.name)):
+        return X, y, sample_weight
+    table, name = table_of(X), domain.label.name
+    if isinstance(table, Mapping):
+        y = table.get(name, y)
+    elif nw.dependencies.is_into_dataframe(table):
+        frame = open_frame(table)
+        y = frame[name].to_numpy() if name in frame.columns else y
+    return X, y, sample_weight

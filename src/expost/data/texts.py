@@ -8,8 +8,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, dataclass_transform
 
 from pydantic import (
     AfterValidator,
@@ -66,20 +67,9 @@ class DeclaredModel(FrozenModel, metaclass=_DeclaredType):
 
 
 def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> DomainError:
-    """The error for the first thing that validation found; the caller raises it.
+    """The error for the first thing that validation found in a file as TOML reads it; the caller raises it.
 
-    Parameters
-    ----------
-    error
-        What pydantic found.
-    content
-        The file as TOML reads it.
-    keys
-        All keys that a domain file can have, for those that are misspelt.
-
-    Privacy
-    -------
-    Public: the domain file is.
+    ``keys`` are all that a domain file can have, for those that are misspelt.
     """
     sentence = _sentence(error, content, keys)
     return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
@@ -178,11 +168,9 @@ def _day(value: Any) -> Any:
 
 
 def _checked_day(text: str) -> str:
-    try:
+    with suppress(ValueError):
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) and datetime.date.fromisoformat(text):
             return text
-    except ValueError:
-        pass
     raise ValueError("must be a day such as 2026-06-03")
 
 
@@ -212,17 +200,15 @@ Units = Annotated[
 class Texts(DeclaredModel):
     """A part of a domain that may have texts; those that are not declared are left out of files."""
 
+    text_names: ClassVar[tuple[str, ...]] = ()
+    """The names of the texts in the order in which files have them."""
+
     @model_serializer(mode="wrap")
     def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The other fields first, as files without texts have them."""
         fields: dict[str, Any] = whole(self)
-        texts = {name: fields.pop(name) for name in self.text_names() if name in fields}
+        texts = {name: fields.pop(name) for name in self.text_names if name in fields}
         return fields | {name: text for name, text in texts.items() if text not in (None, (), [], {})}
-
-    @classmethod
-    def text_names(cls) -> tuple[str, ...]:
-        """The names of the texts in the order in which files have them."""
-        return ()
 
 
 class FieldTexts(Texts):
@@ -239,14 +225,12 @@ class FieldTexts(Texts):
     aliases: Annotated[tuple[Line, ...], Field(max_length=20, strict=False)] = ()
     """Other names that its column may have in a person's own file."""
 
-    @classmethod
-    def text_names(cls) -> tuple[str, ...]:
-        """The texts, and the example that classes of this kind declare each in their own type."""
-        return ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
+    # Kinds of fields declare an example each in their own type.
+    text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
 
 
 class MeasuredTexts(FieldTexts):
-    """The same for a number."""
+    """Texts about a number."""
 
     unit: Word | None = None
     """The unit of the bounds and of the answer."""
@@ -262,7 +246,7 @@ class MeasuredTexts(FieldTexts):
 
 
 class ChosenTexts(FieldTexts):
-    """The same for one of several values."""
+    """Texts about one of several values."""
 
     titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
     """What to call each value, in the order of the values."""
@@ -272,22 +256,20 @@ class ChosenTexts(FieldTexts):
             raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
-class Contact(DeclaredModel):
+class Contact(Texts):
     """Whom to ask: at least one of an e-mail address, a telephone number and an address."""
 
     email: Address | None = None
     phone: Word | None = None
     address: Sentence | None = None
 
+    text_names = ("email", "phone", "address")
+
     @model_validator(mode="after")
     def _some(self) -> Self:
         if self.email is None and self.phone is None and self.address is None:
             raise ValueError("`contact` must have `email`, `phone` or `address`")
         return self
-
-    @model_serializer(mode="wrap")
-    def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: text for name, text in whole(self).items() if text is not None}
 
 
 class PublicationTexts(Texts):
@@ -315,10 +297,7 @@ class PublicationTexts(Texts):
     reply: Sentence | None = None
     """What the publisher promises to those who ask."""
 
-    @classmethod
-    def text_names(cls) -> tuple[str, ...]:
-        """All of them."""
-        return tuple(cls.model_fields)
+    text_names = ("title", "publisher", "contact", "purpose", "date", "population", "opt_out", "reply")
 
 
 def quoted(text: str) -> str:
@@ -331,7 +310,7 @@ def quoted(text: str) -> str:
 def toml_lines(part: DeclaredModel) -> str:
     """The lines of a domain file that declare a part: its kind, and what is not the default; texts last."""
     fields = type(part).model_fields
-    texts = part.text_names() if isinstance(part, Texts) else ()
+    texts = part.text_names if isinstance(part, Texts) else ()
     keys = [*(key for key in fields if key not in texts), *(key for key in texts if key in fields)]
     declared = [key for key in keys if key == "kind" or getattr(part, key) != fields[key].default]
     return "".join(f"{key} = {toml_value(getattr(part, key))}\n" for key in declared)

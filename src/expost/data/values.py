@@ -7,7 +7,7 @@ fast as the interpreter; everything else is converted cell by cell.
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +21,40 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class untold:  # noqa: N801  # used like contextlib.suppress
-    """Swallow the error of a conversion: its message, or the error itself, may hold a cell.
+Made = TypeVar("Made")
 
-    Anything can be in a cell, and its own methods can raise anything. The caller finds that nothing was
-    converted and raises an error of its own, outside of any handler, so that none is attached to it.
+
+def attempted(make: Callable[[], Made]) -> Made | None:
+    """What a conversion gives; None where it fails, because its error may hold a cell.
+
+    Anything can be in a cell, and its own methods can raise anything. The caller raises an error of its own,
+    outside of any handler, so that none is attached to it.
     """
+    try:
+        return make()
+    except MemoryError:
+        raise
+    except Exception:
+        return None
 
-    def __enter__(self) -> None:
-        return
 
-    def __exit__(self, kind: type[BaseException] | None, *details: object) -> bool:
-        return kind is not None and issubclass(kind, Exception) and not issubclass(kind, MemoryError)
+def converted(make: Callable[[], Made | None], refusal: str) -> Made:
+    """What a conversion gives; DomainError, with a sentence that holds no cell, where it fails."""
+    made = attempted(make)
+    if made is None:
+        raise DomainError(refusal)
+    return made
 
 
 def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
     """Convert cells to numbers; an empty cell or null becomes NaN, and infinity is refused if ``finite``."""
-    numbers: FloatArray | None = None
-    if not isinstance(values, np.ndarray):
-        numbers = _arrow_numbers(values)
-        if numbers is None:
-            values = plain_cells(values)
-    if numbers is not None:
-        pass
-    elif values.dtype.kind in "fiub":
-        numbers = values.astype(np.float64)
-    elif values.dtype.kind in "OUS":
-        with untold():
-            numbers = np.array([math.nan if _missing(value) else _number(value) for value in values.tolist()])
+    numbers = None if isinstance(values, np.ndarray) else _arrow_numbers(values)
     if numbers is None:
-        raise DomainError(f"`{name}` must be a number in every record; got something else.")
+        cells, refusal = (
+            plain_cells(values),
+            f"`{name}` must be a number in every record; got something else.",
+        )
+        numbers = converted(lambda: _plain_numbers(cells), refusal)
     if finite and np.isinf(numbers).any():
         raise DomainError(f"`{name}` must be finite in every record.")
     return numbers
@@ -68,7 +72,7 @@ def distinct_cells(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
     Where Arrow cannot tell which are different, all of them count as that.
     """
-    found = _dictionary(values)
+    found = attempted(lambda: _dictionary(values))
     if found is not None:
         return found
     cells = plain_cells(values).astype(object)
@@ -80,7 +84,7 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
 
     Only the different cells are converted one by one. A missing cell has an empty text.
     """
-    coded = _dictionary(values)
+    coded = attempted(lambda: _dictionary(values))
     if coded is not None:
         return coded[0], as_texts(coded[1], name)
     texts = as_texts(plain_cells(values), name)
@@ -91,33 +95,33 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     )
 
 
-def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Arrow's places and different cells of a column; None for a type whose cells must be looked at."""
-    with untold():
-        coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
-        cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
-        return coded.indices.to_numpy(zero_copy_only=False), cells
-    return None
+def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Arrow's places and different cells of a column; an error for a type whose cells must be looked at."""
+    coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
+    cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
+    return coded.indices.to_numpy(zero_copy_only=False), cells
 
 
 def text_codes(
-    values: Any, name: str, code: Callable[[str], int], most: int, missing: str | None
+    values: Any, name: str, code: Callable[[str], int | None], most: int, missing: str | None, refusal: str
 ) -> NDArray[Any]:
-    """The code of each cell's text, at most ``most``, in few bytes; a missing cell counts as the default."""
+    """The code of each cell's text, at most ``most``, in few bytes; a missing cell counts as the default.
+
+    A text without a code is refused, in a sentence that ``refusal`` completes.
+    """
     places, texts = distinct_texts(values, name)
     codes = [code(default_of(name, missing) if text == "" else text) for text in texts]
-    chosen: NDArray[Any] = np.array(codes, dtype=np.min_scalar_type(-most - 1))[places]
-    return chosen
+    if None in codes:
+        raise DomainError(f"`{name}` {refusal}")
+    return np.asarray(np.array(codes, dtype=np.min_scalar_type(-most - 1))[places])
 
 
 def plain_cells(values: Any) -> NDArray[Any]:
     """A column's cells in an array of NumPy's."""
-    cells: NDArray[Any] | None = values if isinstance(values, np.ndarray) else None
-    if cells is None:
-        with untold():  # Arrow quotes what it cannot convert
-            cells = values.to_numpy(zero_copy_only=False)
-    if cells is None:
-        raise DomainError("a column must hold numbers, texts or booleans; got bytes that are no text.")
+    if isinstance(values, np.ndarray):
+        return values
+    refusal = "a column must hold numbers, texts or booleans; got bytes that are no text."
+    cells: NDArray[Any] = converted(lambda: values.to_numpy(zero_copy_only=False), refusal)
     return cells
 
 
@@ -142,19 +146,21 @@ def _arrow_column(values: Any) -> "pyarrow.Array":
 
 def _arrow_numbers(column: Any) -> FloatArray | None:
     """Arrow's column of numbers, or of texts that spell plain ones; None where cells must be looked at."""
-    from pyarrow import DoubleArray, compute, scalar
+    from pyarrow import DoubleArray
 
     if isinstance(column, DoubleArray) and column.null_count == 0:
         doubles: FloatArray = column.to_numpy(zero_copy_only=True)
         return doubles
-    plain: FloatArray | None = None
-    with untold():
-        column = _arrow_column(column)
-        with untold():  # most columns have no cell that is empty or has spaces around it
-            plain = _cast(column)
-        if plain is None:
-            column = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
-            plain = _cast(compute.utf8_trim_whitespace(column))
+    return attempted(lambda: _spelt_numbers(_arrow_column(column)))
+
+
+def _spelt_numbers(column: "pyarrow.Array") -> FloatArray | None:
+    from pyarrow import compute, scalar
+
+    plain = attempted(lambda: _cast(column))
+    if plain is None:  # few columns have cells that are empty or have spaces around them
+        filled = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
+        plain = _cast(compute.utf8_trim_whitespace(filled))
     return plain
 
 
@@ -172,12 +178,19 @@ def _cast(column: "pyarrow.Array") -> FloatArray | None:
 
 def as_texts(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Convert cells to texts, as a domain declares them; a missing one becomes an empty text."""
-    texts: list[str] | None = None
-    with untold():
-        texts = ["" if _missing(value) else _text(value) for value in values.tolist()]
-    if texts is None:
-        raise DomainError(f"`{name}` must be a text or a number in every record; got something else.")
+    texts = converted(
+        lambda: ["" if _missing(value) else _text(value) for value in values.tolist()],
+        f"`{name}` must be a text or a number in every record; got something else.",
+    )
     return np.array(texts, dtype=object)
+
+
+def _plain_numbers(cells: NDArray[Any]) -> FloatArray | None:
+    if cells.dtype.kind in "fiub":
+        return cells.astype(np.float64)
+    if cells.dtype.kind in "OUS":
+        return np.array([math.nan if _missing(value) else _number(value) for value in cells.tolist()])
+    return None
 
 
 def _number(value: Any) -> float:
@@ -247,15 +260,16 @@ def class_places(cells: Sequence[Any], classes: Sequence[Any], *, typed: bool) -
     -------
     As private as the cells; nothing of them is in an error.
     """
-    found = [-1] * len(cells)
-    with untold():  # anything can be in a cell
-        if isinstance(classes[0], str):
-            by_text = {str(label): place for place, label in enumerate(classes)}
-            found = [by_text.get(cell, -1) if isinstance(cell, str) else -1 for cell in cells]
-        else:
-            by_number = {float(label): place for place, label in enumerate(classes)}
-            found = [by_number.get(_spelt_number(cell, typed=typed), -1) for cell in cells]
-    return np.array(found, dtype=np.int64)
+    found = attempted(lambda: _class_places(cells, classes, typed=typed))
+    return np.array([-1] * len(cells) if found is None else found, dtype=np.int64)
+
+
+def _class_places(cells: Sequence[Any], classes: Sequence[Any], *, typed: bool) -> list[int]:
+    if isinstance(classes[0], str):
+        by_text = {str(label): place for place, label in enumerate(classes)}
+        return [by_text.get(cell, -1) if isinstance(cell, str) else -1 for cell in cells]
+    by_number = {float(label): place for place, label in enumerate(classes)}
+    return [by_number.get(_spelt_number(cell, typed=typed), -1) for cell in cells]
 
 
 def _spelt_number(cell: Any, *, typed: bool) -> float:
@@ -267,7 +281,12 @@ def _spelt_number(cell: Any, *, typed: bool) -> float:
     word = cell.strip().lower()
     if word in ("true", "false"):
         return float(word == "true")
+    return number_in(cell)
+
+
+def number_in(text: str) -> float:
+    """The number that a text spells; NaN where it spells none."""
     try:
-        return numeral(cell)
+        return numeral(text)
     except ValueError:
         return math.nan

@@ -1,4 +1,4 @@
-"""The weights of records: what is declared about them, and one number for each record."""
+"""What is declared about records, and the label and the weight of each as the loss takes them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, parameter_error
-from expost.data.values import plain_class, untold
+from expost._common.validation import check_positive, parameter_error, warn_caller
+from expost.data.design import Design
+from expost.data.domain import Domain
+from expost.data.features import Label, NumberLabel
+from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.privacy.calibration import LARGEST_WEIGHT
+from expost.privacy.plan import Plan
 
 
 @dataclass(frozen=True)
 class Weighting:
-    r"""How records are weighed: declared, never learnt from a table.
+    r"""How records are weighted: declared, never learnt from a table.
 
     A record of class :math:`y` and sample weight :math:`s` has the weight :math:`\omega = c_y s`, and the
     loss :math:`\omega f`. Weight 0 is the same as no record.
@@ -45,10 +49,9 @@ class Weighting:
 
     @classmethod
     def declared(cls, max_weight: Any, class_weight: Any, *, of_records: bool) -> Self:
-        """Check what was declared; ``class_weight`` maps each class to its weight.
+        """Check what was declared: ``class_weight`` maps each class to its weight, see :meth:`for_classes`.
 
-        ``of_records`` says whether records have weights of their own. Which class has which weight is
-        settled by :meth:`for_classes`, once the classes are known.
+        ``of_records`` says whether records have weights of their own.
         """
         most = check_positive("max_weight", max_weight)
         if not 1.0 <= most <= LARGEST_WEIGHT:
@@ -58,7 +61,7 @@ class Weighting:
         return cls(kept, None if class_weight is None else _class_weights(class_weight))
 
     def for_classes(self, class_weight: Any, classes: Sequence[Any] | NDArray[Any]) -> "Weighting":
-        """The same with the weight of each class in the order of the classes, which must all be named."""
+        """A weighting with the weight of each class in the order of the classes, which must all be named."""
         if class_weight is None:
             return self
         labels = [plain_class(label) for label in classes]
@@ -66,9 +69,11 @@ class Weighting:
         strange = [repr(label) for label in class_weight if label not in labels]
         if lacking or strange:
             problems = [f"it lacks {', '.join(lacking)}"] if lacking else []
-            problems += [f"{', '.join(strange)} {'is no class' if len(strange) == 1 else 'are no classes'}"]
+            if strange:
+                said = "is no class" if len(strange) == 1 else "are no classes"
+                problems.append(f"{', '.join(strange)} {said}")
             wanted = "a weight for each class and for nothing else"
-            way_out = f"Of these, {' and '.join(problems[: bool(lacking) + bool(strange)])}."
+            way_out = f"Of these, {' and '.join(problems)}."
             raise parameter_error("class_weight", wanted, dict(class_weight), way_out)
         return Weighting(self.max_weight, tuple(float(class_weight[label]) for label in labels))
 
@@ -84,7 +89,7 @@ class Weighting:
 
     @property
     def unknown(self) -> "Weighting":
-        """The same for records whose sample weights nobody knows: they count as the largest.
+        """The weighting of records whose sample weights nobody knows: they count as the largest.
 
         No smaller weight has a larger bound (docs/mathematics.md, section 14).
         """
@@ -93,18 +98,8 @@ class Weighting:
     def of(self, sample_weight: Any, labels: FloatArray, loss: AnyLoss) -> FloatArray | None:
         """The weight of each record, from its sample weight and its label; None where all are one.
 
-        Parameters
-        ----------
-        sample_weight
-            One number per record, or None where none is given.
-        labels
-            As :func:`expost.data.encoding.encode_labels` returns them.
-        loss
-            The loss that the labels are for. Its curve must cover weights below the largest.
-
-        Privacy
-        -------
-        As private as the records. An error names the largest weight and nothing of the table.
+        Labels are those of :func:`encode_labels` for the loss, whose curve must cover weights below the
+        largest. As private as the records; an error names the largest weight and nothing of the table.
         """
         xp = namespace_of(labels)
         weights = None
@@ -130,11 +125,7 @@ class Weighting:
 
     def _checked(self, sample_weight: Any, rows: int) -> FloatArray:
         most = self.max_weight or 1.0
-        weights: FloatArray | None = None
-        with untold():
-            given = on_host(sample_weight)
-            if given.dtype.kind in "fiubO" and given.ndim == 1:
-                weights = given.astype(np.float64)
+        weights = attempted(lambda: _plain_weights(on_host(sample_weight)))
         if weights is None or len(weights) != rows:
             raise DomainError("`sample_weight` must be a vector of numbers, one weight per row.")
         if not np.all((weights >= 0.0) & (weights <= most)):
@@ -143,6 +134,10 @@ class Weighting:
                 "them by a public constant, or declare a larger `max_weight`."
             )
         return weights
+
+
+def _plain_weights(given: NDArray[Any]) -> FloatArray | None:
+    return given.astype(np.float64) if given.dtype.kind in "fiubO" and given.ndim == 1 else None
 
 
 def _class_weights(class_weight: Any) -> tuple[float, ...]:
@@ -168,3 +163,141 @@ def _class_weights(class_weight: Any) -> tuple[float, ...]:
 
 UNWEIGHTED = Weighting()
 """Every record counts once."""
+
+Classes = Sequence[Any] | NDArray[Any] | None
+"""The declared classes in the order of the loss's labels; None where labels are numbers."""
+
+
+# Of more declared classes a message names only the first.
+_MOST_NAMES = 12
+
+
+def one_label_per_row(y: Any) -> NDArray[Any]:
+    """Return labels as a vector; errors say nothing about their values."""
+    if y is None:
+        raise DomainError("this estimator requires y to be passed, but the target y is None.")
+    labels: NDArray[Any] | None = attempted(lambda: y if is_foreign(y) else np.asarray(y))
+    if labels is None:
+        labels = np.empty((0, 0))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warn_caller("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise DomainError("y should be a 1d array with one label per row.")
+    return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """What is declared about records before any of them is read; public."""
+
+    loss: AnyLoss
+    norm: float
+    intercept: bool
+    domain: Domain | None = None
+    classes: tuple[Any, ...] | None = None
+    """In the order of the loss's labels; None where labels are numbers."""
+    outcome: NumberLabel | None = None
+    """The bounds of a numeric outcome, where there is no domain."""
+    weighting: Weighting = UNWEIGHTED
+    n_features: int | None = None
+    feature_names: Sequence[str] | None = None
+    """The columns of the fit, which must be those of the table where there is no domain."""
+
+    @classmethod
+    def of(cls, plan: Plan, *, classes: Classes = None, **others: Any) -> Self:
+        """What a fit was planned for, and what else is declared."""
+        plain = None if classes is None else tuple(map(plain_class, classes))
+        return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, **others)
+
+    @property
+    def label(self) -> Label | None:
+        """What is declared about the outcome, where something is."""
+        return self.outcome if self.domain is None else self.domain.label
+
+    def design(self, n_features: int) -> Design:
+        """How rows are scaled into the ball; DomainError where the fit had another number of features."""
+        if self.n_features not in (None, n_features):
+            raise DomainError(f"`X` must have {self.n_features} features, as in the fit; got {n_features}.")
+        return Design(n_features, self.norm, self.intercept)
+
+    def labels(self, y: Any, rows: int) -> FloatArray:
+        """The labels of ``rows`` records as numbers that the loss accepts, where the rows lie.
+
+        The first class becomes the loss's first label, the second its second, and so on; a number with
+        declared bounds is clipped to them and scaled. An error names the declared classes or the loss's label
+        set, never a label of the table or a count.
+        """
+        labels = one_label_per_row(y)
+        if labels.shape[0] != rows:
+            raise DomainError(
+                "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
+            )
+        numeric = self.classes is None or np.asarray(self.classes).dtype.kind in "fiub"
+        if not is_foreign(labels) or not numeric or self.domain is not None:
+            return self.column_labels(on_host(labels))
+        numbers: FloatArray = self._placed_labels(labels)
+        return numbers
+
+    def column_labels(self, column: Any, *, typed: bool = True) -> FloatArray:
+        """The numbers of a column of labels, NumPy's or Arrow's; without types, texts may spell numbers."""
+        if self.classes is None:
+            return self._accepted(as_numbers(column, "y"))
+        places, cells = distinct_cells(column)
+        found = class_places(cells.tolist(), self.classes, typed=typed)
+        if np.any(found < 0):
+            raise self._undeclared_error(typed=typed)
+        numbers: FloatArray = np.array(self.loss.labels.values, dtype=np.float64)[found][places]
+        return numbers
+
+    def _placed_labels(self, labels: Any) -> Any:
+        """The numbers of labels of another library, which stay where they lie."""
+        xp = namespace_of(labels)
+        if xp.isdtype(labels.dtype, "bool"):
+            labels = xp.astype(labels, xp.uint8)
+        if self.classes is None:
+            return self._accepted(xp.astype(labels, xp.float64, copy=False))
+        whole = xp.isdtype(labels.dtype, "integral")
+        numbers = xp.full_like(labels, math.nan, dtype=xp.float64)
+        for one, value in zip(self.classes, self.loss.labels.values or (), strict=True):
+            if whole and one != int(one):
+                continue  # no whole number is equal to it
+            hits = labels == (int(one) if whole else float(one))
+            numbers = xp.where(hits, xp.full_like(numbers, value), numbers)
+        if bool(xp.any(xp.isnan(numbers))):
+            raise self._undeclared_error()
+        return numbers
+
+    def _accepted(self, numbers: FloatArray) -> FloatArray:
+        """Numbers on the scale of the fit, or DomainError for those that the loss does not accept."""
+        xp, loss = namespace_of(numbers), self.loss
+        finite = bool(xp.all(xp.isfinite(numbers)))  # a missing label is none; no clipping may make it one
+        if isinstance(self.label, NumberLabel):
+            numbers = self.label.scaled(numbers)
+        if not finite or not bool(xp.all(loss.labels.contains(numbers))):
+            raise DomainError(
+                f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
+            )
+        return numbers
+
+    def _undeclared_error(self, *, typed: bool = True) -> DomainError:
+        """The error for labels that are not among the classes; the caller raises it."""
+        classes = self.classes or ()
+        listed = ", ".join(map(repr, classes[:_MOST_NAMES]))
+        listed += f", … ({len(classes)} in all)" if len(classes) > _MOST_NAMES else ""
+        texts = isinstance(classes[0], str)
+        rules = ["spelling and case count"] * texts
+        if typed:
+            rules.append("a number is no text" if texts else "a text is no number")
+        declared = f"outside the declared classes {{{listed}}}" + f"; {' and '.join(rules)}" * bool(rules)
+        if self.label is None:
+            return DomainError(f"`y` has labels {declared}. Recode them, or declare others with `classes`.")
+        return DomainError(
+            f"`{self.label.name}` has a value {declared}. Recode it, or declare it in the domain."
+        )
+
+    def weights(self, sample_weight: Any, labels: FloatArray) -> FloatArray | None:
+        """The weight of each record; see :meth:`Weighting.of`."""
+        return self.weighting.of(sample_weight, labels, self.loss)

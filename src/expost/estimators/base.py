@@ -14,21 +14,12 @@ from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import CalibrationName, ReportName, check_choice, parameter_error, warn_caller
 from expost.data.columns import split_columns
-from expost.data.design import Design
 from expost.data.domain import Domain
-from expost.data.encoding import (
-    Encoded,
-    check_column_names,
-    encode_lazy,
-    encode_rows,
-    open_source,
-    with_labels,
-)
+from expost.data.encoding import Encoded, Opened, check_column_names, encode_records, encode_rows, opened
 from expost.data.features import NumberLabel
 from expost.data.lazy import LazyTable
-from expost.data.open_lazy import as_lazy, with_columns
-from expost.data.placed import space_of, table_of
-from expost.data.weights import Weighting
+from expost.data.tables import as_lazy, table_of, with_columns
+from expost.data.weights import Declared, Weighting
 from expost.estimators.planned import PrivateEstimator
 from expost.exceptions import (
     CalibrationError,
@@ -202,15 +193,12 @@ class PrivateGLM(PrivateEstimator):
         self._set_label(y if lazy is None else np.empty(0))  # the number of classes decides the loss
         classes = () if self._labels is None else self._labels
         self._weighting = weighting.for_classes(getattr(self, "class_weight", None), classes)
-        declared = self._declared | {"sample_weight": sample_weight}
-        if lazy is not None:
-            plan = given or self._make_plan(weighting.largest, self._width)
-            return plan, encode_lazy(lazy, y, plan, **self._columns, **declared)
-        opened = open_source(X, self.domain)
-        plan = given or self._make_plan(weighting.largest, opened.n_features)
-        design = Design(opened.n_features, plan.norm, plan.fit_intercept)
-        records = with_labels(Encoded(opened, design, device=space_of(X)), y, plan, **declared)
-        self._check_names(X, reset=True)
+        table = opened(X if lazy is None else lazy, self.domain)
+        width = self._width if isinstance(table, LazyTable) else table.source.n_features
+        plan = given or self._make_plan(weighting.largest, width)
+        records = encode_records(table, y, self._declared_for(table, plan), sample_weight)
+        if lazy is None:
+            self._check_names(X, reset=True)
         return plan, records
 
     def _given_plan(self) -> Plan | None:
@@ -300,10 +288,11 @@ class PrivateGLM(PrivateEstimator):
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
         return names if self.domain is None else self.domain.column_names
 
-    @property
-    def _columns(self) -> dict[str, Any]:
-        """The columns that files and Dask frames must have."""
-        return {"n_features": self._width, "feature_names": self._names}
+    def _declared_for(self, table: LazyTable | Opened, plan: Plan, **other: Any) -> Declared:
+        """What is declared about the records of a table: that of the fit, but for what is other."""
+        if isinstance(table, LazyTable):  # scikit-learn checks the columns of other tables
+            other |= {"n_features": self._width, "feature_names": self._names}
+        return Declared.of(plan, **self._declared | other)
 
     def _check_names(self, X: Any, *, reset: bool = False) -> None:
         """Store the columns of a table in memory, or refuse those that are not the fit's."""
@@ -332,20 +321,20 @@ class PrivateGLM(PrivateEstimator):
     def _records(self, X: Any, y: Any, sample_weight: Any, **other: Any) -> Encoded:
         """Records with their labels and weights, encoded as those of the fit were but for what is other."""
         X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
-        declared = self._declared | {"sample_weight": sample_weight} | other
-        lazy = as_lazy(X, self.domain)
-        if lazy is not None:
-            return encode_lazy(lazy, y, self.plan_, **self._columns, **declared)
-        return with_labels(self._rows(X), y, self.plan_, **declared)
+        table = self._opened(X)
+        return encode_records(table, y, self._declared_for(table, self.plan_, **other), sample_weight)
 
     def _rows(self, X: Any) -> Encoded:
         """Rows without labels, encoded as those of the fit were."""
-        lazy = as_lazy(X, self.domain)
-        if lazy is not None:
-            return encode_rows(lazy, self.plan_, domain=self.domain, **self._columns)
-        rows = encode_rows(X, self.plan_, domain=self.domain)
-        self._check_names(X)
-        return rows
+        table = self._opened(X)
+        return encode_rows(table, self._declared_for(table, self.plan_))
+
+    def _opened(self, X: Any) -> LazyTable | Opened:
+        """A table with the columns of the fit."""
+        table = opened(X, self.domain)
+        if not isinstance(table, LazyTable):
+            self._check_names(X)
+        return table
 
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""

@@ -13,8 +13,8 @@ from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error, warn_caller
 from expost.data.features import ClassLabel
-from expost.data.labels import one_label_per_row
-from expost.data.values import of_one_kind, untold
+from expost.data.values import attempted, of_one_kind
+from expost.data.weights import one_label_per_row
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import DomainError, ParameterError, PrivacyLeakWarning
 from expost.fitting.prediction import likeliest, log_probabilities, probabilities
@@ -288,9 +288,9 @@ def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
         raise DomainError("`y` must be finite; it contains NaN or infinity.")
     if labels.dtype.kind == "c":
         raise DomainError("Complex data not supported; `y` must hold texts or numbers of one kind.")
-    kind, classes = "unknown", labels[:0]
-    with untold():  # scikit-learn's own errors would quote labels
-        kind, classes = type_of_target(labels, input_name="y"), np.unique(labels)
+    # scikit-learn's own errors would quote labels.
+    found = attempted(lambda: (type_of_target(labels, input_name="y"), np.unique(labels)))
+    kind, classes = found or ("unknown", labels[:0])
     if kind == "unknown":
         raise DomainError("Unknown label type: `y` must hold texts or numbers of one kind.")
     if several and kind not in ("binary", "multiclass"):

@@ -8,8 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from expost._common.progress import shown_steps
 from expost._common.validation import Simultaneous
-from expost.data.convex_records import open_records
-from expost.data.encoding import Encoded
+from expost.data.encoding import Encoded, open_records
 from expost.data.frame_tables import FrameKind
 from expost.estimators.planned import PrivateEstimator
 from expost.exceptions import DomainError

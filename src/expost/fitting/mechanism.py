@@ -82,7 +82,7 @@ def perturb(
     check_inputs(plan, records.design, regularizer)
     check_room(plan, records, regularizer)
     step("Checking the table")
-    records = records.scanned(plan.loss, plan.max_weight)  # before anything is drawn
+    records = records.checked_for(plan.loss, plan.max_weight)  # before anything is drawn
     if before_noise is not None:
         before_noise()
     step("Drawing the noise and fitting")

@@ -74,7 +74,8 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
     matrices += 0 if regularizer is None else _OF_REGULARIZER
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
-    numbers = matrices * dimension**2 + held * _COPIES * records.design.block_numbers(dimension)
+    block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
+    numbers = matrices * dimension**2 + held * _COPIES * block
     check_memory(8 * numbers + _PRINTED * plan.entries(dimension), "this fit")
 
 

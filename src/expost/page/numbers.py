@@ -28,7 +28,7 @@ from expost.reports.several import sum_noise
 from expost.reports.total import cost_quantile, whole_noise
 
 # A unit is no mere word: an answer in one unit does not serve a question in another.
-_WORDS = frozenset(FieldTexts.text_names()) - {"unit"}
+_WORDS = frozenset(FieldTexts.text_names) - {"unit"}
 # A field's role, its name, and how many of the same role and name come before it.
 _Key = tuple[str, str, int]
 

@@ -10,7 +10,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
 from expost.data.encoding import Encoded, encode_records, encode_rows
 from expost.data.frame_tables import FrameKind
-from expost.data.open_lazy import with_columns
+from expost.data.weights import Declared
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
     class_coefficients,
@@ -34,21 +34,11 @@ def encoded_records(
 
     Where the publication has sample weights and none are given, they are unknown and count as the largest.
     """
-    X, y, sample_weight = with_columns(X, y, sample_weight, publication.domain)
     unknown = sample_weight is None and publication.weighting.max_weight is not None
-    encoded = encode_records(
-        X,
-        y,
-        publication.release.plan,
-        classes=publication.classes,
-        domain=publication.domain,
-        n_features=publication.n_features,
-        feature_names=publication.feature_names,
-        weighting=publication.weighting.unknown if unknown else publication.weighting,
-        sample_weight=sample_weight,
-        outcome=publication.outcome,
-    )
-    return replace(encoded, weights_at_most=unknown)
+    declared = _declared(publication)
+    if unknown:
+        declared = replace(declared, weighting=publication.weighting.unknown)
+    return replace(encode_records(X, y, declared, sample_weight), weights_at_most=unknown)
 
 
 def encoded_for(publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
@@ -59,12 +49,18 @@ def encoded_for(publication: PublishedDocument, X: Any, y: Any = None, sample_we
 
 def encoded_rows(publication: PublishedDocument, X: Any) -> Encoded:
     """Rows as a publication's mechanism saw them, from a table without labels; as private as they are."""
-    return encode_rows(
-        X,
+    return encode_rows(X, _declared(publication))
+
+
+def _declared(publication: PublishedDocument) -> Declared:
+    return Declared.of(
         publication.release.plan,
+        classes=publication.classes,
         domain=publication.domain,
         n_features=publication.n_features,
         feature_names=publication.feature_names,
+        weighting=publication.weighting,
+        outcome=publication.outcome,
     )
 
 
