@@ -19,11 +19,11 @@ class Coordinates:
     r"""Contrasts :math:`\varphi` of coefficients :math:`\theta`, and their meaning in original units; public.
 
     Columns of a category add up to the intercept's, so that a table determines only how its categories
-    differ: the first is the reference, and its column is left out.
+    differ: the first is the reference, and its column is left out. ``names`` are those of the terms in
+    original units, and ``references`` the categories that others are compared with, such as ``ward=north``.
     """
 
     names: tuple[str, ...]
-    """The names of the terms in original units."""
     basis: FloatArray
     r""":math:`B`: coefficients from contrasts, :math:`\theta = B\varphi`."""
     contrasts: FloatArray
@@ -35,7 +35,6 @@ class Coordinates:
     constants: NDArray[np.bool_]
     """Which contrast is the intercept."""
     references: tuple[str, ...] = ()
-    """The categories that others are compared with, such as ``ward=north``."""
 
     def seen(self, vectors: FloatArray) -> FloatArray:
         """The part of vectors, or of columns, that rows are not known to be orthogonal to."""
@@ -58,14 +57,10 @@ def plain_coordinates(names: Sequence[str] | None, n_features: int, *, intercept
 
 
 def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coordinates:
-    r"""The contrasts of a domain's columns, in the units of its features.
+    """The contrasts of a domain's columns, in the units of its features.
 
-    A number :math:`x` in :math:`[l, h]` is encoded as :math:`2(x - l)/(h - l) - 1`, or without the last two
-    numbers on the unit scale. So its coefficient is divided by the width of the range, and the intercept
-    takes the constant part. Without an intercept the first category keeps all its columns.
-
-    Rows are orthogonal to the differences between a category's columns and the intercept if none is scaled
-    into the ball, which is known where ``norm`` is at least :attr:`expost.Domain.longest_row`.
+    docs/inference.md, "Categories" and "Units". No row is scaled into the ball, so that some directions are
+    known to be unseen, where ``norm`` is at least :attr:`expost.Domain.longest_row`.
     """
     size = len(domain.column_names) + intercept
     kept: list[int] = []

@@ -29,13 +29,8 @@ _MARGIN = 1.0 + 1e-6
 def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
     r"""The probability of each class in the model that a loss is the best loss of.
 
-    Without a cap the sigmoid or the softmax, :math:`P`. With one the pull of all classes on the scores
-    cancels, :math:`\sum_y p_y\nabla f(u; y) = 0`, where
-
-    .. math:: p_y \propto \frac{P_y(1 - P_y)}{F'(g_y)}, \qquad g_y = \log\frac{1 - P_y}{P_y}
-
-    so that two classes have the odds :math:`F'(\eta)/F'(-\eta)`.
-
+    Without a cap the sigmoid or the softmax, :math:`P`. With one
+    :math:`p_y \propto P_y(1 - P_y)/F'(g_y)` with :math:`g_y = \log((1 - P_y)/P_y)` (docs/inference.md).
     ``predictor`` is the linear predictor of each record, or the scores of all classes, a column each.
 
     Privacy
@@ -44,9 +39,6 @@ def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
 
     Examples
     --------
-    >>> model_probabilities(np.array([0.0, 2.0]), LogisticLoss()).round(3)
-    array([[0.5  , 0.5  ],
-           [0.119, 0.881]])
     >>> model_probabilities(np.array([0.0, 2.0]), LogisticLoss(cap=0.6)).round(3)
     array([[0.5  , 0.5  ],
            [0.166, 0.834]])
@@ -74,22 +66,12 @@ def _link(loss: Likelihood) -> LogisticLoss:
 
 
 def score_ratio(loss: Likelihood) -> float:
-    r"""The smallest :math:`\rho` with :math:`V \preceq \rho A` in the model of the labels; 1 without a cap.
+    r"""The largest ratio :math:`\rho` of a gradient's variance to its information; 1 without a cap.
 
-    :math:`V` is the covariance of the records' gradients and :math:`A` the mean of their Hessians. Up to one
-    positive factor, with :math:`h_y` as in :class:`expost.SoftmaxLoss` and :math:`w_y = P_y(1 - P_y)`,
-
-    .. math:: V = \sum_y w_yF'(g_y)h_yh_y^\top, \qquad
-              A = \sum_y w_y\Bigl(1 - 2P_y + \frac{F''(g_y)}{F'(g_y)}\Bigr)h_yh_y^\top
-
-    because without a cap the two are equal, which gives :math:`\sum_yw_yA(\pi^y)`. So :math:`\rho` is at most
-    the largest ratio of the two brackets over :math:`g`. Two classes have one direction :math:`h`, and both
-    terms of it are added before the ratio is taken.
+    :math:`V \preceq \rho A`: docs/inference.md, "A capped loss is not the likelihood".
 
     Examples
     --------
-    >>> score_ratio(LogisticLoss())
-    1.0
     >>> round(score_ratio(LogisticLoss(cap=0.6)), 3)
     1.253
     """
@@ -132,10 +114,9 @@ class Estimate:
 
 
 def estimate(release: Release, coordinates: Coordinates) -> Estimate:
-    r"""Undo the penalty by one Newton step, and count every source of error.
+    r"""Undo the penalty by one Newton step, and count every source of error; public in, public out.
 
-    At the released coefficients the rows' gradient is :math:`-(\lambda\hat\theta + \nabla r + b)`. With
-    :math:`\hat A = \hat H - \lambda I - \nabla^2r` and contrasts :math:`\theta = B\varphi`,
+    With :math:`\hat A` the rows' part of the released Hessian and contrasts :math:`\theta = B\varphi`,
 
     .. math:: \varphi = M^{-1}B^\top(\hat A\hat\theta + \lambda\hat\theta + \nabla r + \hat b),
               \qquad M = B^\top\hat AB
@@ -144,18 +125,7 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
               + \sigma_3^2\bigl(\|w\|^2CC^\top + Cww^\top C^\top\bigr),
               \qquad C = M^{-1}B^\top, \quad w = \hat\theta - B\varphi
 
-    :math:`\hat b = -s\hat g` with :math:`s = \sigma^2/(\sigma^2 + \sigma_2^2)` and
-    :math:`\varsigma^2 = s\sigma_2^2` where a gradient was released; otherwise :math:`\hat b = 0` and
-    :math:`\varsigma = \sigma`. Where rows are known to be orthogonal to some directions (categories that add
-    up to the intercept), everything is first projected onto the rest. One step leaves what the objective
-    bends on the way. That is about :math:`w^\top\hat Aw/(2\sqrt W)` standard errors of sampling, with
-    :math:`W \ge \mathrm{tr}\,\hat A/R^2` the sum of the records' curvatures. docs/inference.md derives it.
-
-    PublicationError is raised if the Hessian determines no coefficient at all.
-
-    Privacy
-    -------
-    Public in, public out: it is computed from the release and costs nothing.
+    as docs/inference.md derives. PublicationError if the Hessian determines no coefficient at all.
     """
     plan, theta = release.plan, release.coefficients
     assert release.hessian is not None
@@ -220,13 +190,9 @@ def _largest_noise(dimension: int) -> float:
 def determined(
     matrix: FloatArray, gram: FloatArray, noise: float, constants: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    r"""The coefficients whose information stands out from the Hessian's noise.
+    """The coefficients whose information stands out from the Hessian's noise.
 
-    Coefficients are held until :math:`\lambda_{\min} \ge \tau\sigma_3` for the others, with :math:`\tau` the
-    95% quantile of the largest eigenvalue of the noise: then the true information is positive in every
-    direction, with that confidence. Those with the largest weight in the directions below the limit go first.
-    To hold one lifts at most one eigenvalue over it (Cauchy's interlacing), so that half as many as there are
-    such directions are never too many at once.
+    Others are held, several at once: docs/inference.md, "What cannot be told".
     """
     kept = np.ones(len(matrix), dtype=bool)
     while np.any(kept):

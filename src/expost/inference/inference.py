@@ -58,9 +58,9 @@ class Intervals:
 
     def __call__(self, blocks: Iterator[Block]) -> ProbabilityIntervals:
         """The intervals of the part's records, in their order."""
-        classes = 2 if isinstance(self.loss, LogisticLoss) else self.loss.classes
-        none = ProbabilityIntervals(*(np.empty((0, classes)) for _ in range(3)))
-        return joined([none, *(self._read(rows @ self.basis) for rows, _, _ in blocks)])
+        none = np.empty((0, self.loss.outputs + 1))
+        parts = [self._read(rows @ self.basis) for rows, _, _ in blocks]
+        return joined([ProbabilityIntervals(none, none, none), *parts])
 
     def _read(self, rows: FloatArray) -> ProbabilityIntervals:
         outputs = len(self.estimate.values) // rows.shape[1]
@@ -75,21 +75,16 @@ class Intervals:
                 np.column_stack([high[:, 0], low[:, 1]]),
                 np.column_stack([low[:, 0], high[:, 1]]),
             )
-        probabilities = self._of(predictors)
-        slopes = np.stack(
-            [
-                (logit(self._of(predictors + step)) - logit(self._of(predictors - step))) / (2.0 * _STEP)
-                for step in _STEP * np.eye(outputs)
-            ],
-            axis=2,
-        )
+        scores = centring(outputs + 1).T
+        probabilities = model_probabilities(predictors @ scores, self.loss)
+        ends = [
+            [logit(model_probabilities((predictors + step) @ scores, self.loss)) for step in (-one, one)]
+            for one in _STEP * np.eye(outputs)
+        ]
+        slopes = np.stack([(high - low) / (2.0 * _STEP) for low, high in ends], axis=2)
         margin = self.quantile * np.sqrt(np.einsum("nka,nab,nkb->nk", slopes, spread, slopes))
         middle = logit(probabilities)
         return ProbabilityIntervals(probabilities, expit(middle - margin), expit(middle + margin))
-
-    def _of(self, predictors: FloatArray) -> FloatArray:
-        assert not isinstance(self.loss, LogisticLoss)
-        return model_probabilities(predictors @ centring(self.loss.classes).T, self.loss)
 
 
 def joined(parts: list[ProbabilityIntervals]) -> ProbabilityIntervals:
@@ -120,11 +115,34 @@ class Inference:
     weighting: Weighting = UNWEIGHTED
 
     def __post_init__(self) -> None:
-        check_support(self.release, self.weighting)
+        plan = self.release.plan
+        if not isinstance(plan.loss, Likelihood):
+            raise PublicationError(
+                "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
+                f"varies, but this publication has {describe(plan.loss)['name']}; use its coefficients "
+                "without intervals."
+            )
+        if self.release.hessian is None:
+            raise PublicationError(
+                "inference needs a Hessian, but this publication has none. The next one can have it: "
+                "plan=expost.calibrate(report='leverage', split=0.98, ...) in Python, `--report leverage "
+                "--split 0.98 --cap 1` of `expost fit`. A new fit spends again; docs/inference.md says how "
+                "many rows it takes."
+            )
+        if plan.reduced:
+            raise PublicationError(
+                "inference needs the whole Hessian, but this publication has the reduced one; publish with "
+                "reduced=False of expost.calibrate."
+            )
+        if self.weighting.max_weight is not None or self.weighting.class_weight is not None:
+            raise PublicationError(
+                "inference needs records that count once each, but this publication has weights, which "
+                "change how much the gradient varies; publish without them."
+            )
 
     @property
     def loss(self) -> Likelihood:
-        """The loss, which comes with a model of the labels."""
+        """The loss of the plan."""
         assert isinstance(self.release.plan.loss, Likelihood)
         return self.release.plan.loss
 
@@ -225,31 +243,3 @@ class Inference:
 def two_sided(name: str, confidence: float) -> float:
     """The normal quantile of a two-sided interval."""
     return float(ndtri(0.5 + 0.5 * check_positive(name, confidence, below=1.0)))
-
-
-def check_support(release: Release, weighting: Weighting) -> None:
-    """Refuse a release from which no uncertainty can be read, and say why."""
-    plan = release.plan
-    if not isinstance(plan.loss, Likelihood):
-        raise PublicationError(
-            "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
-            f"varies, but this publication has {describe(plan.loss)['name']}; use its coefficients without "
-            "intervals."
-        )
-    if release.hessian is None:
-        raise PublicationError(
-            "inference needs a Hessian, but this publication has none. The next one can have it: "
-            "plan=expost.calibrate(report='leverage', split=0.98, ...) in Python, `--report leverage --split "
-            "0.98 --cap 1` of `expost fit`. A new fit spends again; docs/inference.md says how many rows it "
-            "takes."
-        )
-    if plan.reduced:
-        raise PublicationError(
-            "inference needs the whole Hessian, but this publication has the reduced one; publish with "
-            "reduced=False of expost.calibrate."
-        )
-    if weighting.max_weight is not None or weighting.class_weight is not None:
-        raise PublicationError(
-            "inference needs records that count once each, but this publication has weights, which change "
-            "how much the gradient varies; publish without them."
-        )

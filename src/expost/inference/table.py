@@ -102,18 +102,50 @@ class CoefficientTable:
     def plot(self) -> "Figure":
         """A forest plot of the intervals, as a figure of matplotlib's; needs the extra ``figures``.
 
-        Each coefficient is multiplied by the declared range of its feature, so that all are on one scale.
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
+        Each coefficient is multiplied by the declared range of its feature, so that all are on one scale. The
+        intercept and what is not determined are left out, and each of several classes has a panel.
+        MissingExtraError is raised if matplotlib is not installed.
 
         Privacy
         -------
         Public.
         """
-        return _forest(self)
+        try:
+            from expost.inference.picture import Picture
+        except ImportError:
+            raise missing_extra_error("a forest plot", "matplotlib", "figures") from None
+        panels = [
+            np.atleast_2d(values) * self.spans for values in (self.coefficients, self.lower, self.upper)
+        ]
+        last = len(self.terms) - 1
+        asked = [place for place, term in enumerate(self.terms) if not (place == last and term == INTERCEPT)]
+        shown = [place for place in asked if np.all(np.isfinite(panels[0][:, place]))]
+        count = len(panels[0])
+        size = (3.0 + 3.6 * count, 1.6 + _HEIGHT_PER_TERM * max(len(shown), 1))
+        figure = Picture(figsize=size, layout="constrained")
+        drawn = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
+        heights = -np.arange(len(shown))
+        for place, axes in enumerate(drawn):
+            middle, lower, upper = (panel[place, shown] for panel in panels)
+            axes.axvline(0.0, color=_GREY, linewidth=1)
+            axes.errorbar(middle, heights, xerr=[middle - lower, upper - middle], **_MARKS)
+            axes.set_yticks(heights, [_plain(self.terms[term]) for term in shown])
+            axes.set_ylim(0.5 - max(len(shown), 1), 0.5)
+            axes.grid(axis="y", color=_FAINT)
+            axes.set_axisbelow(True)
+            axes.tick_params(axis="y", length=0)
+            axes.spines[["top", "right", "left"]].set_visible(False)
+            if self.classes is not None:
+                axes.set_title(_plain(class_text(self.classes[place])), fontsize=11)
+        over = "per unit" if np.all(self.spans == 1.0) else "over the feature's range"
+        below = f"change of the {self.predictor} {over}, with intervals of {100 * self.confidence:.6g}%"
+        hidden = len(asked) - len(shown)
+        if hidden:
+            below += f"\n{hidden} coefficient{'s are' if hidden > 1 else ' is'} not determined and not shown"
+        figure.supxlabel(below, fontsize=10)
+        if self.alarm is not None:
+            figure.suptitle(_plain(self.alarm), fontsize=10, color=_ALARM, wrap=True)
+        return figure
 
     def _figures(self) -> dict[str, FloatArray]:
         return {
@@ -172,46 +204,6 @@ def _cells(figures: Sequence[float]) -> tuple[str, ...]:
         shown = ".3g"
     small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.3f}"
     return (*(f"{number:{shown}}" for number in figures[:-2]), f"{z:.2f}", small)
-
-
-def _forest(table: CoefficientTable) -> "Figure":
-    """The intercept and what is not determined are left out. There is one panel per class of several."""
-    try:
-        from expost.inference.picture import Picture
-    except ImportError:
-        raise missing_extra_error("a forest plot", "matplotlib", "figures") from None
-    panels = [
-        np.atleast_2d(values) * table.spans for values in (table.coefficients, table.lower, table.upper)
-    ]
-    last = len(table.terms) - 1
-    asked = [place for place, term in enumerate(table.terms) if not (place == last and term == INTERCEPT)]
-    shown = [place for place in asked if np.all(np.isfinite(panels[0][:, place]))]
-    count = len(panels[0])
-    size = (3.0 + 3.6 * count, 1.6 + _HEIGHT_PER_TERM * max(len(shown), 1))
-    figure = Picture(figsize=size, layout="constrained")
-    drawn = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
-    heights = -np.arange(len(shown))
-    for place, axes in enumerate(drawn):
-        middle, lower, upper = (panel[place, shown] for panel in panels)
-        axes.axvline(0.0, color=_GREY, linewidth=1)
-        axes.errorbar(middle, heights, xerr=[middle - lower, upper - middle], **_MARKS)
-        axes.set_yticks(heights, [_plain(table.terms[term]) for term in shown])
-        axes.set_ylim(0.5 - max(len(shown), 1), 0.5)
-        axes.grid(axis="y", color=_FAINT)
-        axes.set_axisbelow(True)
-        axes.tick_params(axis="y", length=0)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        if table.classes is not None:
-            axes.set_title(_plain(class_text(table.classes[place])), fontsize=11)
-    over = "per unit" if np.all(table.spans == 1.0) else "over the feature's range"
-    below = f"change of the {table.predictor} {over}, with intervals of {100 * table.confidence:.6g}%"
-    hidden = len(asked) - len(shown)
-    if hidden:
-        below += f"\n{hidden} coefficient{'s are' if hidden > 1 else ' is'} not determined and not shown"
-    figure.supxlabel(below, fontsize=10)
-    if table.alarm is not None:
-        figure.suptitle(_plain(table.alarm), fontsize=10, color=_ALARM, wrap=True)
-    return figure
 
 
 def _plain(text: str) -> str:
