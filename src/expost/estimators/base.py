@@ -88,24 +88,17 @@ class PrivateGLM(PrivateEstimator):
         Parameters
         ----------
         X
-            Rows of numbers: an array of any real type and order, a torch, CuPy or other array of the array
-            API standard, which stays on its device (docs/gpu.md), a sparse matrix or array of SciPy's, or a
-            pandas, polars or pyarrow frame. A sparse table is never made dense as a whole. Rows longer than
-            ``norm`` are scaled down to it. Or a table in files: the path of a CSV or Parquet file or of a
-            folder of them, a pattern, or what :func:`expost.scan` returns. Files may be larger than memory;
-            CSV needs a domain. Or a Dask DataFrame, whose partitions are read where they are.
+            Rows of numbers: an array, here or on a device (docs/gpu.md), a sparse matrix, a frame, the path
+            or pattern of CSV or Parquet files, what :func:`expost.scan` returns, or a Dask DataFrame.
+            docs/reference/models.md says more of tables.
         y
-            One label per row. With a domain and a frame it may be left out: the labels are then those of the
-            column that the domain declares. With files or a Dask frame, the name of the outcome's column: by
-            default the one that the domain declares, or the last. With a Dask frame also a Dask Series of as
-            many rows in each partition; rows are paired by their places, whatever the index.
+            One label per row, or the name of the outcome's column in files; None takes that of the domain.
         sample_weight
-            One weight per row, from 0 to ``max_weight``, by which its loss is multiplied: a part of the
-            record, as private as the rest of it. By default 1. With files, the name of its column.
+            One weight per row, from 0 to ``max_weight``, by which its loss is multiplied; as private as the
+            rest of the record. With files, the name of its column.
         account
             Where to count what this spends: an account of :class:`expost.Ledger`. The fit is entered before
-            its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would
-            overdraw.
+            its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would overdraw.
 
         Privacy
         -------
@@ -122,7 +115,9 @@ class PrivateGLM(PrivateEstimator):
                 self.feature_names_in_ = np.array([part.name for part in self.domain.features], dtype=object)
                 self.n_features_in_ = len(self.feature_names_in_)
             declared = self._declared | {"feature_names": self._names}
-            if can_be_published(plan.loss, self.regularizer) and _has_promise(plan):
+            # Noise scales of one's own may be too small for any epsilon: then there is nothing to publish.
+            promised = math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)
+            if promised and can_be_published(plan.loss, self.regularizer):
                 rehearse(plan, self._width, regularizer=self.regularizer, **declared)
             release = self._release(plan, records, spending, step, self.regularizer)
             table = class_coefficients(release.coefficients, plan.loss)
@@ -353,8 +348,3 @@ class PrivateGLM(PrivateEstimator):
         if self.plan_.fit_intercept:
             theta = np.column_stack([theta, np.ravel(self.intercept_)])
         return theta.T if len(theta) > 1 else theta[0]
-
-
-def _has_promise(plan: Plan) -> bool:
-    """Whether there is anything to publish: noise scales of one's own may be too small for any epsilon."""
-    return math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)

@@ -105,37 +105,24 @@ class LogisticRegression(LinearClassifier):
     epsilon, delta
         The budget: neighbouring tables differ by one added or removed row.
     report
-        What is published with the model: ``"independent"`` nothing, ``"leverage"`` a noisy Hessian,
-        ``"dependent"`` also a noisy gradient, ``"adaptive"`` also the Hessian's smallest eigenvalue.
+        What is published with the model: ``"independent"``, ``"leverage"``, ``"dependent"``, ``"adaptive"``.
     calibration
         The theorem that the noise scale relies on.
     plan
-        What :func:`expost.calibrate` returns, for whoever wants noise scales, a split of the budget or a
-        Hessian of their own. It decides whatever it states, the loss and ``fit_intercept`` included, and an
-        argument that says otherwise is refused.
+        What :func:`expost.calibrate` returns; it decides whatever it states.
     norm
-        The largest Euclidean norm of a row of features. Longer rows are scaled down to it, here and
-        in ``predict``. Declare it; do not compute it from the table. ``None`` stands for 1 and warns; with a
-        domain it stays ``None``.
+        The largest norm of a row: declare it. Longer rows are scaled down. ``None`` stands for 1 and warns.
     classes
         The labels, two or more. ``None`` learns them from the table, outside the guarantee, with a warning.
-    max_weight
-        The largest ``sample_weight`` that ``fit`` may be given, at least 1. Weights up to 1 cost nothing;
-        larger ones cost as much as if every record had the largest.
-    class_weight
-        The weight of each class, ``{label: weight}``, by which sample weights are multiplied; declared, never
-        computed from the table. ``"balanced"`` counts the table's labels and is refused.
+    max_weight, class_weight
+        The largest ``sample_weight`` that ``fit`` may be given, and the weight of each class; declared.
     domain
-        What is publicly known about a record (:class:`expost.Domain`): ``X`` is then a frame of raw records,
-        and ``norm`` and ``classes`` come from the domain.
+        What is publicly known about a record (:class:`expost.Domain`), ``norm`` and ``classes`` included.
     l2
-        The regularisation :math:`\lambda` of the sum (scikit-learn's ``1 / C``); by default chosen from
-        public values.
+        The regularisation :math:`\lambda` (scikit-learn's ``1 / C``); by default from public values.
     cap
-        The largest slope :math:`c` of the loss, between 1e-6 and 1; ``1.0`` is plain logistic regression.
-        By default :math:`(1 + 1/\sqrt{1 + 2\sigma_1})/2`, with :math:`\sigma_1` the multiplier of the
-        analytic Gaussian mechanism at ``epsilon`` and ``delta`` (0.56, 0.66, 0.83 at ε = 0.1, 1, 8 and
-        δ = 1e-6). ``plan_.loss`` says which, and where its corner is.
+        The largest slope of the loss, at most 1, which is plain logistic regression; by default from the
+        budget.
     fit_intercept
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     regularizer
@@ -160,6 +147,8 @@ class LogisticRegression(LinearClassifier):
     -----
     **Privacy.** Every ``fit`` spends the budget again, also in cross-validation or a grid search:
     :func:`expost.compose` says what several cost together, and ``account=`` counts them.
+
+    docs/reference/models.md describes the arguments in full.
 
     Examples
     --------

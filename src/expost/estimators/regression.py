@@ -22,20 +22,14 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
     Parameters
     ----------
     loss
-        ``"pseudo_huber"`` has a bounded slope and so a worst-case guarantee. ``"squared"`` has none at any
-        noise scale: it needs a plan with ``sigma`` and ``l2``, whose ``epsilon`` is infinite. Exact losses
-        after the fact still exist.
+        ``"pseudo_huber"``, or ``"squared"``, which has no worst case and needs a plan with ``sigma`` and
+        ``l2``.
     threshold
-        Where the pseudo-Huber loss turns from squared to absolute. It is also the largest pull of one record,
-        so the noise grows with it. In units of half the declared range of the outcome. By default chosen from
-        ``epsilon`` and ``delta`` (docs/calibration.md), and stated in ``plan_`` and the publication.
+        Where the pseudo-Huber loss turns from squared to absolute; by default from ``epsilon`` and ``delta``.
     outcome
-        The public bounds ``(low, high)`` of ``y``: labels are clipped to them and scaled to [-1, 1], and
-        predictions are in the units of ``y`` again. Declare them; do not compute them from the table.
-        ``None`` takes ``y`` as it is and warns: the default threshold and the noise suit labels in [-1, 1]
-        only. With a domain, which declares them, it stays ``None``.
+        The public bounds ``(low, high)`` of ``y``: declare them. ``None`` takes ``y`` as it is and warns.
     epsilon, delta, report, calibration, plan, norm, max_weight, domain
-        As in :class:`expost.LogisticRegression`.
+        As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
