@@ -8,9 +8,10 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import is_dataclass
 from functools import wraps
+from importlib import import_module
 from importlib.metadata import version
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from rich.console import Console
@@ -34,7 +35,6 @@ console = Console(emoji=False)
 error_console = Console(stderr=True, emoji=False)
 
 _PYTHONS = warnings.showwarning
-Command = TypeVar("Command", bound=Callable[..., None])
 given: ContextVar[Mapping[str, Any]] = ContextVar("given")
 """The arguments and options of the command that runs, by their names."""
 
@@ -55,40 +55,50 @@ def options(show_version: bool = _VERSION) -> None:
     """What did this model cost me? Private models, and the privacy loss of every person."""
 
 
-def report_errors(command: Command) -> Command:
-    """Report errors as one sentence on standard error, with exit status 1.
+def command(module: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a declaration; the function of its name in a module of this room does the work.
 
-    A parameter of the command that is a dataclass stands for its fields: each of them is an argument or an
-    option, and the command gets the dataclass.
+    The module is loaded when the command runs: `expost --help` should not load SciPy. A parameter that is a
+    dataclass stands for its fields: each of them is an argument or an option.
     """
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        try:
-            catch_interrupts()
+    def declare(declaration: Callable[..., None]) -> Callable[..., None]:
+        @wraps(declaration)
+        def run(**values: Any) -> None:
             given.set(values)
-            with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
-                _call(command, values)
-        except ExpostError as error:
-            sentence = str(error)
-        except OSError as error:
-            sentence = _about_file(error)
-        except MemoryError:
-            sentence = "there is not enough memory for this table; no partial file was left behind."
-        except (KeyboardInterrupt, typer.Abort):
-            sentence = STOPPED
-        except Exception:
-            if not was_interrupted():
-                raise
-            sentence = STOPPED
-        else:
-            return
-        say(f"[bold red]expost:[/bold red] {legible(sentence)}", to=error_console)
-        raise typer.Exit(1)
+            with _errors_reported():
+                work = getattr(import_module(f"expost.cli.{module}"), declaration.__name__)
+                work(**_arguments(declaration, values))
 
-    run.__signature__ = signature(command).replace(parameters=list(_parameters(command)))  # type: ignore[attr-defined]
-    return cast(Command, run)
+        run.__signature__ = signature(declaration).replace(parameters=list(_parameters(declaration)))  # type: ignore[attr-defined]
+        return app.command()(run)
+
+    return declare
+
+
+@contextmanager
+def _errors_reported() -> Iterator[None]:
+    """Report errors as one sentence on standard error, with exit status 1."""
+    try:
+        catch_interrupts()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            yield
+        return
+    except ExpostError as error:
+        sentence = str(error)
+    except OSError as error:
+        sentence = _about_file(error)
+    except MemoryError:
+        sentence = "there is not enough memory for this table; no partial file was left behind."
+    except (KeyboardInterrupt, typer.Abort):
+        sentence = STOPPED
+    except Exception:
+        if not was_interrupted():
+            raise
+        sentence = STOPPED
+    say(f"[bold red]expost:[/bold red] {legible(sentence)}", to=error_console)
+    raise typer.Exit(1)
 
 
 def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
@@ -99,12 +109,12 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             yield one.replace(kind=Parameter.KEYWORD_ONLY)
 
 
-def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    parts = {
-        name: _call(cast(Any, one.annotation), values) if is_dataclass(one.annotation) else values[name]
-        for name, one in signature(function).parameters.items()
+def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = {name: cast(Any, one.annotation) for name, one in signature(function).parameters.items()}
+    return {
+        name: kind(**_arguments(kind, values)) if is_dataclass(kind) else values[name]
+        for name, kind in kinds.items()
     }
-    return function(**parts)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **others: Any) -> None:

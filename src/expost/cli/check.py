@@ -18,8 +18,6 @@ from expost.cli.tables import check_identifier
 from expost.cli.words import next_command
 from expost.data.check import Finding, find_problems
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
-from expost.data.domain import Domain
-from expost.data.lazy import LazyTable
 from expost.data.problems import Problem
 from expost.data.skeleton import skeleton
 from expost.data.tables import scan
@@ -66,7 +64,8 @@ def check(options: CheckOptions) -> None:
     force = options.force or (problems is not None and is_list_of_problems(problems))
     check_figures(problems, "problems", private=True, kinds=(".csv",), inputs=inputs, overwrite=force)
     parts = (*declared.features, declared.label)
-    seen = _Kinds([*(part.name for part in parts), *([] if weight is None else [weight])])
+    names = [*(part.name for part in parts), *([] if weight is None else [weight])]
+    seen = _Kinds(names)
     with show_progress("Checking the table") as progress:
         findings = find_problems(
             table,
@@ -77,7 +76,8 @@ def check(options: CheckOptions) -> None:
             watch=progress.watch,
         )
         write_problems(problems, seen.passing(findings), identifier=identifier, overwrite=force)
-    unused = _unused(table, declared, weight)
+    used = {*names, *declared.ignore}
+    unused = [name for name in table.kinds if name not in used]
     if options.as_json:
         print_json(seen.fields() | {"unused_columns": unused, "private_problems": problems})
     else:
@@ -96,7 +96,7 @@ class _Kinds:
     """Which columns have which kinds of problems, in a given order of columns; public."""
 
     def __init__(self, order: list[str]) -> None:
-        self._found: dict[str, list[Problem]] = {name: [] for name in order}
+        self._found: dict[str, dict[Problem, None]] = {name: {} for name in order}
         self.broken = ""
         """Why a file cannot be read to its end, where one cannot."""
 
@@ -105,9 +105,7 @@ class _Kinds:
         for one in findings:
             if one.problem is Problem.BROKEN:
                 self.broken = self.broken or one.values[0]
-            kinds = self._found.setdefault(one.column, [])
-            if one.problem not in kinds:
-                kinds.append(one.problem)
+            self._found.setdefault(one.column, {})[one.problem] = None
             yield one
 
     @property
@@ -133,14 +131,9 @@ class _Kinds:
         return {"fits": not self.refused, "problems": problems}
 
 
-def _unused(table: LazyTable, domain: Domain, weight: str | None) -> list[str]:
-    """The columns that nothing is said about."""
-    declared = {*(part.name for part in domain.features), domain.label.name, *domain.ignore, weight}
-    return [name for name in table.kinds if name not in declared]
-
-
 def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:
-    _show_refused(seen)
+    if seen.refused:
+        _show_refused(seen)
     _suggest_names(seen.columns(Problem.LACKING), unused)
     clipped = seen.columns(Problem.BEYOND)
     if clipped:
@@ -157,8 +150,6 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:
 
 def _show_refused(seen: _Kinds) -> None:
     """Why a fit would be refused, by columns, and what to do."""
-    if not seen.refused:
-        return
     rows: list[tuple[str, str]] = []
     named: set[str] = set()
     for column, kind in seen.refused:
@@ -168,7 +159,7 @@ def _show_refused(seen: _Kinds) -> None:
     console.print(Summary(title, rows, ("column", "problem")).terminal())
     say("What to do")
     for kind in Problem:
-        if any(kind is one for _, one in seen.refused):
+        if kind.refused and seen.columns(kind):
             say(f"  {kind.title}:\n      {legible(kind.advice)}")
 
 

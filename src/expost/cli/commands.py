@@ -1,14 +1,13 @@
-"""The commands: what each takes and what it says of itself; what they do is loaded when one runs."""
+"""The commands in the order in which a user needs them: what each takes and what it says of itself."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
 
 from expost._common.validation import numeral
-from expost.cli.base import app as app, report_errors
+from expost.cli.base import app as app, command
 
 # The heading of options that few people need, in the help.
 _EXPERTS = "For experts"
@@ -132,12 +131,7 @@ class PlanOptions:
     max_weight: float = MAX_WEIGHT
 
 
-def _work(module: str) -> Any:
-    """The module that does the work of a command: `expost --help` should not load SciPy."""
-    return import_module(f"expost.cli.{module}")
-
-
-@report_errors
+@command("demonstration")
 def demo(
     out: Path = option(Path("demo"), "Folder for what the demonstration writes."),
     epsilon: float = EPSILON,
@@ -148,7 +142,6 @@ def demo(
 
     Example: expost demo --out demo
     """
-    _work("demonstration").show(out, epsilon=epsilon, delta=delta, overwrite=force)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +157,7 @@ class DialectOptions:
     dates: str | None = option(None, "How dates are written, such as DD.MM.YYYY.", metavar="ORDER")
 
 
-@report_errors
+@command("check")
 def init(
     *,
     table: Path = argument("TABLE", "A .csv or .parquet file."),
@@ -179,7 +172,6 @@ def init(
 
     Example: expost init table.csv > domain.toml
     """
-    _work("check").init(table, label, options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +193,7 @@ class CheckOptions:
     as_json: bool = AS_JSON
 
 
-@report_errors
+@command("check")
 def check(options: CheckOptions) -> None:
     """Find everything in a table that does not fit the domain, at once. Nothing is spent.
 
@@ -211,16 +203,14 @@ def check(options: CheckOptions) -> None:
 
     Example: expost check domain.toml table.csv --problems private-problems.csv
     """
-    _work("check").check(options)
 
 
-@report_errors
+@command("plan")
 def plan(*, domain: Path = DOMAIN, options: PlanOptions, as_json: bool = AS_JSON) -> None:
     """Show what a fit would spend and what noise it would add. No data is needed and none is read.
 
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
     """
-    _work("plan").plan(domain, options, as_json=as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +246,7 @@ class FitOptions:
     as_json: bool = AS_JSON
 
 
-@report_errors
+@command("fit")
 def fit(options: FitOptions) -> None:
     """Fit a private model to a table and write the publication: the one file that is made public.
 
@@ -265,10 +255,9 @@ def fit(options: FitOptions) -> None:
 
     Example: expost fit domain.toml table.csv -o publication.json --losses private-losses.csv
     """
-    _work("fit").fit(options)
 
 
-@report_errors
+@command("publications")
 def page(
     publications: list[Path] = PUBLICATIONS,
     output: Path = option(Path("report.html"), "The page to write.", "--output", "-o"),
@@ -283,10 +272,9 @@ def page(
 
     Example: expost page publication.json -o report.html --language de
     """
-    _work("publications").page(publications, output, language=language, overwrite=force)
 
 
-@report_errors
+@command("records")
 def predict(
     *,
     publication: Path = PUBLICATION,
@@ -307,7 +295,6 @@ def predict(
 
     Example: expost predict publication.json new.csv -o predictions.csv
     """
-    _work("records").predict(publication, records, output, options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +330,7 @@ class BoundsOptions:
     reading: RecordOptions
 
 
-@report_errors
+@command("records")
 def bounds(options: BoundsOptions) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
@@ -354,7 +341,6 @@ def bounds(options: BoundsOptions) -> None:
 
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
-    _work("records").bounds(options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,7 +358,7 @@ class LossesOptions:
     reading: RecordOptions
 
 
-@report_errors
+@command("records")
 def losses(options: LossesOptions) -> None:
     """Recompute everyone's exact privacy loss from the table and the publication. Private.
 
@@ -382,10 +368,9 @@ def losses(options: LossesOptions) -> None:
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """
-    _work("records").losses(options)
 
 
-@report_errors
+@command("publications")
 def summary(
     publication: Path = PUBLICATION,
     confidence: float = number(0.95, "How sure each interval should be, on its own."),
@@ -400,10 +385,9 @@ def summary(
 
     Example: expost summary publication.json --confidence 0.9
     """
-    _work("publications").summary(publication, confidence, figure, overwrite=force, as_json=as_json)
 
 
-@report_errors
+@command("ledger")
 def ledger(
     file: Path = argument("LEDGER", "The ledger's file, such as ledger.db; public."),
     open_account: str | None = option(
@@ -420,12 +404,3 @@ def ledger(
 
     Example: expost ledger ledger.db --open patients --epsilon 3 --delta 1e-6
     """
-    book = _work("ledger")
-    if open_account is not None or epsilon is not None or delta is not None:
-        book.open_account(file, open_account, epsilon, delta, as_json=as_json)
-    book.show(file, as_json=as_json)
-
-
-# In the order in which a user needs them.
-for _command in (demo, init, check, plan, fit, page, predict, bounds, losses, summary, ledger):
-    app.command()(_command)

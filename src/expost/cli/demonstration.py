@@ -128,20 +128,20 @@ def write_table(path: Path, shown: Demonstration, *, overwrite: bool) -> None:
         writer.writerows(map(inert_row, zip(*columns, strict=True)))
 
 
-def show(out: Path, *, epsilon: float, delta: float, overwrite: bool) -> None:
+def demo(out: Path, epsilon: float, delta: float, force: bool) -> None:
     """Fit, publish, and show what it cost each person."""
     for path in (*(out / name for name in _PUBLIC), *(out / "private" / name for name in _PRIVATE)):
-        check_output(path, overwrite=overwrite)
+        check_output(path, overwrite=force)
     with error_console.status("Fitting a logistic regression on scikit-learn's breast-cancer data"):
         shown = demonstrate(epsilon=epsilon, delta=delta)
     console.print(shown.model.plan_)
     console.print()
-    written = _publish(out, shown, overwrite=overwrite)
+    written = _publish(out, shown, overwrite=force)
     tally = Tally()
     tally.add(shown.losses)
     console.print(show_losses(tally, shown.model.plan_.epsilon))
     console.print()
-    written.update(_keep(out / "private", shown, overwrite=overwrite))
+    written.update(_keep(out / "private", shown, overwrite=force))
     console.print("[bold]What to open[/bold]")
     width = max(len(str(path)) for path in written)
     for path, words in written.items():

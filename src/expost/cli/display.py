@@ -1,10 +1,10 @@
 """Figures of each record as they come, as counts, tables and bars for a terminal."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any
 
 import numpy as np
 from rich.bar import Bar
@@ -15,6 +15,7 @@ from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
 from expost.cli.base import legible
+from expost.cli.tables import Columns
 from expost.data.lazy import LazyTable
 from expost.publication import Publication
 from expost.publication.readings import encoded_for
@@ -28,7 +29,6 @@ _PER_OCTAVE = 1024
 _SMALLEST, _LARGEST = -40, 14
 # The most exposed people, as shares of everyone in the table.
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 1.0)
-Part = TypeVar("Part")
 
 
 class Tally:
@@ -73,19 +73,10 @@ class Tally:
         return counts, edges
 
 
-class Run(NamedTuple):
-    """What is known about a run of records."""
-
-    figures: Sequence[Figures]
-    """From each publication, at its share of the confidence."""
-    total: FloatArray
-    """What all publications together cost at most."""
-
-    @classmethod
-    def joined(cls, runs: "Sequence[Run]") -> Self:
-        """One run of the records of several."""
-        figures = zip(*(run.figures for run in runs), strict=True)
-        return cls([Figures.joined(parts) for parts in figures], np.concatenate([run.total for run in runs]))
+def figure_names(publications: int) -> list[list[str]]:
+    """The names of the figures from each publication, which are numbered where there are several."""
+    ends = [f"_{number}" for number in range(1, publications + 1)] if publications > 1 else [""]
+    return [[name + end for name in Figures._fields] for end in ends]
 
 
 def figures_of(
@@ -97,51 +88,49 @@ def figures_of(
     member: bool | None,
     simultaneous: Simultaneous,
     watch: Watch,
-) -> Iterator[Run]:
-    """Read each publication for each record of a table, and all of them together, in runs of records.
+) -> Iterator[Columns]:
+    """What each publication says of each record of a table, and all of them together, in runs of records.
 
-    The column of weights is used by publications that have weights.
+    The column of weights is used by publications that have weights. ``total`` is what all publications
+    together cost at most; the other figures have the names of :func:`figure_names`.
     """
     asked: Any = {"member": member, "simultaneous": simultaneous}
     records = [replace(encoded_for(one, table, None, weight), watch=watch) for one in publications]
     releases = [one.release for one in publications]
-    totals = streamed_totals(releases, records, confidence=confidence, **asked)
     # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
     share = 1.0 - (1.0 - confidence) / len(publications)
-    streams = [
+    streams: list[Iterator[Any]] = [
         streamed_figures(release, rows, confidence=share, **asked)
         for release, rows in zip(releases, records, strict=True)
     ]
-    return map(Run, zip(*streams, strict=True), totals)
+    names = list(chain.from_iterable(figure_names(len(publications))))
+    if len(publications) > 1:
+        names.append("total")
+        totals = streamed_totals(releases, records, confidence=confidence, **asked)
+        streams.append((total,) for total in totals)
+    for run in zip(*streams, strict=True):
+        yield dict(zip(names, chain.from_iterable(run), strict=True))
 
 
-def columns_of(run: Run) -> dict[str, FloatArray]:
-    """The figures by name; those of several publications are numbered, and the total is that of all."""
-    if len(run.figures) == 1:
-        return run.figures[0]._asdict()
-    numbered = {
-        f"{name}_{number}": figure
-        for number, figures in enumerate(run.figures, start=1)
-        for name, figure in figures._asdict().items()
-    }
-    return {**numbered, "total": run.total}
+class FirstRecords:
+    """Keeps the columns of the first runs of records that pass, or of all, and counts the records."""
 
-
-class FirstRecords(Generic[Part]):
-    """Keeps the first parts that pass, or all, and counts their records; ``length`` is that of a part."""
-
-    def __init__(self, most: int | None, length: Callable[[Part], int]) -> None:
+    def __init__(self, most: int | None) -> None:
         self.records = 0
-        self.kept: list[Part] = []
-        self._most, self._length = most, length
+        self._most = most
+        self._kept: list[Columns] = []
 
-    def passing(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Keep and count parts as they pass."""
-        for part in parts:
+    def passing(self, runs: Iterable[Columns]) -> Iterator[Columns]:
+        """Keep and count runs as they pass."""
+        for run in runs:
             if self._most is None or self.records < self._most:
-                self.kept.append(part)
-            self.records += self._length(part)
-            yield part
+                self._kept.append(run)
+            self.records += len(next(iter(run.values())))
+            yield run
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns that were kept, joined."""
+        return {name: [one for run in self._kept for one in run[name]] for name in self._kept[0]}
 
 
 # More records than this do not fit on a screen.
@@ -155,11 +144,10 @@ def show_losses(losses: Tally, worst: float) -> Group:
 
 def _histogram(losses: Tally, bins: int = 12) -> Table:
     counts, edges = losses.histogram(bins)
-    table = Table(
-        title="Exact privacy losses of the people in the data (private)", title_justify="left", box=None
-    )
-    table.add_column("loss", justify="right")
-    table.add_column("people", justify="right")
+    title = "Exact privacy losses of the people in the data (private)"
+    table = Table(title=title, title_justify="left", box=None)
+    for heading in ("loss", "people"):
+        table.add_column(heading, justify="right")
     table.add_column("")
     for (low, high), count in zip(pairwise(edges), counts, strict=True):
         bar = Bar(size=float(counts.max()), begin=0.0, end=float(count), width=36, color="cyan")
@@ -170,8 +158,8 @@ def _histogram(losses: Tally, bins: int = 12) -> Table:
 def _exposure(losses: Tally, worst: float) -> Table:
     table = Table(title="The most exposed (private)", title_justify="left", box=None)
     table.add_column("people")
-    table.add_column("lost at most", justify="right")
-    table.add_column("of the promise", justify="right")
+    for heading in ("lost at most", "of the promise"):
+        table.add_column(heading, justify="right")
     for share, loss in losses.quantiles().items():
         who = {0.5: "half of them (median)", 1.0: "everyone"}.get(share, f"{share:.0%} of them")
         part = f"{loss / worst:.1%}" if np.isfinite(worst) else "no promise"
@@ -179,12 +167,13 @@ def _exposure(losses: Tally, worst: float) -> Table:
     return table
 
 
-def show_bounds(paths: Sequence[Path], run: Run, records: int, promise: float, where: str) -> Table:
+def show_bounds(
+    paths: Sequence[Path], columns: Mapping[str, Sequence[float]], records: int, promise: float, where: str
+) -> Table:
     """Each record's interval, report cost and total, and the sum where there are several publications.
 
-    ``run`` has the figures of the first records at least; ``where`` says where the others are.
+    ``columns`` has the figures of the first records at least; ``where`` says where the others are.
     """
-    total = run.total
     several = len(paths) > 1
     table = Table(title="What was released about each record", title_justify="left")
     table.add_column("record", justify="right")
@@ -192,14 +181,13 @@ def show_bounds(paths: Sequence[Path], run: Run, records: int, promise: float, w
         table.add_column("publication", overflow="fold")
     for heading in Bounds.HEADINGS:
         table.add_column(heading, justify="right")
-    for record in range(min(len(total), MOST_RECORDS)):
-        for path, figures in zip(paths, run.figures, strict=True):
+    for record, total in enumerate(columns["total"][:MOST_RECORDS]):
+        place = str(record + 1)
+        for path, names in zip(paths, figure_names(len(paths)), strict=True):
             which = [legible(path)] if several else []
-            table.add_row(str(record + 1), *which, *(f"{figure[record]:.4f}" for figure in figures))
+            table.add_row(place, *which, *(f"{columns[name][record]:.4f}" for name in names))
         if several:
-            table.add_row(
-                str(record + 1), "[bold]all[/bold]", "", "", "", f"[bold]{total[record]:.4f}[/bold]"
-            )
+            table.add_row(place, "[bold]all[/bold]", "", "", "", f"[bold]{total:.4f}[/bold]")
             table.add_section()
     left = records - MOST_RECORDS
     more = f"\n{left:,} more records: {where}" if left > 0 else ""

@@ -80,7 +80,10 @@ def fit(options: FitOptions) -> None:
         announce(declared.out, plan, options.output, options.losses, account)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
-            _end_dry_run(declared)
+            declared.out.print("Dry run: everything fits, and nothing was spent or written.")
+            if not options.as_json:
+                written = {"output": options.output, "force": options.force}
+                say(f"Next: {legible(next_command('fit', options.domain, options.table, **written))}")
         elif options.confirm and not typer.confirm("Spend it?", err=options.as_json):
             error_console.print("Nothing was spent or written.")
             raise typer.Exit(1)
@@ -151,15 +154,6 @@ def _pointing_to_check(domain: Path, table: Path, **others: Any) -> Iterator[Non
     command = next_command("check", domain, table, problems="private-problems.csv", **others)
     again = "Nothing was spent. Repeat this fit once the table fits; to see every problem at once:"
     raise type(refusal)(f"{refusal} {again}  {command}")
-
-
-def _end_dry_run(declared: PlannedFit) -> None:
-    options = declared.options
-    declared.out.print("Dry run: everything fits, and nothing was spent or written.")
-    if not options.as_json:
-        written = {"output": options.output, "force": options.force}
-        command = next_command("fit", options.domain, options.table, **written)
-        say(f"Next: {legible(command)}", to=declared.out)
 
 
 def _spend(

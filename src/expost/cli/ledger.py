@@ -19,22 +19,14 @@ _MOST_ENTRIES = 20
 _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 
 
-def open_account(
-    file: Path, name: str | None, epsilon: float | None, delta: float | None, *, as_json: bool
+def ledger(
+    file: Path, open_account: str | None, epsilon: float | None, delta: float | None, as_json: bool
 ) -> None:
-    """Open an account with a cap."""
-    if name is None:
-        raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
-    if epsilon is None or delta is None:
-        missing = "epsilon" if epsilon is None else "delta"
-        raise parameter_error(missing, "given where an account is opened", None)
-    Ledger(file).account(name, epsilon=epsilon, delta=delta)
-    say(f"Opened the account {legible(name)}.", to=output_console(as_json))
-
-
-def show(file: Path, *, as_json: bool) -> None:
-    """Show all accounts."""
+    """Show all accounts, after opening one where a name and a cap are given."""
     book = Ledger(file)
+    if open_account is not None or epsilon is not None or delta is not None:
+        _open(book, open_account, epsilon, delta)
+        say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
     accounts = book.accounts
     if as_json:
         print_json({"accounts": [_fields(account) for account in accounts], "sha256": book.sha256})
@@ -42,6 +34,15 @@ def show(file: Path, *, as_json: bool) -> None:
     for account in accounts:
         _show(account)
     say(f"{len(accounts)} account{'s' * (len(accounts) != 1)}, state {book.sha256[:16] or 'empty'}")
+
+
+def _open(book: Ledger, name: str | None, epsilon: float | None, delta: float | None) -> None:
+    if name is None:
+        raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
+    if epsilon is None or delta is None:
+        missing = "epsilon" if epsilon is None else "delta"
+        raise parameter_error(missing, "given where an account is opened", None)
+    book.account(name, epsilon=epsilon, delta=delta)
 
 
 def _fields(account: Account) -> dict[str, Any]:

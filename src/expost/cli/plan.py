@@ -20,14 +20,14 @@ INTERCEPT = True
 TABLES = (".csv", ".parquet", ".pq")
 
 
-def plan(path: Path, options: PlanOptions, *, as_json: bool) -> None:
+def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
     """Show what a fit would spend and what noise it would add."""
-    domain = load_domain(path)
-    planned = make_plan(domain, options)
+    declared = load_domain(domain)
+    planned = make_plan(declared, options)
     if as_json:
         print_json(planned.fields())
     else:
-        explain(console, planned, len(domain.column_names) + planned.fit_intercept)
+        explain(console, planned, len(declared.column_names) + planned.fit_intercept)
         say("\nThe same in numbers, for experts:\n")
         console.print(planned)
 

@@ -12,12 +12,12 @@ from expost.page import render
 from expost.publication import Publication
 
 
-def page(paths: list[Path], output: Path, *, language: str, overwrite: bool) -> None:
+def page(publications: list[Path], output: Path, language: str, force: bool) -> None:
     """Make the page on which anyone can read her figures."""
-    check_public(output, inputs=paths, overwrite=overwrite)
-    read = [Publication.load(path) for path in paths]
+    check_public(output, inputs=publications, overwrite=force)
+    read = [Publication.load(path) for path in publications]
     with error_console.status("Making the page"):
-        write_page(output, read, overwrite=overwrite, language=language)
+        write_page(output, read, overwrite=force, language=language)
     say(f"Open in a browser: {legible(output)}")
 
 
@@ -28,26 +28,22 @@ def write_page(path: Path, publications: list[Publication], *, overwrite: bool, 
         file.write(text)
 
 
-def summary(path: Path, confidence: float, figure: Path | None, *, overwrite: bool, as_json: bool) -> None:
+def summary(publication: Path, confidence: float, figure: Path | None, force: bool, as_json: bool) -> None:
     """Show the coefficients and how sure they are."""
     if figure is not None:
-        check_public(figure, inputs=(path,), overwrite=overwrite)
-    table = Publication.load(path).summary(confidence)
+        check_public(figure, inputs=(publication,), overwrite=force)
+    table = Publication.load(publication).summary(confidence)
     if figure is not None:
-        _draw(table, figure, overwrite=overwrite)
+        kind = check_choice("figure", figure.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
+        drawn = table.plot()
+        with atomic_write_bytes(figure, overwrite=force) as file:
+            drawn.savefig(file, format=kind, dpi=150)
     if as_json:
         print_json(_fields(table) | {"figure": figure})
     else:
         console.print(table)
     if figure is not None:
         say(f"Written: {legible(figure)}", to=output_console(as_json))
-
-
-def _draw(table: CoefficientTable, path: Path, *, overwrite: bool) -> None:
-    kind = check_choice("figure", path.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
-    drawn = table.plot()
-    with atomic_write_bytes(path, overwrite=overwrite) as file:
-        drawn.savefig(file, format=kind, dpi=150)
 
 
 def _fields(table: CoefficientTable) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, who
 from expost.cli.display import (
     MOST_RECORDS,
     FirstRecords,
-    Run,
     Tally,
-    columns_of,
+    figure_names,
     figures_of,
     show_bounds,
     show_losses,
@@ -39,23 +39,22 @@ from expost.reports.base import Figures, Scope
 _MOST_PREDICTIONS = 20
 
 
-def predict(publication: Path, path: Path, output: Path | None, options: RecordOptions) -> None:
+def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
     """Predict the outcome of records."""
-    check_order(publication, path)
+    check_order(publication, records)
     read = Publication.load(publication)
-    most = None if options.as_json and output is None else _MOST_PREDICTIONS
-    first: FirstRecords[Columns] = FirstRecords(most, lambda part: len(next(iter(part.values()))))
+    first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
     with (
-        open_records(path, options, _names(read)) as table,
+        open_records(records, options, _names(read)) as table,
         show_progress("Predicting") as progress,
     ):
-        inputs = (publication, path, *table.paths)
+        inputs = (publication, records, *table.paths)
         check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
         parts = with_identifiers(_predictions(read, table, progress.watch), table, options.identifier)
         write_columns(output, first.passing(parts), overwrite=options.force)
     if read.insecure:
         warn(f"{publication} was made with seeded noise for a test: its promise is void.")
-    columns = {name: [one for part in first.kept for one in part[name]] for name in first.kept[0]}
+    columns = first.columns()
     if options.as_json:
         print_json({"predictions": columns if output is None else None, "output": output})
     elif output is not None:
@@ -101,8 +100,7 @@ def bounds(options: BoundsOptions) -> None:
     scope, reading, output = _scope(options.simultaneous), options.reading, options.output
     check_order(options.publications[0], options.records)
     read = _load(options.publications)
-    most = None if reading.as_json and output is None else MOST_RECORDS
-    first: FirstRecords[Run] = FirstRecords(most, lambda run: len(run.total))
+    first = FirstRecords(None if reading.as_json and output is None else MOST_RECORDS)
     where = {"dask": options.dask, "device": options.device}
     with (
         open_records(options.records, reading, Figures._fields, **where) as table,
@@ -120,27 +118,27 @@ def bounds(options: BoundsOptions) -> None:
             watch=progress.watch,
         )
         identifier = None if output is None else reading.identifier
-        columns = with_identifiers(map(columns_of, first.passing(found)), table, identifier)
-        write_columns(output, columns, overwrite=reading.force)
+        parts = with_identifiers(first.passing(found), table, identifier)
+        write_columns(output, parts, overwrite=reading.force)
     _warn(read, options)
-    run = Run.joined(first.kept)
+    columns = first.columns()
     promised = float(sum(publication.release.plan.epsilon for publication in read))
     if reading.as_json:
-        figures = run.figures if output is None else [None] * len(read)
+        listed, names = columns if output is None else {}, figure_names(len(read))
         print_json(
             {
                 "confidence": options.confidence,
                 "member": options.member,
                 "simultaneous": scope,
                 "promised": promised,
-                "publications": list(map(_fields, options.publications, read, figures)),
-                "total": run.total.tolist() if output is None else None,
+                "publications": list(map(partial(_fields, listed), options.publications, read, names)),
+                "total": listed.get("total"),
                 "output": output,
             }
         )
         return
     others = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
-    console.print(show_bounds(options.publications, run, first.records, promised, others))
+    console.print(show_bounds(options.publications, columns, first.records, promised, others))
     say(Scope.of(scope).sentence(options.confidence))
     if output is not None:
         say(f"Written: {legible(output)}")
@@ -171,17 +169,18 @@ def _warn(read: list[Publication], options: BoundsOptions) -> None:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
 
 
-def _fields(path: Path, publication: Publication, figures: Figures | None) -> dict[str, object]:
-    fields = {
+def _fields(
+    columns: dict[str, list[Any]], path: Path, publication: Publication, names: list[str]
+) -> dict[str, object]:
+    figures = zip(Figures._fields, names, strict=True)
+    return {
         "publication": path,
         "sha256": publication.sha256,
         "insecure": publication.insecure is not None,
         "epsilon": publication.plan.epsilon,
         "delta": publication.plan.delta,
+        **{field: columns[name] for field, name in figures if name in columns},
     }
-    if figures is not None:
-        fields |= {name: figure.tolist() for name, figure in figures._asdict().items()}
-    return fields
 
 
 def losses(options: LossesOptions) -> None:
