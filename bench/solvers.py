@@ -31,7 +31,7 @@ def clocked(X, y):
     def clock(_shown):
         yield lambda step: steps.append((step, time.perf_counter()))
 
-    with patch("expost.estimators.base.shown_steps", clock):
+    with patch("expost.estimators.planned.shown_steps", clock):
         start = time.perf_counter()
         model = ours(X, y)
         end = time.perf_counter()

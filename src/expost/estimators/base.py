@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._common.progress import shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import CalibrationName, ReportName, check_choice, parameter_error, warn_caller
 from expost.data.columns import split_columns
@@ -105,10 +104,8 @@ class PrivateGLM(PrivateEstimator):
         Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
         for the private part, which never leaves memory.
         """
-        with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
+        with self._spending(account) as (spending, step):
             # All checks come before any noise is drawn.
-            step("Planning")
-            spending = self._spending(account)
             plan, records = self._planned_records(X, y, sample_weight)
             spending.check(plan)
             if self.domain is not None:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from expost._common.progress import shown_steps
 from expost._common.validation import Simultaneous
 from expost.data.encoding import Encoded, open_records
 from expost.data.frame_tables import FrameKind
@@ -37,18 +36,14 @@ class ConvexModel(PrivateEstimator):
         A :class:`expost.ConvexLoss`: derivatives of each record, and publicly declared bounds on them. One
         that the library does not know is checked by :func:`expost.check_convex_loss` before anything else.
         With a plan it is the plan's.
-    epsilon, delta
-        The budget, under adding or removing one record.
     l2
         The regularisation :math:`\lambda`, which pulls the parameters towards zero; by default from public
         values. Write the loss so that zero is a sensible guess.
     plan
         What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
         what it states, and an argument that says otherwise is refused.
-    random_state
-        None for exact noise from the operating system. A seed is for tests and makes the release INSECURE.
-    verbose
-        Whether to show which step a fit is in.
+    epsilon, delta, random_state, verbose
+        As in :class:`expost.LogisticRegression`.
 
     Attributes
     ----------
@@ -99,10 +94,8 @@ class ConvexModel(PrivateEstimator):
         Spends ``plan_.epsilon`` at ``plan_.delta``, each time it is called. What is stored is public, except
         for the private part, which never leaves memory.
         """
-        with self._kept_on_failure(), shown_steps(bool(self.verbose)) as step:
+        with self._spending(account) as (spending, step):
             # All checks come before any noise is drawn.
-            step("Planning")
-            spending = self._spending(account)
             plan = self._given_plan()
             if plan is None:
                 loss: Any = self.loss  # None is refused

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from expost._common.namespaces import namespace_of
-from expost._common.progress import Step
+from expost._common.progress import Step, shown_steps
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error, warn_caller
 from expost.data.encoding import Encoded
@@ -200,9 +200,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 raise parameter_error(name, wanted, given)
         return plan
 
-    def _spending(self, account: Any) -> Spending:
-        return Spending(type(self).__name__, account, insecure=self.random_state is not None)
-
     def _release(
         self,
         plan: Plan,
@@ -224,11 +221,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return release
 
     @contextmanager
-    def _kept_on_failure(self) -> Iterator[None]:
-        """If a fit is refused, keep the model that was there as it was, with its own classes and names."""
+    def _spending(self, account: Any) -> Iterator[tuple[Spending, Step]]:
+        """One fit; if it is refused, the model that was there stays, with its own classes and names."""
         before = self.__dict__.copy()
         try:
-            yield
+            with shown_steps(bool(self.verbose)) as step:
+                step("Planning")
+                yield Spending(type(self).__name__, account, insecure=self.random_state is not None), step
         except BaseException:
             self.__dict__ = before
             raise
