@@ -5,7 +5,8 @@ from pathlib import Path
 from sklearn.datasets import load_breast_cancer
 
 import expost
-from expost.cli.demonstration import draw_intervals, scale_by_bounds
+from bench.tables import scale_by_bounds
+from expost.cli.demonstration import draw_intervals
 
 HERE = Path(__file__).parent.parent / "docs" / "figures"
 CONFIDENCE = 0.95

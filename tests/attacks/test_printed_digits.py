@@ -14,7 +14,8 @@ from problems import design_of
 from scipy import stats
 
 import expost
-from expost.cli.demonstration import bundled_domain, scale_by_bounds
+from bench.tables import scale_by_bounds
+from expost.cli.demonstration import bundled_domain
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
 from expost.fitting.private_fit import recover

@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
 import expost
-from expost.cli.demonstration import scale_by_bounds
+from bench.tables import scale_by_bounds
 from expost.reports import evaluate
 
 FITS = 500

@@ -98,21 +98,11 @@ def domain_file() -> str:
     )
 
 
-def scale_by_bounds(X: FloatArray) -> FloatArray:
-    """Map each feature from its public bounds to [-1, 1], then every row into the unit ball."""
-    domain = bundled_domain()
-    return domain.encode(_columns(X, domain)) / domain.longest_row
-
-
-def _columns(X: FloatArray, domain: Domain) -> dict[str, FloatArray]:
-    return {feature.name: X[:, place] for place, feature in enumerate(domain.features)}
-
-
 def demonstrate(*, epsilon: float, delta: float) -> Demonstration:
     """Fit on the breast-cancer data, which spends the budget once, and compute what it cost each person."""
     data = load_breast_cancer()
     domain = bundled_domain()
-    table = _columns(data.data, domain)
+    table = {feature.name: data.data[:, place] for place, feature in enumerate(domain.features)}
     labels = np.array(_CLASSES, dtype=object)[data.target]
     model = LogisticRegression(epsilon=epsilon, delta=delta, report="leverage", domain=domain)
     model.fit(table, labels)
