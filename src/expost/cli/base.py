@@ -110,11 +110,11 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def _arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = {name: cast(Any, one.annotation) for name, one in signature(function).parameters.items()}
-    return {
-        name: kind(**_arguments(kind, values)) if is_dataclass(kind) else values[name]
-        for name, kind in kinds.items()
-    }
+    found = {}
+    for name, one in signature(function).parameters.items():
+        kind: Any = one.annotation
+        found[name] = kind(**_arguments(kind, values)) if is_dataclass(one.annotation) else values[name]
+    return found
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **others: Any) -> None:

@@ -79,7 +79,12 @@ def check(options: CheckOptions) -> None:
     used = {*names, *declared.ignore}
     unused = [name for name in table.kinds if name not in used]
     if options.as_json:
-        print_json(seen.fields() | {"unused_columns": unused, "private_problems": problems})
+        found = [
+            {"column": column, "problem": kind.title, "advice": kind.advice, "refused": kind.refused}
+            for column, kind in seen.pairs
+        ]
+        fits = {"fits": not seen.refused, "problems": found}
+        print_json({**fits, "unused_columns": unused, "private_problems": problems})
     else:
         _report(seen, unused, problems)
         if not seen.refused:
@@ -121,14 +126,6 @@ class _Kinds:
     def columns(self, problem: Problem) -> list[str]:
         """The columns that have this kind of problem."""
         return [column for column, kind in self.pairs if kind is problem]
-
-    def fields(self) -> dict[str, object]:
-        """What was found, for JSON."""
-        problems = [
-            {"column": column, "problem": one.title, "advice": one.advice, "refused": one.refused}
-            for column, one in self.pairs
-        ]
-        return {"fits": not self.refused, "problems": problems}
 
 
 def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:

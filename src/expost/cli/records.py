@@ -1,11 +1,14 @@
 """``expost predict``, ``bounds`` and ``losses``: what a publication says of each record of a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from rich.table import Table
 
 from expost._common.progress import Watch
 from expost._common.summary import Summary
@@ -13,15 +16,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_positive, parameter_error
 from expost.cli.base import console, legible, print_json, say, show_progress, warn
 from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, whole_number
-from expost.cli.display import (
-    MOST_RECORDS,
-    FirstRecords,
-    Tally,
-    figure_names,
-    figures_of,
-    show_bounds,
-    show_losses,
-)
+from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, write_columns, write_losses
 from expost.cli.tables import Columns, check_order, open_records, with_identifiers
 from expost.data.lazy import LazyTable
@@ -32,11 +27,34 @@ from expost.fitting.prediction import Predictors, class_coefficients, predicted_
 from expost.fitting.private_fit import plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.publication import Publication
-from expost.publication.readings import encoded_records, encoded_rows
-from expost.reports.base import Figures, Scope
+from expost.publication.readings import encoded_for, encoded_records, encoded_rows
+from expost.reports.base import Bounds, Figures, Scope
+from expost.reports.evaluate import streamed_figures
+from expost.reports.several import streamed_totals
 
-# More predictions than this do not fit on a screen.
-_MOST_PREDICTIONS = 20
+# More records than this do not fit on a screen.
+_MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
+
+
+class FirstRecords:
+    """Keeps the columns of the first runs of records that pass, or of all, and counts the records."""
+
+    def __init__(self, most: int | None) -> None:
+        self.records = 0
+        self._most = most
+        self._kept: list[Columns] = []
+
+    def passing(self, runs: Iterable[Columns]) -> Iterator[Columns]:
+        """Keep and count runs as they pass."""
+        for run in runs:
+            if self._most is None or self.records < self._most:
+                self._kept.append(run)
+            self.records += len(next(iter(run.values())))
+            yield run
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns that were kept, joined."""
+        return {name: [one for run in self._kept for one in run[name]] for name in self._kept[0]}
 
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
@@ -100,7 +118,7 @@ def bounds(options: BoundsOptions) -> None:
     scope, reading, output = _scope(options.simultaneous), options.reading, options.output
     check_order(options.publications[0], options.records)
     read = _load(options.publications)
-    first = FirstRecords(None if reading.as_json and output is None else MOST_RECORDS)
+    first = FirstRecords(None if reading.as_json and output is None else _MOST_BOUNDS)
     where = {"dask": options.dask, "device": options.device}
     with (
         open_records(options.records, reading, Figures._fields, **where) as table,
@@ -108,15 +126,7 @@ def bounds(options: BoundsOptions) -> None:
     ):
         inputs = (*options.publications, options.records, *table.paths)
         check_figures(output, "bounds", inputs=inputs, overwrite=reading.force)
-        found = figures_of(
-            read,
-            table,
-            options.weight,
-            confidence=options.confidence,
-            member={"yes": True, "no": False}.get(options.member),
-            simultaneous=scope,
-            watch=progress.watch,
-        )
+        found = _figures(read, options, scope, table, progress.watch)
         identifier = None if output is None else reading.identifier
         parts = with_identifiers(first.passing(found), table, identifier)
         write_columns(output, parts, overwrite=reading.force)
@@ -124,7 +134,7 @@ def bounds(options: BoundsOptions) -> None:
     columns = first.columns()
     promised = float(sum(publication.release.plan.epsilon for publication in read))
     if reading.as_json:
-        listed, names = columns if output is None else {}, figure_names(len(read))
+        listed, names = columns if output is None else {}, _figure_names(len(read))
         print_json(
             {
                 "confidence": options.confidence,
@@ -137,11 +147,65 @@ def bounds(options: BoundsOptions) -> None:
             }
         )
         return
+    shown = _bounds_table(options.publications, columns)
     others = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
-    console.print(show_bounds(options.publications, columns, first.records, promised, others))
+    left = first.records - _MOST_BOUNDS
+    more = f"\n{left:,} more records: {others}" if left > 0 else ""
+    shown.caption = f"for comparison, the worst case promised to everyone: {promised:.4g}{more}"
+    console.print(shown)
     say(Scope.of(scope).sentence(options.confidence))
     if output is not None:
         say(f"Written: {legible(output)}")
+
+
+def _figures(
+    read: list[Publication], options: BoundsOptions, scope: Simultaneous, table: LazyTable, watch: Watch
+) -> Iterator[Columns]:
+    """What each publication says of each record, and all together as ``total``, in runs of records."""
+    member = {"yes": True, "no": False}.get(options.member)
+    asked: Any = {"member": member, "simultaneous": scope}
+    # The column of weights is used by publications that have weights.
+    records = [replace(encoded_for(one, table, None, options.weight), watch=watch) for one in read]
+    releases = [one.release for one in read]
+    # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
+    share = 1.0 - (1.0 - options.confidence) / len(read)
+    streams: list[Iterator[Any]] = [
+        streamed_figures(release, rows, confidence=share, **asked)
+        for release, rows in zip(releases, records, strict=True)
+    ]
+    names = list(chain.from_iterable(_figure_names(len(read))))
+    if len(read) > 1:
+        names.append("total")
+        totals = streamed_totals(releases, records, confidence=options.confidence, **asked)
+        streams.append((total,) for total in totals)
+    for run in zip(*streams, strict=True):
+        yield dict(zip(names, chain.from_iterable(run), strict=True))
+
+
+def _figure_names(publications: int) -> list[list[str]]:
+    """The names of the figures from each publication, which are numbered where there are several."""
+    ends = [f"_{number}" for number in range(1, publications + 1)] if publications > 1 else [""]
+    return [[name + end for name in Figures._fields] for end in ends]
+
+
+def _bounds_table(paths: list[Path], columns: dict[str, list[float]]) -> Table:
+    """The first records' intervals, report costs and totals, and the sums of several publications."""
+    several = len(paths) > 1
+    table = Table(title="What was released about each record", title_justify="left", caption_justify="left")
+    table.add_column("record", justify="right")
+    if several:
+        table.add_column("publication", overflow="fold")
+    for heading in Bounds.HEADINGS:
+        table.add_column(heading, justify="right")
+    for record, total in enumerate(columns["total"][:_MOST_BOUNDS]):
+        place = str(record + 1)
+        for path, names in zip(paths, _figure_names(len(paths)), strict=True):
+            which = [legible(path)] if several else []
+            table.add_row(place, *which, *(f"{columns[name][record]:.4f}" for name in names))
+        if several:
+            table.add_row(place, "[bold]all[/bold]", "", "", "", f"[bold]{total:.4f}[/bold]")
+            table.add_section()
+    return table
 
 
 def _scope(simultaneous: str | None) -> Simultaneous:
