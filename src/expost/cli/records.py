@@ -1,6 +1,6 @@
 """``expost predict``, ``bounds`` and ``losses``: what a publication says of each record of a table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -53,8 +53,12 @@ class FirstRecords:
             yield run
 
     def columns(self) -> dict[str, list[Any]]:
-        """The columns that were kept, joined."""
-        return {name: [one for run in self._kept for one in run[name]] for name in self._kept[0]}
+        """The columns that were kept, joined, with Python's own numbers."""
+
+        def listed(column: FloatArray | Sequence[str]) -> list[Any]:
+            return list(column) if isinstance(column, Sequence) else column.tolist()
+
+        return {name: [one for run in self._kept for one in listed(run[name])] for name in self._kept[0]}
 
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
