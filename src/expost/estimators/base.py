@@ -88,10 +88,10 @@ class PrivateGLM(PrivateEstimator):
         ----------
         X
             Rows of numbers: an array, here or on a device (docs/gpu.md), a sparse matrix, a frame, the path
-            or pattern of CSV or Parquet files, what :func:`expost.scan` returns, or a Dask DataFrame.
-            docs/reference/models.md says more of tables.
+            or pattern of CSV or Parquet files, what :func:`expost.scan` returns, or a Dask DataFrame. See
+            docs/reference/models.md, "Tables".
         y
-            One label per row, or the name of the outcome's column in files; None takes that of the domain.
+            One label per row, or in files the name of its column. None: the domain's, or the last in files.
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied; as private as the
             rest of the record. With files, the name of its column.
