@@ -14,7 +14,7 @@ from expost._common.progress import Watch
 from expost._common.summary import Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous, check_positive, parameter_error
-from expost.cli.base import console, legible, print_json, say, show_progress, warn
+from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, whole_number
 from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, write_columns, write_losses
@@ -66,13 +66,10 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
     check_order(publication, records)
     read = Publication.load(publication)
     first = FirstRecords(None if options.as_json and output is None else _MOST_PREDICTIONS)
-    with (
-        open_records(records, options, _names(read)) as table,
-        show_progress("Predicting") as progress,
-    ):
+    with open_records(records, options, _names(read), "Predicting") as (table, watch):
         inputs = (publication, records, *table.paths)
         check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
-        parts = with_identifiers(_predictions(read, table, progress.watch), table, options.identifier)
+        parts = with_identifiers(_predictions(read, table, watch), table, options.identifier)
         write_columns(output, first.passing(parts), overwrite=options.force)
     if read.insecure:
         warn(f"{publication} was made with seeded noise for a test: its promise is void.")
@@ -124,13 +121,11 @@ def bounds(options: BoundsOptions) -> None:
     read = _load(options.publications)
     first = FirstRecords(None if reading.as_json and output is None else _MOST_BOUNDS)
     where = {"dask": options.dask, "device": options.device}
-    with (
-        open_records(options.records, reading, Figures._fields, **where) as table,
-        show_progress("Reading the publications for each record") as progress,
-    ):
+    doing = "Reading the publications for each record"
+    with open_records(options.records, reading, Figures._fields, doing, **where) as (table, watch):
         inputs = (*options.publications, options.records, *table.paths)
         check_figures(output, "bounds", inputs=inputs, overwrite=reading.force)
-        found = _figures(read, options, scope, table, progress.watch)
+        found = _figures(read, options, scope, table, watch)
         identifier = None if output is None else reading.identifier
         parts = with_identifiers(first.passing(found), table, identifier)
         write_columns(output, parts, overwrite=reading.force)
@@ -263,13 +258,11 @@ def losses(options: LossesOptions) -> None:
     tally = Tally()
     listed: list[float] = []
     where = {"dask": options.dask, "device": options.device}
-    with (
-        open_records(options.table, reading, [COLUMN], **where) as table,
-        show_progress("Computing everyone's exact loss") as progress,
-    ):
+    doing = "Computing everyone's exact loss"
+    with open_records(options.table, reading, [COLUMN], doing, **where) as (table, watch):
         inputs = (options.publication, options.table, *table.paths)
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
-        counted = tally.counted(_exact_losses(read, table, options.weight, progress.watch))
+        counted = tally.counted(_exact_losses(read, table, options.weight, watch))
         if output is not None:
             write_losses(output, counted, table, reading.identifier, overwrite=reading.force)
         else:

@@ -8,9 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost._common.validation import missing_extra_error
-from expost.cli.base import error_console, legible, warn
+from expost.cli.base import error_console, legible, show_progress, warn
 from expost.cli.commands import RecordOptions
 from expost.cli.plan import TABLES, load_domain
 from expost.data.dialect import PLAIN
@@ -40,16 +41,21 @@ def open_records(
     path: Path,
     options: RecordOptions,
     names: Iterable[str],
+    doing: str,
     *,
     dask: str | None = None,
     device: str | None = None,
-) -> Iterator[LazyTable]:
-    """Open the table of a command that reads a publication for its records; ``names`` are the figures'."""
+) -> Iterator[tuple[LazyTable, Watch]]:
+    """Open the table of a command that reads a publication for its records, and show how far it has come.
+
+    ``names`` are those of the figures, and ``doing`` says what is done.
+    """
     dialect = PLAIN if options.domain is None else load_domain(options.domain).table
     with connected(dask) as client:
         table = scan(path, client=client, device=device, dialect=dialect)
         check_identifier(table, options.identifier, names)
-        yield table
+        with show_progress(doing) as progress:
+            yield table, progress.watch
 
 
 def check_identifier(table: LazyTable, name: str | None, taken: Iterable[str] = ()) -> None:
