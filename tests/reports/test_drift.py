@@ -152,5 +152,5 @@ def test_the_determinant_pays_for_the_change_of_the_hessian():
     reader = TightReader(release, 0.05, Scope(None))
     ends = reader.determinant.bound(records, member=True)
     np.testing.assert_allclose(
-        reader.determinant_size(records, member=True), ends.high * (1.0 + 2.0 * drift.curvature), rtol=1e-14
+        reader.determinant_size(ends), ends.high * (1.0 + 2.0 * drift.curvature), rtol=1e-14
     )

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from problems import linear_records
 
-from expost.reports import records as records_module
-from expost.reports.records import WEIGHTS, Pencil, by_mixtures, mixtures, smallest_ratio
+from expost.reports.records import WEIGHTS, Pencil, ScalarRecords, by_mixtures, mixtures, smallest_ratio
 
 
 def made(rng, count=40, dimension=5):
@@ -44,14 +43,14 @@ def test_ratios_at_the_edges():
 def test_a_basis_is_turned_to_once_and_another_one_again(monkeypatch):
     """Also where a basis is gone and another has its place in memory."""
     calls = 0
-    squares = records_module.squares
+    rotated = ScalarRecords.rotated
 
-    def counted(rows, basis):
+    def counted(records, basis):
         nonlocal calls
         calls += 1
-        return squares(rows, basis)
+        return rotated(records, basis)
 
-    monkeypatch.setattr(records_module, "squares", counted)
+    monkeypatch.setattr(ScalarRecords, "rotated", counted)
     rng = np.random.default_rng(1)
     records = made(rng)
     basis = np.linalg.qr(rng.normal(size=(5, 5)))[0]

@@ -23,12 +23,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Shares:
-    """The failure probability of each event that a bound relies on; together at most one minus confidence."""
+    """The failure probability of each event of a :class:`~expost.privacy.scales.ReportKind`."""
 
     hessian_below: float
-    """The noise makes the Hessian look larger than it is, and with it a leverage smaller."""
     hessian_above: float
-    """The noise makes the Hessian look smaller than it is."""
     eigenvalue: float
     gradient: float
     tilt: float
@@ -41,10 +39,7 @@ class Shares:
 
     @property
     def whole(self) -> float:
-        """What the total leaves to all the noise together: it relies on no other event but two.
-
-        These are that the leverage is no larger than read, and that the smallest eigenvalue is no smaller.
-        """
+        """What the total leaves to all the noise together: it needs no lower end and no separate gradient."""
         return self.hessian_above + self.gradient + self.tilt
 
 
@@ -57,10 +52,10 @@ class Scope:
     @classmethod
     def of(cls, simultaneous: Any) -> "Scope":
         """Check what the reader asked for."""
-        if isinstance(simultaneous, str) and simultaneous != "all":
+        if simultaneous is None or (isinstance(simultaneous, str) and simultaneous == "all"):
+            return cls(simultaneous)
+        if isinstance(simultaneous, str):
             raise parameter_error("simultaneous", "None, a number of records or 'all'", simultaneous)
-        if simultaneous is None or isinstance(simultaneous, str):
-            return cls(None if simultaneous is None else "all")
         way_out = "'all' covers every record at once."
         count = check_count("simultaneous", simultaneous, way_out=way_out)
         if count > 10**12:
@@ -68,10 +63,7 @@ class Scope:
         return cls(count)
 
     def check_records(self, count: int) -> None:
-        """Refuse more records than the reader asked to be covered together.
-
-        Which of them would be covered is left open, so the confidence would belong to none in particular.
-        """
+        """Refuse more records than are to be covered together: the confidence would be of none of them."""
         if isinstance(self.simultaneous, int) and self.simultaneous < count:
             # The number of records is not shown: a curator may ask about her table.
             raise parameter_error(
@@ -116,13 +108,10 @@ def goe_quantile(dimension: int, failure: float) -> float:
 
 
 def form_quantile(dimension: int, failure: float, scope: Scope, outputs: int = 1) -> float:
-    r"""What the GOE's quadratic form at a unit vector exceeds with probability ``failure``, for the scope.
+    r"""What the GOE's form at a record's unit vectors exceeds with probability ``failure``, for the scope.
 
-    For a vector that is independent of the matrix the form is normal with variance 2, so it is
-    :math:`\sqrt2\,\Phi^{-1}(1 - \rho)`, with :math:`\rho/n` for :math:`n` of them; for all vectors at once
-    it is the largest eigenvalue's quantile, which never is the smaller one of the two for one vector. For
-    all unit vectors of a space of ``outputs`` dimensions that is independent of the matrix, it is the largest
-    eigenvalue's quantile in that dimension.
+    For a record fixed in advance :math:`\sqrt2\,\Phi^{-1}(1 - \rho)`, with several outputs the quantile of
+    the GOE of that dimension (docs/mathematics.md, sections 7 and 11); for all at once that of the matrix.
     """
     every = goe_quantile(dimension, failure)
     if scope.every:

@@ -36,29 +36,11 @@ SLACK = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TightReader:
-    r"""How to read a release at one failure probability.
+    r"""How to read a release at one failure probability (docs/mathematics.md, section 7).
 
-    The signed log-odds are :math:`L = t_1 + t_2 + t_3` with :math:`t_2` known and intervals for :math:`t_1`
-    and :math:`t_3`; their sum is an interval for :math:`L`, and
-
-    .. math:: \text{upper} = \max(L_{hi}, -L_{lo}), \qquad \text{lower} = \max(0, L_{lo}, -L_{hi})
-
-    is one for :math:`|L|`. Keeping the signs is what lets terms cancel and what gives a lower end at all;
-    Algorithm 2 of [RW21]_ adds up absolute values. With ``weights_at_most`` each term lies anywhere between
-    zero and what it is at the record's weight, which is then the largest possible.
-
-    The total takes the whole publication as one Gaussian experiment. It relies on fewer events than the
-    interval, and the noise has what the others leave of the failure probability. Where only the model is
-    published the total is the upper end.
-
-    Privacy
-    -------
-    Reads public values and the record; answering for any number of records reveals nothing beyond the
-    release.
-
-    References
-    ----------
-    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    The interval is that of :math:`|L|`, :math:`L = t_1 + t_2 + t_3`, from intervals for :math:`t_1` and
+    :math:`t_3`; the total is :func:`~expost.reports.total.whole_cost`, or the upper end where nothing else is
+    published. With ``weights_at_most`` a record's weight is the largest possible (section 14, "Weights").
     """
 
     release: Release
@@ -96,15 +78,12 @@ class TightReader:
         model = sum_of_terms(determinant, quadratic, product, each_may_vanish=self.weights_at_most)
         if not plan.scales.releases_statistics:
             return model.low, model.high, model.high
-        size, failure = self._size(determinant), self.shares.whole
+        size, failure = self.determinant_size(determinant), self.shares.whole
         total = whole_cost(self.release, records, size, self.scope, failure, self.drift)
         return model.low, model.high, total
 
-    def determinant_size(self, records: ReadRecords, *, member: bool) -> FloatArray:
+    def determinant_size(self, determinant: Interval) -> FloatArray:
         """How large the determinant term is at most, as a total counts it."""
-        return self._size(self.determinant.bound(records, member=member))
-
-    def _size(self, determinant: Interval) -> FloatArray:
         xp = namespace_of(determinant.low)
         size: FloatArray = xp.maximum(xp.abs(determinant.low), xp.abs(determinant.high))
         return size * (1.0 + 2.0 * self.drift.curvature)
@@ -143,13 +122,11 @@ _NUMBERS_PER_COLUMN = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Kernel[Figures]):
-    """The pass that reads a release for every record."""
+    """The pass that reads a release for every record, of which it holds ``width`` numbers each."""
 
     reader: TightReader
     sides: tuple[bool, ...]
-    """Whether the records were in the table: one answer, or both."""
     width: int
-    """How many numbers are held for each record."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Figures:
         """The figures of the part's records, in their order, left where they are."""
@@ -172,7 +149,7 @@ def streamed_figures(
 ) -> Iterator[Figures]:
     """The figures of :func:`evaluate`, one part of the records after the other.
 
-    That there are no more records than are to hold at once is known only at the end, and refused there.
+    Too many records for ``simultaneous`` may be noticed, and refused, only at the end.
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
@@ -200,29 +177,10 @@ def evaluate(
     member: bool | None = None,
     simultaneous: Simultaneous = None,
 ) -> Bounds:
-    """Read a release for each record, in one pass over the records.
+    """Read a release for each record, in one pass; :meth:`expost.Publication.bounds` explains the options.
 
-    Parameters
-    ----------
-    release
-        What was published.
-    records
-        The records as the mechanism would see them, with their labels and weights. Where these are the
-        largest that the records may have had, the figures hold for every smaller weight as well.
-    confidence
-        How sure to be; chosen by the reader, not by the curator, and before looking at any figure. The
-        interval, the report's cost and the total each hold with it on their own, not jointly.
-    member
-        Whether the records were in the table; ``None`` where that is unknown, which gives the union of both.
-    simultaneous
-        ``None`` for each record on its own, fixed before the release; a number for that many such records
-        at once, at least as many as are asked about; ``"all"`` for every record there could be, chosen
-        after seeing the release included.
-
-    Privacy
-    -------
-    Public values and the record itself in; the result concerns only that record. Answering for any number
-    of records, by any coalition, reveals nothing beyond the release.
+    **Privacy.** Public values and the record itself in; the result concerns only that record. Answering for
+    any number of records, by any coalition, reveals nothing beyond the release.
     """
     parts = streamed_figures(
         release, records, confidence=confidence, member=member, simultaneous=simultaneous

@@ -25,36 +25,19 @@ class Factors(NamedTuple):
     norm: float
     norm1: float | None
 
-
-def reach(records: ReadRecords, factors: Factors) -> Any:
-    r"""How far :math:`x \cdot N(0, I)` reaches, with probability ``1 - failure``, for the records in scope.
-
-    For a record fixed before the noise was drawn :math:`x \cdot b \sim N(0, \sigma^2\|x\|^2)` although the
-    slope depends on :math:`b`: it factors out. For every record at once, the smaller of two dual norms:
-
-    .. math:: \min\{\|x\|_2\,\chi_d(1 - \rho/2),\; \|x\|_1\,\Phi^{-1}((1 + (1 - \rho/2)^{1/d})/2)\}
-
-    With several linear predictors the noise along the row is a vector, and the steepness that factors out
-    goes with a law of its own (:func:`~expost.reports.laws.noise_law`); for every record at once it is the
-    gradient's length in the predictors (:func:`~expost.reports.laws.every_quantile`).
-
-    Tighter than the Theorem on the third term in [RW21]_ by the exact quantiles in place of tail bounds.
-    ``factors`` come from :func:`reach_factors`.
-    """
-    straight = records.norm * factors.norm
-    if factors.norm1 is None:
-        return straight
-    assert records.norm1 is not None
-    return namespace_of(straight).minimum(straight, records.norm1 * factors.norm1)
+    def reach(self, records: ReadRecords) -> Any:
+        """How far noise along each row reaches (docs/mathematics.md, sections 4 and 11)."""
+        straight = records.norm * self.norm
+        if self.norm1 is None:
+            return straight
+        assert records.norm1 is not None
+        return namespace_of(straight).minimum(straight, records.norm1 * self.norm1)
 
 
 def reach_factors(
     scope: Scope, failure: float, dimension: int, drift: Drift, loss: RecordLoss, unit: float = 1.0
 ) -> Factors:
-    """What :func:`reach` multiplies the norms of a record with; public, and the same for every record.
-
-    ``unit`` is the objective's noise in units of the noise that is bounded.
-    """
+    """How far noise reaches, public; ``unit`` is the objective's noise in units of the noise bounded."""
     # A small share of the failure probability pays for the output's noise, where there is any.
     share = SHARE * failure if drift.tilt > 0.0 else 0.0
     moved = replace(drift, tilt=unit * drift.tilt)
@@ -75,7 +58,7 @@ def reach_factors(
 
 
 def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan) -> Factors:
-    """What :func:`reach` takes for the error of a noisy gradient, in units of its noise."""
+    """How far the error of a noisy gradient reaches, in units of its noise."""
     assert plan.sigma_gradient is not None
     unit = math.hypot(plan.sigma, plan.sigma_gradient) / plan.sigma_gradient
     return reach_factors(scope, failure, dimension, drift, plan.loss, unit)
@@ -84,29 +67,15 @@ def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift,
 def inner_product(
     release: Release, records: ReadRecords, shares: Shares, scope: Scope, drift: Drift, *, member: bool
 ) -> Interval:
-    r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2`, from public values.
+    r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2` (section 7, "Inner product").
 
-    Without a noisy gradient, :math:`\pm m\,\mathrm{reach}/\sigma` with the steepness :math:`m`. With one,
-    weighted by precision,
-
-    .. math:: x\cdot\nabla J = s\,x\cdot\hat g + N(0, \|x\|^2\sigma^2\sigma_2^2/(\sigma^2+\sigma_2^2)),
-              \quad s = \sigma^2/(\sigma^2 + \sigma_2^2)
-
-    holds unconditionally, for each of several linear predictors alike; the two intervals, each with its
-    share of the confidence, are intersected, so that a noisy gradient never makes the figure
-    worse than the noise's law alone would at that share.
-
-    Differs from Algorithm 2 of [RW21]_ in keeping the sign (its printed bound lacks an absolute value and
-    fails for about half of the records), and in paying for each of the two bounds.
-
-    References
-    ----------
-    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    :math:`\pm m\,\mathrm{reach}/\sigma` with the steepness :math:`m`, intersected with the interval around
+    the noisy gradient where that is released; each has its share of the confidence.
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = records.steepness
     factors = reach_factors(scope, shares.tilt, dimension, drift, plan.loss)
-    width = steepness * reach(records, factors) / plan.sigma
+    width = steepness * factors.reach(records) / plan.sigma
     if plan.sigma_gradient is None:
         return Interval(-width, width)
     assert records.along is not None
@@ -114,7 +83,7 @@ def inner_product(
     sign = -1.0 if member else 1.0
     centre = sign * records.along / together**2  # s/σ² = 1/(σ² + σ₂²)
     factors = gradient_factors(scope, shares.gradient, dimension, drift, plan)
-    narrow = steepness * reach(records, factors)
+    narrow = steepness * factors.reach(records)
     narrow *= plan.sigma_gradient / (plan.sigma * together)
     xp = namespace_of(width)
     low, high = xp.maximum(centre - narrow, -width), xp.minimum(centre + narrow, width)
@@ -130,30 +99,13 @@ def inner_product(
 class Determinant:
     r"""Bounds on :math:`t_1` that hold for the records in scope with probability one minus the shares.
 
-    Let :math:`M_w = w(\hat H - \tau\sigma_3 I) + (1 - w)B` with the public
-    :math:`B = \lambda I + \nabla^2 r`, and :math:`\mu_w = x^\top M_w^{-1}x` where that is positive definite.
-    Except with the probability ``hessian_below``, for every :math:`w` in [0, 1] at once
+    With :math:`M_w = w(\hat H - \tau\sigma_3 I) + (1 - w)(\lambda I + \nabla^2 r)` and
+    :math:`\mu_w = x^\top M_w^{-1}x`, for every :math:`w` in [0, 1] at once
 
     .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
-              0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)}.
+              0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)};
 
-    For all records :math:`\tau` is the quantile of the GOE's largest eigenvalue, so that
-    :math:`M_w \preceq H`. For a record that was fixed before the Hessian's noise was drawn
-    :math:`\sqrt2\,\Phi^{-1}(1 - \rho)` is enough: what counts is the noise along :math:`H^{-1}x`
-    (docs/mathematics.md, section 7). With :math:`k` linear predictors a record has a small matrix in place of
-    :math:`\kappa\mu_w`, and the GOE of dimension :math:`k` serves; with a reduced Hessian it has
-    :math:`\mu_w` and its own part :math:`P` of that matrix (section 11). The other ends use
-    :math:`H \preceq \hat H + \tau\sigma_3 I` with the GOE's quantile in every scope, for there the direction
-    that counts depends on the noise.
-
-    At :math:`w = 0` this is :math:`\log(1 + \kappa\|x\|^2/\lambda)`, which needs no statistics, holds for
-    every :math:`\lambda > 0` and is smaller than the :math:`-\log(1 - \kappa\|x\|^2/\lambda)` of [RW21]_. At
-    :math:`w = \lambda/(\lambda + \tau\sigma_3)` it contains that paper's estimator, without its condition on
-    :math:`\lambda`.
-
-    References
-    ----------
-    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
+    docs/mathematics.md, sections 7 and, for several linear predictors and a reduced Hessian, 11.
     """
 
     release: Release

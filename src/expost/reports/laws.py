@@ -1,21 +1,7 @@
-r"""The laws of the noise along a record, and how far printed coefficients are from the exact minimiser.
+"""The laws of the noise along a record, and how far printed coefficients are from the exact minimiser.
 
-A record's gradient is :math:`\nabla\ell = v \otimes x`, with :math:`x = 1` for a loss without predictors, and
-the noise along the row is :math:`\|x\|` times standard normal noise :math:`W`, one number per predictor,
-because the row is fixed in advance. So
-:math:`|v\cdot W|` is at most a *steepness* of the record, which may depend on the noise in any way, times a
-variable of a law that does not.
-
-Slopes and curvatures are read at the printed coefficients :math:`w`. The noise :math:`b` of the objective is
-minus the gradient at the exact minimiser :math:`\hat w`, and statistics were taken there. Let
-:math:`t = s(\chi_d + 1)` bound :math:`\|w - \hat w\|`, let :math:`\beta` be the largest curvature of a
-record, and let curvatures change by a factor of at most :math:`e^{\zeta R\rho}` over a distance :math:`\rho`.
-Then
-
-- :math:`x\cdot\nabla J(w) = -x\cdot b + x\cdot\bar H(w - \hat w)`, and the last term is at most
-  :math:`\|x\|\,s(\lambda + \beta n_{\max})` times a normal variable that is independent of :math:`b`;
-- Hessians change by a factor of at most :math:`e^{\zeta Rt}`;
-- a record's gradient changes by at most :math:`\beta t`.
+The noise along a gradient is at most a *steepness* of the record, which may depend on the noise in any way,
+times a variable of a law that does not (docs/mathematics.md, section 11, "Inner product").
 """
 
 import math
@@ -40,7 +26,7 @@ _DENSITY[0] *= 0.5
 
 @dataclass(frozen=True)
 class Chi:
-    r"""The length of ``freedom`` standard normals: with :math:`\|v\|`, for any loss."""
+    """The length of ``freedom`` standard normals: with the length of the gradient, for any loss."""
 
     freedom: int
 
@@ -55,14 +41,9 @@ class Chi:
 
 @dataclass(frozen=True)
 class Spread:
-    r"""How far the noise of the other classes is from the own one's: for softmax, with :math:`\sqrt2q`.
+    r""":math:`\max_{j\ne y}|W_j - W_y|/\sqrt2` of normal noise: for softmax, with :math:`\sqrt2q`.
 
-    .. math:: T = \max_{j\ne y}|W_j - W_y|/\sqrt2, \qquad
-              P(T\sqrt2 > t) = \int\phi(w)\bigl(1 - [\Phi(w+t) - \Phi(w-t)]^{K-1}\bigr)dw
-
-    The gradient in the scores is :math:`v = q(\pi - e_y)` with a law :math:`\pi` on the other classes, capped
-    or not, so :math:`v\cdot W = q\sum\pi_j(W_j - W_y)` is at most :math:`\sqrt2qT` in size, whatever
-    :math:`\pi`. Two classes have the law of one normal.
+    Two classes have the law of one normal (docs/mathematics.md, section 11, "Inner product").
 
     Examples
     --------
@@ -106,19 +87,7 @@ def noise_law(loss: RecordLoss) -> NoiseLaw:
 
 
 def every_quantile(dimension: int, outputs: int, failure: float) -> float:
-    r"""The quantile that goes with :math:`\|v\|` for every record at once, with several linear predictors.
-
-    .. math:: \min\{\sqrt d + \sqrt k + \sqrt{2\log(1/\rho)},\; \chi_{kd}(1-\rho)\}
-
-    ``dimension`` is :math:`kd`. The first bounds the largest singular value of a :math:`k\times d` matrix of
-    standard normals ([DS01]_), the second its Frobenius norm. Which is smaller is public, so the failure is
-    not shared.
-
-    References
-    ----------
-    .. [DS01] K. R. Davidson and S. J. Szarek. Local operator theory, random matrices and Banach spaces.
-       Handbook of the Geometry of Banach Spaces 1, 2001, Theorem II.13.
-    """
+    """The quantile for every record at once with several linear predictors (section 11, "Inner product")."""
     columns = dimension // outputs
     singular = math.sqrt(columns) + math.sqrt(outputs) + math.sqrt(-2.0 * math.log(failure))
     return min(singular, chi_quantile(dimension, failure))
@@ -149,17 +118,18 @@ _REST = 2.0**-10
 class Drift:
     """What a report adds to its terms because printed coefficients are not the exact minimiser.
 
+    ``tilt`` is the change of the gradient, in units of the objective's noise, per standard deviation of the
+    output's noise; ``curvature`` the relative one of a Hessian; ``slope`` that of a record's gradient, in
+    units of the objective's noise (docs/mathematics.md, section 10, "Reading").
+
     Privacy
     -------
     Public: computed from the plan and the regulariser.
     """
 
     tilt: float = 0.0
-    """Of the gradient, in units of the objective's noise, per standard deviation of the output's noise."""
     curvature: float = 0.0
-    """Relative change of a Hessian."""
     slope: float = 0.0
-    """Of a record's gradient, in units of the objective's noise."""
 
     @classmethod
     def of(cls, release: Release) -> "Drift":

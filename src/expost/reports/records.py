@@ -21,11 +21,10 @@ from expost.reports.base import Scope
 WEIGHTS = np.array(
     [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997, 0.999, 0.9999, 1.0]
 )
-"""The weights that are tried where a record has one number for each."""
+# Where a record has a small matrix for each.
 FEW_WEIGHTS = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0])
-"""The weights that are tried where a record has a small matrix for each."""
+# Below this share of the largest eigenvalue, positive definiteness is a matter of rounding.
 DEFINITE = 1e-12
-"""Below this share of the largest eigenvalue, positive definiteness is a matter of rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +48,8 @@ class Pencil:
         return np.asarray(1.0 / mixed)
 
     def forms(self, coordinates: FloatArray) -> FloatArray:
-        """The quadratic form of each inverse matrix at rows of these :func:`squares`, matrices by rows."""
+        """The quadratic form of each inverse matrix at rows of squared coordinates, matrices by rows."""
         return beside(self.reciprocals.T, coordinates) @ coordinates.T
-
-
-def squares(rows: FloatArray, basis: FloatArray) -> FloatArray:
-    """The squared coordinates of each row in a basis."""
-    # Records along the second axis of the product: BLAS is faster, and so is the product with reciprocals.
-    coordinates: FloatArray = beside(basis.T, rows) @ rows.T
-    coordinates *= coordinates
-    return coordinates.T
 
 
 def mixtures(
@@ -76,29 +67,20 @@ def mixtures(
 
 @dataclass(frozen=True)
 class ReadRecords:
-    r"""What the terms of a report ask of a block of records: functions of :math:`g` and :math:`F` of each."""
+    """What the terms of a report ask of a block of records, ``at`` the released coefficients."""
 
     at: Any
-    """The records at the released coefficients."""
     norm: FloatArray
-    """The Euclidean norm of each encoded row."""
-    norm1: FloatArray | None
-    """The sum of absolute entries, where every record is covered with one linear predictor."""
-    steepness: FloatArray
-    """What the noise along a row of norm one is multiplied with (:mod:`expost.reports.laws`)."""
+    norm1: FloatArray | None  # where every record is covered with one linear predictor
+    steepness: FloatArray  # what the noise along a row of norm 1 is multiplied with
     gradient_norm: FloatArray
-    """The Euclidean norm of each record's gradient."""
-    along: FloatArray | None
-    """The inner product of each gradient with the noisy one, where that is released."""
+    along: FloatArray | None  # the inner product of each gradient with the noisy one, if that is released
+    # Each basis or pencil that was asked for, and what was found of it.
     _known: list[tuple[Any, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
-    """Each basis or pencil that was asked for, and what was found of it."""
 
     @classmethod
     def of(cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False) -> Self:
-        """From the records, and the noisy gradient where it is released.
-
-        Where every record is covered the steepness is the length of the gradient in the predictors.
-        """
+        """From the records, and the noisy gradient where it is released."""
         return cls(
             at=at,
             norm=at.norm,
@@ -114,10 +96,7 @@ class ReadRecords:
         return self.at.hessian_norm
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
-        """What the forms of a record take from the basis of a pencil.
-
-        Both ends of an interval, both sides of membership and all pencils with one basis share it.
-        """
+        """What the forms of a record take from the basis of a pencil, made once for all that share it."""
         return self._once(basis, self.rotated)
 
     def rotated(self, basis: FloatArray) -> Any:
@@ -125,11 +104,9 @@ class ReadRecords:
         return self.at.coordinates(beside(basis, self.norm))
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
-        r"""The smallest :math:`\log\det(I + C(I - wC)^{-1})`, :math:`C` a record's form of each mixture.
+        r"""The smallest :math:`\log\det(I + (1-w)C) - \log\det(I - wC)`, :math:`C` the form of each mixture.
 
-        Of lower bounds of the Hessian, hence an upper bound of the determinant term's size. A weight
-        :math:`w` says how much of the record is in the mixture, and is zero for records that are in none.
-        By :math:`\log\det(I + (1-w)C) - \log\det(I - wC)`.
+        Of lower bounds of the Hessian, hence an upper bound of the determinant term's size.
         """
         coordinates = self.coordinates(pencil.basis)
         xp = namespace_of(coordinates)
@@ -144,10 +121,7 @@ class ReadRecords:
         return largest
 
     def below(self, pencil: Pencil, *, member: bool) -> Any:
-        r""":math:`-\log\det(I - C)` for members, or zero where there is none; :math:`\log\det(I + C)` else.
-
-        Of an upper bound of the Hessian, hence a lower bound of the determinant term's size.
-        """
+        """−log det(I − C) for members, or zero where there is none; log det(I + C) for others."""
         forms = _forms(self.coordinates(pencil.basis), pencil.reciprocals[:, 0])
         if not member:
             return log_determinants(forms, 1.0)
@@ -169,12 +143,14 @@ class ScalarRecords(ReadRecords):
 
     def rotated(self, basis: FloatArray) -> FloatArray:
         """The squares of the row's coordinates."""
-        return squares(self.at.rows.encoded(), basis)
+        rows = self.at.rows.encoded()
+        # Records along the second axis: BLAS is faster, and so is the product with reciprocals.
+        coordinates: FloatArray = beside(basis.T, rows) @ rows.T
+        coordinates *= coordinates
+        return coordinates.T
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> Any:
-        r""":math:`\log(1 + \kappa\mu/(1 - w\kappa\mu))`."""
-        # (1 + (1-w)a)/(1 - wa) is one more than a/(1 - wa), and 1 + a one more than a: with that, small
-        # terms keep their digits.
+        """log(1 + κμ/(1 − wκμ)), which keeps the digits of small terms."""
         ratio = smallest_ratio(self._once(pencil, self._leverages), by_mixtures(weights))
         return namespace_of(ratio).log1p(ratio)
 
@@ -192,12 +168,7 @@ class ScalarRecords(ReadRecords):
 
 
 class ReducedRecords(ScalarRecords):
-    r"""Records of the softmax loss with a reduced Hessian, :math:`\lambda I + \sum_iP_ix_ix_i^\top`.
-
-    The whole Hessian is at least this matrix for every predictor. So with :math:`\mu` the form of a row under
-    the inverse of this matrix without the record, the determinant term is at most
-    :math:`\log\det(I + \mu A)`; an upper bound of the whole Hessian is not known.
-    """
+    """Records of the softmax loss with a reduced Hessian (docs/mathematics.md, section 11)."""
 
     @property
     def released_norm(self) -> Any:
@@ -223,10 +194,7 @@ def by_mixtures(weights: FloatArray | float) -> FloatArray:
 
 
 def smallest_ratio(forms: FloatArray, weights: FloatArray) -> Any:
-    r"""The smallest :math:`f/(1 - wf)` over the mixtures :math:`f`, which come first, where :math:`wf < 1`.
-
-    As :math:`1/\max(1/f - w)`, which takes one division for each.
-    """
+    """The smallest f/(1 − wf) over the mixtures f, which come first, where wf < 1: 1/max(1/f − w)."""
     xp = namespace_of(forms)
     if not bool(namespace_of(weights).any(weights != 0.0)):
         return xp.min(forms, axis=0)

@@ -25,12 +25,13 @@ Part = TypeVar("Part")
 
 
 class Shifts(NamedTuple):
-    """What a publication cost some records, before its noise is bounded; as private as they are."""
+    """What a publication cost some records, before its noise is bounded; as private as they are.
+
+    The size of the determinant term and half the square of the shift, and that square.
+    """
 
     known: FloatArray
-    """The size of the determinant term, and half the square of the shift."""
     squared: FloatArray
-    """The square of the shift."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +47,8 @@ class ShiftReading:
         for block in row_blocks(blocks):
             with np.errstate(over="ignore", invalid="ignore"):
                 records = records_of(self.reader.release, block, self.reader.scope)
-                sizes = [self.reader.determinant_size(records, member=side) for side in self.sides]
+                bounds = [self.reader.determinant.bound(records, member=side) for side in self.sides]
+                sizes = [self.reader.determinant_size(bound) for bound in bounds]
                 parts = whole_parts(self.reader.release, records, self.reader.drift)
                 squared = parts.moved**2 + parts.curved**2
                 found.append(Shifts(np.max(sizes, axis=0) + 0.5 * squared, squared))
@@ -82,17 +84,13 @@ class SumNoise(NamedTuple):
     """What a sum's bound allows for the noise of all releases together; public."""
 
     quantile: float
-    """For the length of all noises, in units of the root of the shifts' squares."""
     rest: float
-    """For errors of what was computed, which need not lie along the row."""
 
 
 def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumNoise | None:
-    r"""The noise of a sum's bound, the same for every record; None where bounds are added up instead.
+    """The noise of a sum's bound, the same for every record; None where bounds are added up instead.
 
-    They are added up for a single release, for every record at once, and where one release outweighs the
-    others: then the noises of all are longer than that of the one that matters. The plans alone decide, by
-    the record that each can lose most about: the choice is public, so the failure is not shared.
+    The plans alone decide, so the choice is public (docs/mathematics.md, section 13, "A person's sum").
     """
     if len(releases) == 1 or scope.every:
         return None
@@ -143,29 +141,13 @@ def evaluate_several(
     member: bool | None,
     simultaneous: Simultaneous,
 ) -> FloatArray:
-    r"""A bound on the sum of each record's losses from several releases of one table.
+    r"""A bound on the sum of each record's losses from several releases of one table, as each encodes it.
 
     .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
               + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
 
-    with :math:`S_i^2 = A_i^2 + C_i^2` of :func:`~expost.reports.total.whole_cost` and :math:`n` the number
-    of normal variables: for each release one for each linear predictor, and one more where it has
-    statistics. Adding up bounds would cost :math:`\sum_i S_i` in the place of the root.
-    docs/mathematics.md, section 13, has the proof. Where :func:`sum_noise` says so the bounds of the releases
-    are added up, each with its share of the failure probability.
-
-    Parameters
-    ----------
-    releases
-        What was published.
-    records
-        The records as each of the mechanisms would see them.
-    confidence, member, simultaneous
-        As in :func:`~expost.reports.evaluate.evaluate`, for all releases together.
-
-    Privacy
-    -------
-    Public values and the record itself in; the result concerns only that record.
+    (docs/mathematics.md, section 13), or the sum of their bounds where :func:`sum_noise` says so. Public
+    values and the record itself in; the result concerns only that record.
     """
     parts = streamed_totals(
         releases, records, confidence=confidence, member=member, simultaneous=simultaneous

@@ -17,18 +17,12 @@ from expost.reports.base import Scope
 from expost.reports.laws import NORMAL, Drift, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
 from expost.reports.records import ReadRecords
 
-# A probability that no share of a failure notices.
-_NEGLIGIBLE = 1e-15
-BEYOND = 8.1
-"""What a normal variable exceeds less often than that."""
+# A probability that no share of a failure notices, and what a normal variable exceeds less often than that.
+_NEGLIGIBLE, BEYOND = 1e-15, 8.1
 
 
 def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> Any:
-    """How far each record moves the statistics, without the printed coefficients.
-
-    See :meth:`NoiseScales.shift`. Slopes and curvatures are those at the exact minimiser, bounded from the
-    printed coefficients.
-    """
+    """How far each record moves the statistics (:meth:`NoiseScales.shift`), at the exact minimiser."""
     plan = release.plan
     rounding = replace(plan.rounding, solver=0.0)
     gradient = records.gradient_norm + drift.slope * plan.sigma
@@ -37,10 +31,7 @@ def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> An
 
 
 def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> Any:
-    r"""The statistics' own ex-post loss: at most this with probability ``1 - failure``, from public values.
-
-    .. math:: \Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)
-    """
+    r"""The statistics' own ex-post loss, at most :math:`\Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)`."""
     if not release.plan.scales.releases_statistics:
         return namespace_of(records.norm).zeros_like(records.norm)
     shift = statistics_shift(release, records, Drift.of(release))
@@ -68,13 +59,8 @@ def whole_cost(
               A^2 = \|\nabla\ell\|^2\Bigl(\frac{1}{\sigma^2} + \frac{1}{\sigma_2^2}\Bigr), \quad
               C^2 = \Delta^2 - \frac{\|\nabla\ell\|^2}{\sigma_2^2}
 
-    ``determinant`` bounds :math:`|t_1|`. For a record fixed in advance the noise of the objective and of the
-    gradient along its row are one normal variable, and the other statistics' noise along the record's shift
-    is a second one, independent of the first; slope and curvature may depend on the first in any way.
-    With probability :math:`1 - \rho` the two lie in an ellipse with the half axes :math:`q` and :math:`cq`,
-    and the last term is its support function (docs/mathematics.md, section 7). For every record at once it is
-    :math:`q_1A + q_2C`: with probability :math:`1 - \rho/2` each, a ball of radius :math:`q_1` holds the
-    first noise in all its directions, and one of radius :math:`q_2` the second.
+    ``determinant`` bounds :math:`|t_1|`. For every record at once the last term is :math:`q_1A + q_2C`
+    (docs/mathematics.md, section 7, "Total").
     """
     parts = whole_parts(release, records, drift)
     noise = whole_noise(release, scope, failure)
@@ -88,12 +74,9 @@ def whole_cost(
 class WholeParts(NamedTuple):
     """How far each record moves what a publication releases, in units of the noise."""
 
-    moved: FloatArray
-    """:math:`A`: the model and the gradient."""
-    curved: FloatArray
-    """:math:`C`: the other statistics, and what the solver may add."""
-    reaching: FloatArray
-    """:math:`A` with the steepness that goes with the law of the noise (:mod:`expost.reports.laws`)."""
+    moved: FloatArray  # A: the model and the gradient
+    curved: FloatArray  # C: the other statistics, and what the solver may add
+    reaching: FloatArray  # A with the steepness that goes with the law of the noise
 
 
 def whole_parts(release: Release, records: ReadRecords, drift: Drift) -> WholeParts:
@@ -117,14 +100,10 @@ def whole_parts(release: Release, records: ReadRecords, drift: Drift) -> WholePa
 class WholeNoise(NamedTuple):
     """What :func:`whole_cost` allows for all the noise along a record's shift, in units of the noise."""
 
-    model: float
-    """:math:`q`, or :math:`q_1`: for the noise of the objective and of the gradient."""
-    statistics: float
-    """:math:`cq`, or :math:`q_2`: for all other noise."""
-    apart: bool
-    """Whether the two are bounded apart, not by an ellipse."""
-    rest: float
-    """For errors of what was computed, which need not lie along the row."""
+    model: float  # q, or q₁: for the noise of the objective and of the gradient
+    statistics: float  # cq, or q₂: for all other noise
+    apart: bool  # whether the two are bounded apart, not by an ellipse
+    rest: float  # for errors of what was computed, which need not lie along the row
 
 
 def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
@@ -152,14 +131,7 @@ def gradient_error(plan: Plan) -> float:
 
 
 def ellipse_stretch(plan: Plan) -> float:
-    r"""How much longer the second axis of a total's ellipse is, from the plan alone.
-
-    .. math:: c = (3\,C_{\max}/A_{\max})^{-2/5} \text{ between 1 and 4}
-
-    Any :math:`c` is valid. The smaller the second part is in comparison, the longer the axis may be; the
-    power is close to the best one for a record of the largest curvature and a third of the largest slope.
-    With the default noise :math:`c = 2`.
-    """
+    """How much longer the second axis of a total's ellipse is, from the plan alone (section 7, "Total")."""
     steep, curved = largest_shifts(plan)
     return 1.0 if math.isinf(steep) else float(np.clip((3.0 * curved / steep) ** -0.4, 1.0, 4.0))
 
@@ -180,19 +152,10 @@ def largest_shifts(plan: Plan) -> tuple[float, float]:
 
 @cache
 def ellipse_quantile(stretch: float, failure: float, law: NoiseLaw = NORMAL) -> float:
-    r"""The first half axis of the ellipse that two independent variables leave with probability ``failure``.
+    """The first half axis of the ellipse that two independent variables leave with probability ``failure``.
 
-    The first has the given law, the second is normal. The second axis is ``stretch`` times as long. For two
-    normals, in polar coordinates,
-
-    .. math:: P\bigl(N_1^2 + N_2^2/c^2 > q^2\bigr) =
-              \frac{1}{2\pi}\int_0^{2\pi} \exp\frac{-q^2}{2(\cos^2\varphi + \sin^2\varphi/c^2)}\,d\varphi,
-
-    and for this periodic integrand the mean over equally spaced angles converges exponentially. For any
-    other law, with :math:`G` its tail,
-
-    .. math:: P\bigl(T^2 + N^2/c^2 > q^2\bigr) = 2\Phi(-cq) + 2\int_0^{\pi/2}
-              \phi(cq\sin\varphi)\,G(q\cos\varphi)\,cq\cos\varphi\,d\varphi.
+    The first has the given law, the second is normal, and the second axis is ``stretch`` times as long
+    (docs/mathematics.md, section 7, "The ellipse").
     """
     if law != NORMAL:
         return _law_quantile(stretch, failure, law)
