@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from expost._common.validation import (
@@ -24,8 +24,8 @@ from expost.privacy.recipes import Target, check_delta, kifer, tight
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 
 CALIBRATIONS = {"tight": tight, "kifer2012": kifer}
+# Between which the largest weight of a record may lie.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
-"""Between which the largest weight of a record may lie."""
 # Of the largest curvature of a record; with less, minimisers are so far away that no arithmetic finds them.
 _SMALLEST_L2 = 1e-12
 # Convex losses whose bounds are proved in docs/mathematics.md; every other one is checked.
@@ -86,8 +86,6 @@ def calibrate(
         ``epsilon``.
     fit_intercept
         Whether a constant 1 is appended to every row.
-    calibration
-        The theorem to rely on.
     sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
     rows_at_most
@@ -143,16 +141,11 @@ def calibrate(
         target = replace(target, rounding=_rounding(target, rows_at_most))
     if reduced:
         _check_reduced(target)
-    explicit = {
-        "sigma": sigma,
-        "sigma_gradient": sigma_gradient,
-        "sigma_hessian": sigma_hessian,
-        "sigma_eigenvalue": sigma_eigenvalue,
-    }
-    if any(scale is not None for scale in explicit.values()):
+    given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue)
+    if any(scale is not None for scale in given):
         if split is not None:
             raise parameter_error("split", "None where the scales are given", split)
-        epsilon, l2, scales = _explicit(target, l2, explicit)
+        epsilon, l2, scales = _explicit(target, l2, *given)
     else:
         l2, scales = _searched(target, l2, split, calibration)
     return Plan(
@@ -233,13 +226,11 @@ def _searched(target: Target, l2: float | None, split: Any, calibration: str) ->
     return l2, scales
 
 
-def _explicit(
-    target: Target, l2: float | None, given: dict[str, float | None]
-) -> tuple[float, float, NoiseScales]:
+def _explicit(target: Target, l2: float | None, *given: float | None) -> tuple[float, float, NoiseScales]:
     """Take the scales as they are and state what they guarantee."""
     needed = {"sigma", *(f"sigma_{name}" for name in target.kind.releases)}
     scales = {}
-    for name, scale in given.items():
+    for name, scale in zip((field.name for field in fields(NoiseScales)), given, strict=False):
         if name in needed:
             way_out = "Explicit scales come all together." if scale is None else ""
             scales[name] = check_positive(name, scale, way_out=way_out)
@@ -310,5 +301,5 @@ def calibrate_convex(
     if sigma is None:
         l2, scales = tight(target, l2, None)
     else:
-        epsilon, l2, scales = _explicit(target, l2, {"sigma": sigma})
+        epsilon, l2, scales = _explicit(target, l2, sigma)
     return ConvexPlan.of(loss, epsilon=epsilon, delta=delta, l2=l2, sigma=scales.sigma)

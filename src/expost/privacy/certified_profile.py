@@ -34,12 +34,10 @@ def certified(lower: float, upper: float) -> Bracket:
 class CertifiedProfile(ABC):
     r"""A certified upper bound on :math:`\delta(\epsilon)` of a whole publication, from public values alone.
 
-    A subclass brackets its bound for continuous noise, for both directions together and for each. The price
-    of discrete noise, the decision and the inversion are the same for all.
+    A subclass brackets its bound for continuous noise, for both directions together and for each.
     """
 
     rounding: Rounding
-    """What is paid for the difference between real numbers and printed ones."""
 
     @property
     @abstractmethod
@@ -61,9 +59,8 @@ class CertifiedProfile(ABC):
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.
 
-        ``rtol`` is the width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger; at
-        least 1e-6, by default :attr:`width`. A closed form gets a hundredth of it; what cannot be resolved
-        that far gets a wider bracket, still certified.
+        ``rtol`` is the width of the bracket, as a share of ``upper`` or of 1e-300, whichever is larger. What
+        cannot be resolved that far gets a wider bracket, still certified.
         """
         at = check_positive("epsilon", epsilon) if epsilon != 0 else 0.0
         width = self.width if rtol is None else check_positive("rtol", rtol, below=1.0)
@@ -72,22 +69,13 @@ class CertifiedProfile(ABC):
         return self._printed(at, lambda before: self.continuous(before, width))
 
     def directed(self, epsilon: float, *, rtol: float) -> tuple[float, float]:
-        r"""Certified bounds on :math:`\delta(\epsilon)` when a record is added, and when one is removed.
-
-        .. math:: H_{e^\epsilon}(M(D + z)\,\|\,M(D)), \qquad H_{e^\epsilon}(M(D)\,\|\,M(D + z))
-
-        The larger is what :meth:`delta` states. A composition needs them apart: the determinant counts in
-        one direction only, so the two together say more about the privacy loss than the larger alone.
-        """
+        """Certified bounds on delta when a record is added, and when one is removed; see section 13."""
         adding = self._printed(epsilon, lambda at: self.adding(at, rtol))
         removing = self._printed(epsilon, lambda at: self.removing(at, rtol))
         return adding.upper, removing.upper
 
     def _printed(self, at: float, continuous: Callable[[float], Bracket]) -> Bracket:
-        """The bracket at ``at`` for discrete noise, from that for continuous noise, in each direction.
-
-        P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ.
-        """
+        """The bracket for discrete noise: P' ≤ e^ψ(e^ε' e^ψ Q' + δ(ε')) + tail with ε' = ε − 2ψ."""
         law = self.rounding.law(at)
         if law > 1.0:
             return Bracket(0.0, 1.0)  # beyond any use: an epsilon of 1e14
@@ -109,11 +97,9 @@ class CertifiedProfile(ABC):
         return self.delta(epsilon).upper <= target
 
     def epsilon(self, delta: float) -> float:
-        r"""The smallest :math:`\epsilon` that :meth:`delta` certifies for this ``delta``, to about 1e-6.
+        """The smallest ε that :meth:`delta` certifies for this ``delta``, to about 1e-6, on the private side.
 
-        It exists, the privacy loss having Gaussian tails, and it is on the private side:
-        ``profile.delta(profile.epsilon(delta)).upper <= delta``. Printed numbers are certified up to 1e14
-        only; beyond that it is infinite.
+        Printed numbers are certified up to an ε of 1e14 only; beyond that it is infinite.
         """
         target = check_positive("delta", delta, below=1.0)
         if target < 10.0 * NEGLIGIBLE:

@@ -1,8 +1,4 @@
-"""What several publications of one table cost together, by the law of their joint privacy loss.
-
-A curve becomes a discrete privacy loss distribution by connecting the dots, and Google's dp-accounting
-convolves them (docs/mathematics.md, section 13).
-"""
+"""What several publications of one table cost together, by the law of their joint privacy loss."""
 
 import math
 from collections import Counter
@@ -76,11 +72,9 @@ class JointLoss:
 
 
 def grid_masses(curve: ProfileCurve, step: float) -> tuple[FloatArray, float]:
-    r"""The masses of the privacy loss on the grid, from the lowest up, and what their rounding may cost.
+    """The masses of the privacy loss on the grid, from the lowest up, and what their rounding may cost.
 
-    A record that is added has a mass of :math:`p_j` at :math:`js > 0`, from the falls of its bound by the
-    formula of connecting the dots. At :math:`-js` it has :math:`e^{-js}` times the mass that the neighbours
-    in the other order have at :math:`js`: values near 1 need not be subtracted. What remains is at 0.
+    What the two directions leave is at 0 (docs/mathematics.md, section 13, "From curves to a composition").
     """
     places = np.arange(1, math.ceil(curve.last / step) + 1)
     above = _tail_masses(curve.adding, step, len(places))
@@ -99,12 +93,7 @@ def _tail_masses(knots: Knots, step: float, count: int) -> FloatArray:
 
 
 def _fft_error(size: int, transforms: int, norm: float) -> float:
-    r"""How much of delta a convolution by Fourier transforms may lose.
-
-    A transform of :math:`N` numbers has an error of at most :math:`8u\log_2N` of their Euclidean norm
-    (Higham, *Accuracy and stability of numerical algorithms*, section 24.1), which for masses is no larger
-    than that of any factor. Summing up :math:`N` errors costs :math:`\sqrt N`.
-    """
+    """How much of delta a convolution by Fourier transforms may lose (section 13)."""
     length = 2.0 * size
     return transforms * _PER_LEVEL * _UNIT * math.log2(length) * math.sqrt(length) * norm
 

@@ -1,9 +1,8 @@
 r"""The Gaussian mechanism: its privacy profile, calibration, and per-instance and ex-post privacy loss.
 
-Everything here depends on one number, the *shift*: the distance :math:`\Delta` between the two outputs
-to be told apart, in units of the noise, ``sensitivity / sigma``. For a worst-case guarantee the
-sensitivity is that of the statistic; for a per-instance one it is the distance that one given record
-moves it, and an array of such distances gives an array of answers.
+Everything depends on the *shift*: the distance :math:`\Delta` between two outputs, in units of the noise.
+For a worst-case guarantee the sensitivity is that of the statistic; for a per-instance one it is the distance
+that one given record moves it, and an array of such distances gives an array of answers.
 
 References
 ----------
@@ -32,17 +31,8 @@ def delta(epsilon: ArrayLike, *, sensitivity: ArrayLike, sigma: ArrayLike) -> Fl
               - e^\epsilon\,\Phi(-\Delta/2 - \epsilon/\Delta), \quad \Delta = \text{sensitivity}/\sigma
 
     Theorem 8 of [BW18]_, evaluated so that nothing cancels: the relative error is about 1e-12 down to
-    values of 1e-300. A negative ``epsilon`` is a point of the same profile, and the accountant needs it.
-    The limits are :math:`\max(0, 1 - e^\epsilon)` as the shift vanishes and 1 as it grows without bound.
-
-    Parameters
-    ----------
-    epsilon
-        Any real numbers, infinities included.
-    sensitivity
-        Distances between the two outputs, at least 0; broadcast against the other arguments.
-    sigma
-        Standard deviations of the noise, positive.
+    values of 1e-300. ``epsilon`` may be any number, negative or infinite. The limits are
+    :math:`\max(0, 1 - e^\epsilon)` as the shift vanishes and 1 as it grows without bound.
 
     Privacy
     -------
@@ -72,8 +62,7 @@ def delta_at_shift(left: FloatArray, shift: float) -> FloatArray:
     return value
 
 
-# The parameters of the two inversions share their names with functions of this module, so they call
-# the helpers at its end.
+# The two inversions have parameters of the names of functions here, so they call the helpers at the end.
 
 
 def epsilon(delta: float, *, sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
@@ -161,16 +150,8 @@ def ex_post_loss(output: ArrayLike, *, mean: ArrayLike, other_mean: ArrayLike, s
               \quad \Delta_z = Q(D_{\pm z}) - Q(D)
 
     Theorem "ex-post pDP of Gaussian mechanism" of [RW21]_, appendix "pDP Analysis of the Gaussian
-    mechanism". Exact, with no probability of failure.
-
-    Parameters
-    ----------
-    output
-        The released vector :math:`o`, along the last axis; a number counts as a vector of length one.
-    mean, other_mean
-        The statistic :math:`Q` of the table and of its neighbour.
-    sigma
-        Standard deviation of the noise in every coordinate.
+    mechanism". Exact, with no probability of failure. ``mean`` and ``other_mean`` are the statistic :math:`Q`
+    of the table and of its neighbour; vectors lie along the last axis.
 
     Privacy
     -------
@@ -224,11 +205,8 @@ def _shift(sensitivity: ArrayLike, sigma: ArrayLike) -> FloatArray:
 
 
 def _profile(epsilon: FloatArray | np.float64, shift: FloatArray) -> FloatArray:
-    """The profile at a shift, through the Mills ratio.
-
-    With ``start = epsilon/shift - shift/2`` the two terms share the factor ``density(start)``, because
-    ``exp(epsilon) density(start + shift) = density(start)``; only Mills ratios remain to be subtracted.
-    """
+    # exp(epsilon) density(start + shift) = density(start) with start = epsilon/shift - shift/2, so the two
+    # terms share this factor, and only Mills ratios remain to be subtracted.
     size = np.abs(epsilon)
     ordinary = (shift > 0.0) & np.isfinite(shift)
     width = np.where(ordinary, shift, 1.0)

@@ -1,9 +1,7 @@
-r"""The law of the two largest of :math:`K - 1` differences of normal variables.
+r"""The law of the two largest of the differences :math:`W_j - W_y`, :math:`j \ne y`, of normal variables.
 
-With :math:`W \sim N(0, I_K)` these are the largest of :math:`W_j - W_y`, :math:`j \ne y`. Their density
-(docs/mathematics.md, section 11, "Two order statistics") and that of the largest alone, :math:`(K -
-1)(4\pi)^{-1/2}e^{-m^2/4}\,\mathbb{E}\,\Phi(m/2 + Z/\sqrt2)^{K - 2}`, have an expectation that is a function
-of one variable, tabulated once for each :math:`K`.
+Their densities (docs/mathematics.md, section 11, "Two order statistics") have an expectation as a factor that
+is a function of one variable, tabulated once for each number of classes.
 """
 
 import math
@@ -98,12 +96,9 @@ class Grid:
     beyond: FloatArray
 
     def weights(self, rate: float, gap_rate: float) -> FloatArray:
-        r"""Weights on the points of the grid that bound the expectation of a function from above.
+        """Weights on the points of the grid that bound the expectation of a function from above.
 
-        The function rises with :math:`M_1`, falls with the gap :math:`\Gamma`, and is convex in
-        :math:`e^{-rM_1}` and in :math:`e^{r'\Gamma}` separately (section 11, "Expectation"); ``rate`` and
-        ``gap_rate`` are :math:`r` and :math:`r'`, or any larger numbers. What lies outside the first and the
-        last of ``edges`` is left out.
+        Section 11, "Expectation", says of which. What lies outside the first and last edge is left out.
         """
         nodes, _ = _composite(self.edges)
         gap_nodes, _ = _composite(self.gaps)
@@ -153,17 +148,7 @@ def _onto_edges(values: FloatArray, high: FloatArray, *, axis: int) -> FloatArra
 
 
 def flat_delta(classes: int, epsilon: float, shift: float) -> float:
-    r"""The profile of softmax without its log-determinant, in one dimension.
-
-    .. math:: \mathbb{E}\bigl(1 - e^{\epsilon - s^2 - sM_1}\bigr)_+
-
-    ``shift`` is :math:`s = cR/\sigma` (docs/mathematics.md, section 11, "Without the determinant").
-
-    Examples
-    --------
-    >>> [f"{flat_delta(classes, 1.0, 1.0 / 6.1722):.2e}" for classes in (2, 3, 10)]
-    ['5.02e-07', '1.00e-06', '4.39e-06']
-    """
+    """The profile of softmax without its log-determinant at the shift cR/σ (section 11)."""
     law = LargestTwo(classes)
     kink, lowest = epsilon / shift - shift, -law.reach(-80.0)
     start = max(kink, lowest)
@@ -175,9 +160,7 @@ def flat_delta(classes: int, epsilon: float, shift: float) -> float:
 
 
 def flat_sigma(classes: int, epsilon: float, delta: float) -> float:
-    r"""The noise that softmax needs without its log-determinant, where the cap times the norm is 1.
-
-    :math:`\sigma_K(\infty)`, from :func:`flat_delta`, on the private side.
+    """The noise that softmax needs without its log-determinant, where the cap times the norm is 1.
 
     Examples
     --------

@@ -143,11 +143,7 @@ class Plan(Summarized):
         return self.scales.entries(dimension, self.hessian_order(dimension))
 
     def delta_at(self, epsilon: float) -> float:
-        """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists.
-
-        See :class:`expost.privacy.profile.PrivacyProfile`, and for several classes
-        :class:`expost.privacy.softmax_profile.SoftmaxProfile`. Public.
-        """
+        """A certified upper bound on δ(ε) of the whole publication; 1 where no guarantee exists. Public."""
         return 1.0 if self.profile is None else self.profile.delta(epsilon).upper
 
     def epsilon_at(self, delta: float) -> float:
@@ -164,10 +160,7 @@ class Plan(Summarized):
         return accounting.profile(self.l2, self.scales, self.rounding)
 
     def fields(self) -> dict[str, Any]:
-        """Its fields with the names that a publication uses, as JSON's types. Public.
-
-        A loss that cannot be published has the name of its type.
-        """
+        """Its fields with the names that a publication uses, as JSON's types. Public."""
         try:
             described = describe(self.loss)
         except PublicationError:

@@ -13,9 +13,8 @@ from expost.exceptions import CalibrationError
 
 ROWS_AT_MOST = 10**7
 """Up to how many rows exact losses and intervals keep their stated accuracy, by default."""
-MOST_COEFFICIENTS = 2**17
-"""A release has no more coefficients than this, and no more numbers in all than :data:`MOST_NUMBERS`."""
-MOST_NUMBERS = 2**22
+# A release has no more coefficients and no more numbers in all than this.
+MOST_COEFFICIENTS, MOST_NUMBERS = 2**17, 2**22
 # The solver's part of the whitened sensitivity is this power of two, less for an epsilon below one.
 _SOLVER = -16
 # A grid is this much finer than the solver's radius: rounding 2**17 coefficients to it takes less than half
@@ -35,10 +34,9 @@ _TAIL = 1e-300
 class Rounding:
     r"""What a privacy profile pays for the difference between real numbers and printed ones.
 
-    ``solver`` is :math:`\eta = 2r_0/s`: given the exact minimiser, the printed coefficients are a Gaussian
-    mechanism of at most this whitened sensitivity. ``statistics`` is the largest error of a computed
-    statistic in units of its noise scale, ``hessian`` that of a Hessian that is always allowed, in its own
-    units, and ``steps`` is :math:`\tau`, the smallest noise scale in steps of its grid.
+    ``solver`` is :math:`\eta = 2r_0/s`, ``statistics`` the largest error of a computed statistic in units of
+    its noise scale, ``hessian`` that of a Hessian that is always allowed, in its own units, and ``steps``
+    :math:`\tau`, the smallest noise scale in steps of its grid.
     """
 
     solver: float = 0.0
@@ -58,10 +56,7 @@ class Rounding:
         return self.statistics if name == "gradient" else max(self.statistics, self.hessian / scale)
 
     def law(self, epsilon: float) -> float:
-        r"""The price :math:`\psi` of discrete noise at ``epsilon`` (section 10, "Discrete noise").
-
-        .. math:: \delta'(\epsilon) \le e^\psi\,\delta(\epsilon - 2\psi) + 10^{-300}
-        """
+        """The price ψ of discrete noise at ``epsilon`` (section 10, "Discrete noise")."""
         if math.isinf(self.steps):
             return 0.0
         # One more unit and one part in a thousand: the rounding of the noise, and all other terms.
@@ -84,12 +79,10 @@ REAL = Rounding()
 
 @dataclass(frozen=True)
 class Precision:
-    r"""The public numbers by which coefficients are printed.
+    r"""The public :math:`s`, :math:`r_0` and :math:`h` by which coefficients are printed (section 10).
 
-    The noise :math:`s` that is added to the computed minimiser, how close :math:`r_0` this is to the exact
-    one, certified before anything is released, and the :math:`h` that every printed coefficient is a whole
-    multiple of. Up to ``rows_at_most`` rows recomputed losses and intervals keep their stated accuracy; the
-    guarantee holds for any number of rows.
+    Up to ``rows_at_most`` rows recomputed losses and intervals keep their stated accuracy; the guarantee
+    holds for any number of rows.
     """
 
     output_noise: float
@@ -135,10 +128,7 @@ class Precision:
 def largest_output_noise(
     *, sigma: float, l2: float, curvature: float, radius: float, rows_at_most: int
 ) -> float:
-    r"""The output's noise before it is rounded down to a power of two (section 10, "Choice").
-
-    .. math:: \min\{2^{-10}\sigma/(\lambda + \beta n_{\max}),\; 2^{-20}/R\}
-    """
+    """The output's noise before it is rounded down to a power of two (section 10, "Choice")."""
     return min(math.ldexp(sigma, -10) / (l2 + curvature * rows_at_most), 2.0**-20 / radius)
 
 

@@ -1,13 +1,7 @@
 r"""The privacy profile of a whole publication of one linear predictor, as a certified upper bound.
 
-For the largest curvature on a cell of slopes and its steepest slope together, the privacy loss and the
-statistics' shift are at least those of every slope in the cell. So branch and bound over cells of slopes
-(:class:`WorstSlope`) ends with certified upper bounds. Suprema of Gaussian profiles rise in the noise
-:math:`N`, and on each cell of it they are convex and falling in :math:`v = e^{-rN}` for a rate :math:`r` of
-that cell. There the chord in :math:`v` lies above the function, and the function at the cell's mean of
-:math:`v` lies below its average (the inequalities of Edmundson and Madansky, and of Jensen). So the
-:func:`expectation` over cells of the noise is bracketed too, however coarse they are. docs/mathematics.md,
-section 6, has formulas and proofs.
+Branch and bound over cells of slopes (:class:`WorstSlope`) and an :func:`expectation` over cells of the noise
+:math:`N`, by chords in :math:`v = e^{-rN}`; docs/mathematics.md, section 6, "How it is computed".
 """
 
 import math
@@ -75,11 +69,7 @@ class WorstSlope:
         return self.epsilon - loss, shift
 
     def rates(self, noise: FloatArray) -> FloatArray:
-        r"""A rate in ``v`` for all values below this noise; any larger one serves as well.
-
-        At a slope :math:`m` with :math:`e` left of epsilon :math:`(mR/\sigma)(1/2 - e/\Delta^2)` is enough
-        if :math:`e \ge 0`, and :math:`mR/\sigma` always (section 6, "How it is computed").
-        """
+        """A rate in ``v`` for all values below this noise; any larger one serves as well."""
         low, high = self.grid[:-1], self.grid[1:]
         left, shift = self.left(noise[:, None], low, high)
         with np.errstate(divide="ignore", over="ignore"):
@@ -95,17 +85,10 @@ class WorstSlope:
         return gaussian.delta_at_shift(left, self.rounding.solver)
 
     def fixed_bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """An upper bound on the expectation over the noise at one fixed slope in a cell, in closed form.
-
-        The model and the statistics are then Gaussian together, and ``noise`` does not count.
-        """
+        """An upper bound on the expectation at one fixed slope in a cell; ``noise`` does not count."""
         logarithm, shift = self.terms(low, high)
         together = np.hypot(high * self.norm / self.scales.sigma, shift)
         return gaussian.delta(self.epsilon - logarithm, sensitivity=together, sigma=1.0)
-
-    def fixed_slope(self) -> float:
-        """The largest expectation at a few fixed slopes: a lower bound on that of the largest value."""
-        return float(np.max(self.fixed_bound(np.zeros(1), self.grid, self.grid)))
 
     def worst_fixed(self, rtol: float) -> Bracket:
         """Bracket the largest expectation at one fixed slope."""
@@ -113,13 +96,7 @@ class WorstSlope:
         return certified(float(lower[0]), float(upper[0]))
 
     def steepest(self) -> Bracket:
-        r"""The expectation of the largest value for a removed record, without statistics.
-
-        In closed form at the largest slope, :math:`a = m_{\max}R/\sigma` (section 6, "Removing a record from
-        a model alone"). The solver's :math:`\eta` adds at most :math:`\delta_G(\epsilon; \sqrt{a^2 +
-        \eta^2}) - \delta_G(\epsilon; a)` for each sign, and :math:`\delta_G(\epsilon; \eta)` at slope 0
-        where the sign is fixed.
-        """
+        """The expectation for a removed record, without statistics (section 6, "Removing a record ...")."""
         steep = self.curve.max_slope * self.norm / self.scales.sigma
         solver = self.rounding.solver
         shifts = np.array([steep, math.hypot(steep, solver), solver])
@@ -131,18 +108,13 @@ class WorstSlope:
             value = -math.expm1(self.epsilon + math.log(2.0) + float(log_ndtr(-steep)))
         return certified(value, value + 2.0 * (both - alone))
 
-    def sample(self, noise: FloatArray) -> FloatArray:
-        """The largest value over a few slopes: a good lower bound, at a fixed cost."""
-        return np.asarray(self.bound(noise[:, None], self.grid, self.grid).max(axis=1))
-
     def supremum(
         self, bound: Bound, noise: FloatArray, rtol: float, floor: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Upper bounds on the suprema over slopes, slopes that nearly attain them, and lower bounds.
 
-        They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger. Branch
-        and bound, for all values of the noise at once: cells of slopes that cannot beat the best slope known
-        by more than the tolerance are dropped, the others are cut in four.
+        They differ by at most ``rtol``, as a share of the supremum or of ``floor`` if that is larger. Cells
+        that cannot beat the best slope known by more are dropped, the others are cut in four.
         """
         grid = self.grid
         known = np.broadcast_to(bound(noise[:, None], grid, grid), (len(noise), len(grid)))
@@ -172,10 +144,8 @@ class Cells(NamedTuple):
     """The noise law cut into cells at ``edges``, one entry per cell."""
 
     mass: FloatArray
-    mean: FloatArray
-    """Where the mean of ``v`` over the cell lies, on the scale of the noise; never above it."""
-    chord: FloatArray
-    """The chord's weight on the cell's upper edge; never below it."""
+    mean: FloatArray  # where the mean of v lies on the scale of the noise; never above it
+    chord: FloatArray  # the chord's weight on the upper edge; never below it
 
 
 @dataclass(frozen=True)
@@ -208,11 +178,9 @@ class Noise:
 
 
 def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.0) -> Bracket:
-    """Bracket an expectation to ``rtol``, relative to itself or to ``scale`` if that is larger.
-
-    Where the expectation is found to be below ``scale``, it is resolved no further.
-    """
-    fixed = slopes.fixed_slope()
+    """Bracket an expectation to ``rtol``, relative to itself or to ``scale``; below that no further."""
+    # The largest expectation at a few fixed slopes: a lower bound on that of the largest value.
+    fixed = float(np.max(slopes.fixed_bound(np.zeros(1), slopes.grid, slopes.grid)))
     size = max(fixed, scale, NEGLIGIBLE)
     tail = 1e-2 * rtol * size
     reach = noise.quantile(tail)
@@ -249,7 +217,9 @@ def _place(slopes: WorstSlope, noise: Noise, edges: FloatArray, tolerance: float
     """Halve cells until the chords are close, as estimated from a few slopes."""
     while True:
         mass, mean, chord = noise.cells(edges, slopes.rates(edges[1:]))
-        at_edges, at_means = np.split(slopes.sample(np.concatenate([edges, mean])), [len(edges)])
+        places = np.concatenate([edges, mean])[:, None]
+        sample = slopes.bound(places, slopes.grid, slopes.grid).max(axis=1)
+        at_edges, at_means = np.split(sample, [len(edges)])
         gap = mass * (at_edges[:-1] + chord * np.diff(at_edges) - at_means)
         # Parameters so extreme that the gap is not a number end here too, and are certified by nothing.
         if not gap.sum() > tolerance or len(edges) > _EDGE_LIMIT:
@@ -349,16 +319,14 @@ class PrivacyProfile(CertifiedProfile):
 class Accounting:
     """How a loss is accounted for on rows of at most one norm: its profiles, and the limits of its records.
 
-    This is for losses of one linear predictor, and of several whose gradients are bounded by their length
-    alone. ``reduced`` says that the released Hessian is the reduced one, which only several classes have.
+    For one linear predictor, and for several whose gradients are bounded by their length alone.
     """
 
     curve: DerivativeCurve
     norm: float
     reduced: bool = False
 
-    classical: ClassVar[bool] = True
-    """Whether the classical theorem for objective perturbation may be asked."""
+    classical: ClassVar[bool] = True  # whether the classical theorem for objective perturbation holds
 
     @property
     def slope(self) -> float:

@@ -1,8 +1,6 @@
-r"""A certified profile as a curve: its values at finitely many epsilons, and chords between them.
+"""A certified profile as a curve: its values at finitely many epsilons, and chords between them.
 
-A privacy profile is convex in :math:`\alpha = e^\epsilon`, so a chord between two certified values is
-certified too. A curve is what a composition reads of a plan and what a ledger keeps of it: numbers only,
-without the loss that they were computed from.
+A curve is what a composition reads of a plan and what a ledger keeps of it: numbers only.
 """
 
 import math
@@ -39,13 +37,10 @@ Knots: TypeAlias = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class ProfileCurve:
-    r"""Upper bounds on the two profiles of a publication, for a record that is added and one that is removed.
+    """Upper bounds on the two profiles of a publication, for a record that is added and one that is removed.
 
-    With :math:`h(\alpha) = H_\alpha(M(D + z)\|M(D))` for all :math:`\alpha > 0`, the first bounds
-    :math:`h(\alpha)` and the second :math:`1 - \alpha + \alpha h(1/\alpha)`, both for :math:`\alpha \ge 1`,
-    at rising epsilons from 0, where they agree. They are convex, so a curve is the profile of some pair of
-    distributions, which dominates all neighbours (docs/mathematics.md, section 13). Beyond the last epsilon
-    the last delta holds.
+    At rising epsilons from 0, where they agree; convex in exp(epsilon), so that they are the profile of a
+    pair of distributions (docs/mathematics.md, section 13). Beyond the last epsilon the last delta holds.
     """
 
     adding: Knots
@@ -87,11 +82,7 @@ class ProfileCurve:
 
     @classmethod
     def _convex(cls, epsilons: FloatArray, adding: FloatArray, removing: FloatArray) -> Self:
-        r"""The largest convex function below all values; the profile is convex, so it lies below that too.
-
-        The chord from :math:`(1 - b, b + (1 - b)v)` to :math:`(1 + a, u)`, with :math:`u` for a record that
-        is added and :math:`v` for one that is removed, is :math:`(bu + a(b + (1 - b)v))/(a + b)` at 1.
-        """
+        """The largest convex function below all values (section 13, "From the certificate to a curve")."""
         above, below = np.expm1(epsilons)[1:, None], -np.expm1(-epsilons)[1:]
         chords = below * adding[1:, None] + above * (below + (1.0 - below) * removing[1:])
         first = min(adding[0], removing[0], np.min(chords / (above + below), initial=1.0))

@@ -51,7 +51,6 @@ class Target:
     rounding: Rounding = REAL
     max_weight: float = 1.0
     reduced: bool = False
-    """Whether the Hessian of a loss of several classes is the reduced one."""
 
     @property
     def kind(self) -> ReportKind:
@@ -152,12 +151,9 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
 
 
 def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
-    """The statistics of the curvature in proportion to the model, so that they cost little.
+    """Statistics of the curvature that cost little (docs/calibration.md, "The noise of the statistics").
 
-    The rule is that of docs/calibration.md, "The noise of the statistics". The model and the gradient share
-    their precision by the kind's ``model_share``. One number is left, and it is as small as the budget
-    allows; above the floor of the regularisation there is one, unless the floor is so close that nothing is
-    left for the rounding of the statistics.
+    One number is left, and it is as small as the budget allows.
     """
     kind, accounting = target.kind, target.accounting
     share, ratio = kind.model_share, HESSIAN_NOISE * accounting.released_curvature / accounting.slope
@@ -193,14 +189,7 @@ def _by_split(target: Target, l2: float, alone: float, share: float) -> NoiseSca
 
 
 def default_l2(target: Target, flat: float) -> float:
-    r"""The regularisation to use where the curator names none: a rule in public quantities only.
-
-    .. math:: \lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2e\}
-
-    docs/calibration.md explains it. :math:`e` is a large linear predictor
-    (:attr:`~expost.losses.base.DerivativeCurve.predictor_unit`). For several classes twice the certificate's
-    floor takes the place of :math:`\lambda_{1.05}`: their determinant may cost more than 5%.
-    """
+    r"""The rule :math:`\lambda = \max\{\lambda_{1.05},\; R\,\sigma(\infty) / 2e\}` of docs/calibration.md."""
     accounting = target.accounting
     unit = accounting.curve.predictor_unit or accounting.curve.max_slope
     strong = L2_PER_SIGMA * target.radius * flat / unit

@@ -16,16 +16,13 @@ from expost.privacy.precision import REAL, Rounding
 
 @dataclass(frozen=True)
 class Statistic:
-    """A noisy statistic at the released coefficients.
-
-    ``sensitivity`` maps the norm of a record's gradient, the largest eigenvalue of its Hessian and that
-    Hessian's rank to how far the record can move the statistic, for noise of scale 1. ``entries`` maps the
-    number of coefficients and the number of rows of the released Hessian to how many numbers are published.
-    """
+    """A noisy statistic at the released coefficients."""
 
     name: str
     title: str
+    # From the norm of a record's gradient, its Hessian's largest eigenvalue and rank to how far it moves.
     sensitivity: Callable[[Any, Any, int], Any]
+    # From the number of coefficients and the order of the released Hessian to how many numbers are published.
     entries: Callable[[int, int], int]
 
 
@@ -56,10 +53,9 @@ class ReportKind:
     r"""What one kind of report releases, its part of the budget, and how a reader's confidence is shared.
 
     ``model_share`` is the model's default share of the precision :math:`1/\sigma^2 + 1/\sigma_2^2` that it
-    has together with the gradient (docs/calibration.md). ``failure_shares`` shares a reader's failure
-    probability among the events that a bound relies on: that noise makes the Hessian look larger
-    (``"hessian_below"``) or smaller (``"hessian_above"``) than it is, that the eigenvalue's or the gradient's
-    noise is large, and under ``"tilt"`` the law of the objective's own noise.
+    has together with the gradient (docs/calibration.md). The events of ``failure_shares`` are that noise
+    makes the Hessian look larger (``"hessian_below"``) or smaller (``"hessian_above"``) than it is, that the
+    eigenvalue's or the gradient's noise is large, and under ``"tilt"`` that the objective's own is.
     """
 
     name: str
@@ -96,15 +92,7 @@ REPORT_KINDS = {
 
 @dataclass(frozen=True)
 class NoiseScales:
-    r"""The noise :math:`\sigma` of the objective, and :math:`\sigma_2, \sigma_3, \sigma_4` of each statistic.
-
-    None where a statistic is not released.
-
-    Examples
-    --------
-    >>> NoiseScales(4.3, sigma_hessian=1.05).released_names
-    ('hessian',)
-    """
+    """The noise σ of the objective, and σ₂, σ₃, σ₄ of each statistic that is released."""
 
     sigma: float
     sigma_gradient: float | None = None
@@ -152,13 +140,8 @@ class NoiseScales:
     def shift(self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL) -> Any:
         r"""How far a record moves what is published, given the exact minimiser, in units of the noise.
 
-        .. math:: \Delta^2 = \frac{\|\nabla\ell\|^2}{\sigma_2^2} + \frac{\|\nabla^2\ell\|_F^2}{2\sigma_3^2}
-                  + \frac{\|\nabla^2\ell\|_2^2}{\sigma_4^2} + \eta^2
-
-        with a term for each statistic that is released. ``gradient`` is :math:`\|\nabla\ell\|`,
-        ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, and ``rank`` its rank. Of
-        ``rounding``, :math:`\eta` is what the solver's error can tell, and each numerator grows by twice
-        the error that a computed statistic may have. It does not depend on the table.
+        :math:`\Delta` of docs/mathematics.md, section 10, "Statistics". ``gradient`` is
+        :math:`\|\nabla\ell\|`, ``curvature`` the largest eigenvalue of :math:`\nabla^2\ell`, of this rank.
         """
         xp = namespace_of(gradient)
         square = xp.full_like(gradient * curvature, rounding.solver**2)

@@ -20,11 +20,8 @@ _LARGE = 100
 
 
 def default_threshold(epsilon: float, delta: float) -> float:
-    r"""The threshold of the pseudo-Huber loss for labels in [-1, 1], by a rule in public values.
+    r"""The threshold of the pseudo-Huber loss for labels in [-1, 1], :math:`0.28\,\sigma_1^{-1/4}`.
 
-    .. math:: c = \min\{1, \max\{0.05,\; 0.28\,\sigma_1^{-1/4}\}\}
-
-    :math:`\sigma_1` is the noise of the analytic Gaussian mechanism for one unit of sensitivity; why, is in
     docs/calibration.md, "The width of the pseudo-Huber loss". The guarantee holds at any threshold.
 
     Examples
@@ -45,14 +42,10 @@ def capped_logistic(
               \theta = \min\left\{1, \frac{1 + L - \sqrt{(1 + L)^2 - 4cL}}{2c}\right\}, \quad
               L = \frac{\lambda\epsilon}{cR^2}
 
-    with :math:`\sigma_1` the noise that the analytic Gaussian mechanism needs at (``epsilon``, ``delta``) per
-    unit of sensitivity, and :math:`\lambda` the regularisation ``l2`` or the default, :math:`cR^2\sigma_1/2`,
-    whichever is smaller. The noise grows with the largest slope, while an untrained model has slopes of one
-    half: a cap lowers the noise by the factor :math:`c` and weakens only the pull of records that the model
-    contradicts. :math:`\theta` is the largest corner at which the determinant costs no noise
-    (docs/mathematics.md, section 6, "A cap on the slope"), but at least 0.1: where ``l2`` is so small that
-    even this corner costs noise, it is paid, or no noise suffices and :func:`expost.calibrate` refuses. A cap
-    of 1 is the plain logistic loss. ``radius`` is :math:`R`, the intercept included.
+    with :math:`\sigma_1` the noise of the analytic Gaussian mechanism per unit of sensitivity, and
+    :math:`\lambda` the smaller of ``l2`` and the default, :math:`cR^2\sigma_1/2`. :math:`\theta` is the
+    largest corner at which the determinant costs no noise (docs/mathematics.md, section 6, "A cap on the
+    slope"), but at least 0.1, even where that costs noise. A cap of 1 is the plain logistic loss.
 
     Examples
     --------
@@ -78,13 +71,9 @@ def capped_logistic(
 
 
 def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxLoss:
-    r"""The cap and the corner of a softmax loss that suit a budget, or a given cap with its corner.
+    """The softmax loss with the cap of :func:`capped_logistic`, and its corner for two classes.
 
-    .. math:: c = \tfrac{1}{2}\left(1 + \frac{1}{\sqrt{1 + 2\sigma_1}}\right), \qquad \theta = 0.8
-
-    with :math:`\sigma_1` as in :func:`capped_logistic`. No corner of several classes makes the determinant
-    free, so that it is a fixed one. Two classes are the logistic loss, and have its corner. A cap of 1 is
-    plain softmax.
+    No corner of several classes makes the determinant free, so that it is a fixed one, 0.8.
 
     Examples
     --------
@@ -108,8 +97,6 @@ def classification_loss(
 ) -> LogisticLoss | SoftmaxLoss:
     """The loss for a number of classes that suits a budget: logistic for two, softmax for more.
 
-    The parameters are those of :func:`capped_logistic` and :func:`capped_softmax`.
-
     Examples
     --------
     >>> str(classification_loss(2, 8.0, 1e-6)), str(classification_loss(3, 8.0, 1e-6))
@@ -123,8 +110,7 @@ def classification_loss(
 def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
     """Whether a report's Hessian is the reduced one, for rows of this many columns, intercept included.
 
-    By default where a softmax model of more than two classes has more than 100 coefficients in centred
-    coordinates: the noise of the whole Hessian grows with their number, that of the reduced one does not.
+    The noise of the whole Hessian grows with the number of coefficients, that of the reduced one does not.
 
     Examples
     --------

@@ -1,10 +1,7 @@
 r"""The privacy loss of a softmax record on cells of its class masses, and its largest value.
 
-Of the masses :math:`p_j = q\pi_j` of the wrong classes the accountant keeps two numbers: :math:`q`, their
-sum, and :math:`t`, the share of :math:`q` that is not on the largest one. On a rectangle of :math:`(q, t)`
-the privacy loss is at most that at one of its corners, an affine function of the noise, and the shift of the
-statistics at most a number (docs/mathematics.md, section 11, "Two order statistics" and "Cells"). Cells of
-nearly one shift are put together.
+Cells are rectangles of :math:`q`, the mass of the wrong classes, and of :math:`t`, the share of it that is
+not on the largest one (docs/mathematics.md, section 11, "Two order statistics" and "Cells").
 """
 
 import math
@@ -34,11 +31,7 @@ class Masses(NamedTuple):
     rest: FloatArray
 
     def log_determinant(self, weight: float, mass: FloatArray, others: int) -> tuple[FloatArray, "Masses"]:
-        r"""The logarithm of the determinant, and its derivatives in the three sums, for a fixed ``mass``.
-
-        .. math:: \log\det(I + w(\mathrm{diag}(P) - PP^\top/M)) =
-                  \sum_j\log(1 + wP_j) + \log\Bigl(\frac{1}{M}\sum_j\frac{P_j}{1 + wP_j}\Bigr)
-        """
+        """The logarithm of the determinant, and its derivatives in the three sums, for a fixed ``mass``."""
         kept = [1.0 / (1.0 + weight * part) for part in self]
         total = self.true * kept[0] + self.first * kept[1] + others * self.rest * kept[2]
         value = np.log(total / mass) - np.log(kept[0]) - np.log(kept[1]) - others * np.log(kept[2])
@@ -56,12 +49,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class SoftmaxCells:
-    """Rectangles of the mass of the wrong classes and of the share that is not on the largest of them.
-
-    ``slopes`` are the edges of :math:`q`, ``shares`` those of :math:`t`. The other arrays have one entry for
-    each rectangle: the largest norm of the gradient, of the Hessian (Frobenius) and the largest coefficient
-    of the reduced Hessian, for rows of norm 1.
-    """
+    """Rectangles with the edges ``slopes`` and ``shares``; of each the largest norms, for rows of norm 1."""
 
     curve: SoftmaxCurve
     slopes: FloatArray
@@ -76,10 +64,7 @@ class SoftmaxCells:
         return self.slopes[:, None] ** 2 * _squares(self.shares)
 
     def planes(self, weight: float) -> FloatArray:
-        r"""Upper bounds on :math:`\log\det(I + wA)`: affine in each variable on each cell, at its corners.
-
-        The last two axes are the lower and upper edge of :math:`q` and of :math:`t`.
-        """
+        """Bounds on the log-determinant, affine on each cell, at its corners: the last two axes."""
         low, high = self.slopes[:-1, None], self.slopes[1:, None]
         slope = 0.5 * (low + high)
         share = 0.5 * (self.shares[:-1] + self.shares[1:])
@@ -132,9 +117,7 @@ def softmax_cells(curve: SoftmaxCurve) -> SoftmaxCells:
 
 
 def largest_log_determinant(curve: SoftmaxCurve, weight: float) -> float:
-    r"""An upper bound on :math:`\log\det(I + wA)` of every record; exact for plain softmax.
-
-    Without a cap, and with one that leaves equal masses alone, it is :math:`(K - 1)\log(1 + w/K)`.
+    """An upper bound on log det(I + wA) of every record; exact for plain softmax (section 11, "Floor").
 
     Examples
     --------
@@ -185,21 +168,14 @@ def _largest(values: FloatArray) -> FloatArray:
 
 
 def _frobenius(slope: FloatArray, bend: FloatArray, second: FloatArray, third: FloatArray) -> FloatArray:
-    r""":math:`\|A\|_F`, from :math:`s_r = \sum_j\pi_j^r`.
-
-    .. math:: \|A\|_F^2 = q^2s_2 + (q - \kappa)^2s_2^2 + \kappa^2(1 + 2s_2) - 2q(q - \kappa)s_3
-    """
+    """The Frobenius norm from the sums of squares and cubes of the shares (section 11, "Cells")."""
     rest = slope - bend
     square = slope**2 * second + (rest * second) ** 2 + bend**2 * (1.0 + 2.0 * second)
     return np.sqrt(np.maximum(square - 2.0 * slope * rest * third, 0.0))
 
 
 def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
-    r"""Upper bounds on :math:`\|A\|_F` on small cells (section 11, "Cells").
-
-    The worst ends of :math:`q`, :math:`\kappa` and :math:`t` are taken; with these the square is concave in
-    :math:`y`, the mean of all shares but the largest weighted by themselves.
-    """
+    """Upper bounds on the Frobenius norm on small cells: the worst ends, then concave in the mean y."""
     slope = slopes[1:, None]
     bend = curve.curvature(np.clip(curve.link.curve.peak, slopes[:-1], slopes[1:]))[:, None]
     rest = slope - bend
@@ -213,7 +189,7 @@ def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> Flo
 
 
 def _reduced(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
-    r"""Upper bounds on the smallest mass, at most :math:`\min(M(q) - q, qt/(K - 2))`, on small cells."""
+    """Upper bounds on the smallest mass on small cells."""
     true = curve.mass(slopes[:-1]) - slopes[:-1]
     return np.minimum(true[:, None], slopes[1:, None] * shares[1:] / (curve.classes - 2))
 
@@ -224,16 +200,12 @@ _LEVELS = 48
 
 @dataclass(frozen=True)
 class SoftmaxValues:
-    r"""The values of all records at one noise scale, without :math:`\epsilon`.
-
-    For each shift in ``shifts``, ``heights`` holds :math:`A_{kl}` at the corners of its cells, and minus
-    infinity at all others.
-    """
+    """The values of all records at one noise scale, of which ``unit`` is the norm, without epsilon."""
 
     cells: SoftmaxCells
     unit: float
-    """``norm / sigma``."""
     shifts: FloatArray
+    # For each shift, what its cells have at their corners, and minus infinity at all others.
     heights: FloatArray
 
     @classmethod
@@ -272,11 +244,7 @@ class SoftmaxValues:
 
     @property
     def rates(self) -> tuple[float, float]:
-        r"""Rates :math:`r, r'` for which every value is convex in :math:`e^{-rM_1}` and :math:`e^{r'\Gamma}`.
-
-        A value at a privacy loss that rises by :math:`a` per unit of a noise is convex in the exponential of
-        minus :math:`a` times that noise (:meth:`expost.privacy.profile.WorstSlope.rates`).
-        """
+        """The rates of section 11, "Expectation"."""
         return self.unit * self.cells.slopes[-1], self.unit * self.cells.slopes[-1] * self.cells.shares[-1]
 
     def at(self, epsilon: float, largest: FloatArray, gaps: FloatArray) -> FloatArray:

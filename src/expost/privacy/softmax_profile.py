@@ -1,13 +1,4 @@
-r"""The privacy profile of a softmax model of several classes: a certified upper bound on delta.
-
-With :math:`W \sim N(0, I_K)`, :math:`a = \sigma/R`, and :math:`v, A` the gradient and the Hessian of a
-record in its scores (:class:`~expost.losses.softmax_curve.SoftmaxCurve`),
-
-.. math:: \delta(\epsilon) \le \mathbb{E}_W \sup_{q, \pi} \delta_G(\epsilon - u; \Delta), \qquad
-          u = \log\det(I + A R^2/\lambda) + \frac{\|v\|^2}{2a^2} + \frac{v\cdot W}{a},
-
-with the shift :math:`\Delta` of the statistics; docs/mathematics.md, section 11, has proof and evaluation.
-"""
+"""The privacy profile of a softmax model of several classes: a certified upper bound on delta."""
 
 import math
 from dataclasses import dataclass, replace
@@ -49,11 +40,11 @@ _SNAP = 0.25
 class SoftmaxProfile(CertifiedProfile):
     r"""What a softmax model of several classes costs at worst, for every :math:`\epsilon`.
 
-    The module's docstring has the formula. There are at least three classes, and the curve's weight is 1:
-    :class:`SoftmaxAccounting` has all others. Neighbours differ by adding or removing one record. ``norm`` is
-    :math:`R`, and ``l2`` is :math:`\lambda` in centred coordinates. ``reduced`` says that the released
-    Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top` with the masses of
-    :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`, and the eigenvalue its smallest.
+    .. math:: \delta(\epsilon) \le \mathbb{E}_W \sup_{q, \pi} \delta_G(\epsilon - u; \Delta), \qquad
+              u = \log\det(I + A R^2/\lambda) + \frac{\|v\|^2R^2}{2\sigma^2} + \frac{v\cdot WR}{\sigma}
+
+    (docs/mathematics.md, section 11), for at least three classes and a curve of weight 1. ``reduced`` says
+    that the released Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top`.
 
     Examples
     --------
@@ -179,10 +170,7 @@ class SoftmaxAccounting(Accounting):
         return largest_log_determinant(self.curve, self.norm**2 / l2)
 
     def floor(self, epsilon: float) -> float:
-        r"""The regularisation at which the largest log-determinant is :math:`\epsilon`.
-
-        :math:`R^2/(K(e^{\epsilon/(K - 1)} - 1))` without a cap, and with one that leaves equal masses alone.
-        A floor of the bound, not proved to be one of the mechanism (docs/mathematics.md, section 11).
+        """The regularisation at which the largest log-determinant is ε (section 11, "Floor").
 
         Examples
         --------
