@@ -24,25 +24,10 @@ class HermitePair(NamedTuple):
 
 
 def hermite_pair(degree: int, x: FloatArray) -> HermitePair:
-    r"""Evaluate :math:`\psi_{n-1}, \psi_n` and :math:`\int_x^\infty \psi_{n-1}, \int_x^\infty \psi_n`.
+    """Evaluate the pair at points above -35 by the recurrences of docs/goe.md, "How it is computed".
 
-    :math:`\psi_k(x) = (2^k k! \sqrt\pi)^{-1/2} e^{-x^2/2} H_k(x)` with the physicists' :math:`H_k`.
-
-    No point is below -35. Both recurrences follow from
-    :math:`\psi_k' = \sqrt{k/2}\,\psi_{k-1} - \sqrt{(k+1)/2}\,\psi_{k+1}`:
-
-    .. math:: \psi_{k+1} = \sqrt{\tfrac{2}{k+1}}\, x\, \psi_k - \sqrt{\tfrac{k}{k+1}}\, \psi_{k-1}, \qquad
-              \int_x^\infty\! \psi_{k+1}
-              = \sqrt{\tfrac{2}{k+1}}\, \psi_k + \sqrt{\tfrac{k}{k+1}} \int_x^\infty\! \psi_{k-1}.
-
-    They run in units of :math:`\psi_0(x)`, which underflows near the largest zero from about degree 700.
-    Every point keeps a separate power of two.
-
-    Examples
-    --------
-    >>> pair = hermite_pair(1, np.array([0.0]))
-    >>> bool(np.isclose(pair.before[0], np.pi**-0.25)), float(pair.last[0])
-    (True, 0.0)
+    They run in units of the first function, which underflows near the largest zero from about degree 700, so
+    every point keeps a separate power of two.
     """
     before, before_tail = np.zeros_like(x), np.zeros_like(x)
     last, last_tail = np.ones_like(x), math.sqrt(math.pi / 2.0) * erfcx(x / math.sqrt(2.0))
@@ -62,13 +47,7 @@ def hermite_pair(degree: int, x: FloatArray) -> HermitePair:
 
 
 def hermite_integral(degree: int) -> float:
-    r"""Return :math:`\int_{-\infty}^{\infty} \psi_k`, which is zero for odd degrees.
-
-    Examples
-    --------
-    >>> round(hermite_integral(0) ** 4 / np.pi, 12), hermite_integral(3)
-    (4.0, 0.0)
-    """
+    """The integral of a Hermite function over the line, which is zero for odd degrees."""
     if degree % 2:
         return 0.0
     ratios = 1.0 - 1.0 / np.arange(2, degree + 1, 2)
@@ -76,10 +55,7 @@ def hermite_integral(degree: int) -> float:
 
 
 def hermite_kernel(degree: int, x: FloatArray, pair: HermitePair) -> FloatArray:
-    r"""Return :math:`K(x_i, x_j) = \sum_{k<n} \psi_k(x_i) \psi_k(x_j)` by the Christoffel-Darboux formula.
-
-    The points are distinct along the last axis; leading axes are separate problems.
-    """
+    """The kernel K by the Christoffel-Darboux formula, at points distinct along the last axis."""
     before, last = pair.before, pair.last
     distance = x[..., :, None] - x[..., None, :]
     diagonal = np.arange(x.shape[-1])
@@ -106,16 +82,9 @@ _SMALLEST_GAP = 1e-12
 def log_cdf(d: int, t: FloatArray) -> FloatArray:
     r"""Return :math:`\log P(\lambda_1 \le \sqrt 2\, t)` of the d-dimensional GOE, ``d > 1``.
 
-    A Fredholm determinant over :math:`(t, \infty)` with a correction of finite rank; ``docs/goe.md``, "The
-    formula", states it with these names and derives it. Where the probability is close to 1, all terms but
-    the 1 are small, so that the logarithm keeps the relative accuracy of the upper tail. The points lie
-    between the edge ``sqrt(2 * d)`` less 12 widths and the edge plus 40; minus infinity where the probability
-    is too small to be resolved.
-
-    Examples
-    --------
-    >>> round(float(np.exp(log_cdf(2, np.zeros(1)))[0]), 12) == round(0.5 - 0.125**0.5, 12)
-    True
+    ``docs/goe.md``, "The formula", states it with these names. The points lie between the edge
+    ``sqrt(2 * d)`` less 12 widths and the edge plus 40; minus infinity where the probability is too small to
+    be resolved.
     """
     step = math.sqrt(d / 2.0)
     constant = 0.5 * step * hermite_integral(d) if d % 2 == 0 else 1.0 / hermite_integral(d - 1)
@@ -147,12 +116,7 @@ def log_cdf(d: int, t: FloatArray) -> FloatArray:
 
 
 def _reach(d: int, t: FloatArray) -> FloatArray:
-    r"""How far to integrate beyond ``t``.
-
-    Right of :math:`e = \sqrt{2d - 1}`, :math:`\psi_{d-1}(u)` falls at the rate :math:`\sqrt{u^2 - e^2}`. From
-    :math:`m = \max(t, e)` on, a step :math:`h` lowers its logarithm by at least each of
-    :math:`h \sqrt{m^2 - e^2}`, :math:`h^2/2` and :math:`\tfrac{2}{3} \sqrt{2e}\, h^{3/2}`.
-    """
+    """How far to integrate beyond ``t`` (docs/goe.md, "How it is computed")."""
     edge = math.sqrt(2.0 * d - 1.0)
     longest = min(math.sqrt(2.0 * _DECAY), (1.5 * _DECAY / math.sqrt(2.0 * edge)) ** (2.0 / 3.0))
     start = np.maximum(t, edge)
