@@ -52,9 +52,7 @@ def from_gdp(mu: float, *, delta: float) -> float:
     >>> round(from_gdp(1.0 / 4.22468, delta=1e-6), 4)
     1.0
     """
-    shift = check_positive("mu", mu)
-    target = check_positive("delta", delta, below=1.0)
-    return _at_most(shift, target, f"mu={mu:g}")
+    return _at_most(check_positive("mu", mu), delta, f"mu={mu:g}")
 
 
 def from_zcdp(rho: float, *, delta: float) -> float:
@@ -69,21 +67,9 @@ def from_zcdp(rho: float, *, delta: float) -> float:
     A plan for the result promises one point, ``(epsilon, delta)``, of the Gaussian mechanism's curve. It is
     **not** itself a zCDP certificate, and it must not enter a zCDP composition as :math:`\rho`.
 
-    Parameters
-    ----------
-    rho
-        The budget :math:`\rho`.
-    delta
-        Where on the curve to meet it: the ``delta`` to give to :func:`expost.calibrate`.
-
-    Raises
-    ------
-    ParameterError
-        As for :func:`from_gdp`.
-
     Privacy
     -------
-    As for :func:`from_gdp`.
+    As for :func:`from_gdp`, and so are ``delta`` and what is refused.
 
     Examples
     --------
@@ -91,13 +77,12 @@ def from_zcdp(rho: float, *, delta: float) -> float:
     ('4.8866', 5.7565)
     """
     # Rounding of the square root is far below the step by which the result is rounded down.
-    shift = math.sqrt(2.0 * check_positive("rho", rho))
-    target = check_positive("delta", delta, below=1.0)
-    return _at_most(shift, target, f"rho={rho:g}")
+    return _at_most(math.sqrt(2.0 * check_positive("rho", rho)), delta, f"rho={rho:g}")
 
 
-def _at_most(shift: float, delta: float, budget: str) -> float:
-    """The epsilon of the curve at ``delta``, from below: there the profile is at least ``delta``."""
+def _at_most(shift: float, at: float, budget: str) -> float:
+    """The epsilon of the curve at a delta, from below: there the profile is at least that delta."""
+    delta = check_positive("delta", at, below=1.0)
     nearest = float(gaussian.epsilon(delta, sensitivity=shift, sigma=1.0))
     step = _FINEST * (nearest + shift)
     below = nearest - step

@@ -185,13 +185,13 @@ def test_a_reduced_hessian_moves_by_the_smallest_mass():
 
 def test_the_structured_pairs_hold_a_record_of_the_first_class():
     """None, then crowds of short rows of its own class against it, and of another class along it."""
-    alone, *crowds = search._held_pairs(SoftmaxLoss(3), (0.0, 1.0, 2.0), 2.0, 3.0, 1)
+    alone, *crowds = search._structured_pairs(SoftmaxLoss(3), (0.0, 1.0, 2.0), 2.0, 3.0, 1)
     assert alone.counts.size == 0
     pulls = [2e-3 * crowd.counts[0] * SoftmaxLoss(3).curve.max_slope / 2.0 / 3.0 for crowd in crowds]
     assert pulls == pytest.approx(np.repeat([1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 18.0, 26.0], 2), rel=2e-3)
     assert {(float(crowd.X[0, 0]), float(crowd.y[0])) for crowd in crowds} == {(-2e-3, 0.0), (2e-3, 1.0)}
     assert {(float(crowd.record[0]), crowd.label) for crowd in (alone, *crowds)} == {(2.0, 0.0)}
-    labels = [crowd.label for crowd in search._held_pairs(Direction(), (-3.0, 0.0, 3.0), 2.0, 3.0, 1)]
+    labels = [crowd.label for crowd in search._structured_pairs(Direction(), (-3.0, 0.0, 3.0), 2.0, 3.0, 1)]
     assert labels == [label for label in (-3.0, 0.0, 3.0) for _ in range(17)]
 
 
@@ -206,8 +206,8 @@ def test_two_classes_are_the_logistic_loss():
 
 @pytest.mark.slow
 def test_plans_of_three_classes_are_audited(monkeypatch):
-    held = search._held_pairs
-    monkeypatch.setattr(search, "_held_pairs", lambda *arguments: islice(held(*arguments), 1))
+    held = search._structured_pairs
+    monkeypatch.setattr(search, "_structured_pairs", lambda *arguments: islice(held(*arguments), 1))
     plan = expost.calibrate(loss=SoftmaxLoss(3), epsilon=1.0, delta=1e-3, l2=1.0)
     found = audit_plan(plan, trials=1, random_state=0)
     assert 0.01 < found.ratio <= 1.0

@@ -1,8 +1,4 @@
-"""Lower bounds on delta: the exact divergence of real neighbouring data sets in one and two dimensions.
-
-The accountant gives upper bounds on delta; the functions here give lower bounds. A claimed delta below an
-audited one is wrong. One just above it cannot be improved.
-"""
+"""Lower bounds on delta: the exact divergence of real neighbouring data sets in one and two dimensions."""
 
 from expost.audit.divergence import Audit as Audit, hockey_stick as hockey_stick
 from expost.audit.search import (

@@ -1,12 +1,9 @@
-"""The hockey-stick divergence of two neighbouring data sets, by integration over the noise.
-
-A cell is an interval in one column, and each column is a separate integral.
-"""
+"""The hockey-stick divergence of two neighbouring data sets, by integration over the noise."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +16,9 @@ from expost.losses import AnyLoss
 from expost.privacy import gaussian
 from expost.privacy.scales import NoiseScales
 
+# A cell is an interval in one column, and each column is a separate integral: columns, lower and upper ends.
 Columns: TypeAlias = NDArray[np.intp]
-"""The column of each cell."""
-
 Cells: TypeAlias = tuple[Columns, FloatArray, FloatArray]
-"""Column, lower and upper end of each cell."""
 
 _TOLERANCE = 1e-9  # of one cell, relative to the integral of its column
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -39,10 +34,8 @@ def even_cells(reach: float, number: int, columns: int) -> Cells:
 def cut(at: Callable[[Columns, FloatArray], tuple[FloatArray, ...]], cells: Cells) -> Cells:
     """Cut cells until slope and log-determinant change little in each, then at the roots of the excess.
 
-    With little regularisation a record's slope goes from flat to steep within a very small part of the
-    noise's range, which cells of equal width would miss. Its slope is monotone, and its log-determinant,
-    ``log(1 + curvature / l2)``, rises and falls once, so the ends of a cell show what is inside. ``at`` gives
-    the excess, whose sign changes at the kinks, the shift, the slope and the log-determinant.
+    With little regularisation a slope goes from flat to steep within a very small part of the noise's range.
+    It is monotone, and the log-determinant rises and falls once, so the ends of a cell show what is inside.
     """
     column, low, high = cells
     done: list[Cells] = []
@@ -68,11 +61,16 @@ def cut(at: Callable[[Columns, FloatArray], tuple[FloatArray, ...]], cells: Cell
         switched = (at(column[kinked], grid)[0] > 0.0) == positive[kinked, 1:]
         first = np.maximum(np.argmax(switched, axis=1), 1)[:, None]
         left, right = (np.take_along_axis(grid, first - back, axis=1)[:, 0] for back in (1, 0))
-    low, top = np.concatenate([low, left, right]), high[kinked]
-    high[kinked] = left
-    return _balanced(
-        np.concatenate([column, np.tile(column[kinked], 2)]), low, np.concatenate([high, right, top])
-    )
+    return _balanced(*_split((column, low, high), kinked, left, right))
+
+
+def _split(cells: Cells, places: NDArray[Any], left: FloatArray, right: FloatArray) -> Cells:
+    """Cut the cells in these places in three, at ``left`` and ``right``."""
+    column, low, high = cells
+    top = high[places]
+    high[places] = left
+    column = np.append(column, np.tile(column[places], 2))
+    return column, np.concatenate([low, left, right]), np.concatenate([high, right, top])
 
 
 def _balanced(column: Columns, low: FloatArray, high: FloatArray) -> Cells:
@@ -86,11 +84,7 @@ def _balanced(column: Columns, low: FloatArray, high: FloatArray) -> Cells:
         if not wide.any():
             break
         ends = width[wide] / 8.0
-        near, far = low[wide] + ends, high[wide] - ends
-        column = np.append(column, np.tile(column[wide], 2))
-        low, top = np.concatenate([low, near, far]), high[wide]
-        high[wide] = near
-        high = np.concatenate([high, far, top])
+        column, low, high = _split((column, low, high), wide, low[wide] + ends, high[wide] - ends)
     return column, low, high
 
 
@@ -189,12 +183,11 @@ def hockey_stick(
         predictor, there may be two.
     record, label
         The additional record of the larger data set.
-    epsilon
-        The epsilon at which to evaluate the divergence.
-    sigma, l2
-        Scale :math:`\sigma` of the noise in the objective and regularisation :math:`\lambda`.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        Scales :math:`\sigma_2, \sigma_3, \sigma_4` of the statistics; ``None`` where one is not released.
+    epsilon, l2
+        Where to evaluate the divergence, and the regularisation :math:`\lambda`.
+    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
+        Scales :math:`\sigma, \sigma_2, \sigma_3, \sigma_4` of the objective's noise and of the statistics;
+        ``None`` where one is not released.
     counts
         How often each row of ``X`` is in the data set; once if not given.
     reduced
@@ -203,12 +196,9 @@ def hockey_stick(
 
     Notes
     -----
-    The noise and the coefficients determine each other, so the integral is over the noise, whose law is
-    known. Along the record's direction (with two predictors, that of its gradient where all coefficients are
-    zero) it is cut where the record's slope changes fast and where ``L = epsilon``; both directions use
-    adaptive Gauss-Legendre quadrature. ``error`` is the
-    change under the last halving of the cells plus one part in a billion for rounding. It is an estimate,
-    usually much larger than the true error, and not a proof.
+    The integral is over the noise, by adaptive Gauss-Legendre quadrature. ``error`` is the change under the
+    last halving of the cells plus one part in a billion for rounding: an estimate, usually much larger than
+    the true error, and not a proof.
 
     Privacy
     -------

@@ -14,10 +14,8 @@ from expost.privacy.scales import NoiseScales
 class ReleaseLaw:
     """The release of one of two neighbours, for a loss of one linear predictor or of several.
 
-    The record is the last row. ``counts`` says how often each row is in this data set, and
-    ``base_counts`` how often it is in the smaller of the two. Coefficients, noise and gradients are vectors,
-    predictor by predictor, of one or two numbers in all. ``reduced`` says that the Hessian released is the
-    reduced one of several classes (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`), one number here.
+    The record is the last row. ``counts`` says how often each row is in this data set, and ``base_counts``
+    how often in the smaller of the two. Coefficients are vectors of one or two numbers.
     """
 
     loss: AnyLoss
@@ -36,11 +34,7 @@ class ReleaseLaw:
         return self.loss.outputs * int(self.rows.shape[1])
 
     def direction(self) -> FloatArray:
-        """A unit vector along which the record's slope changes most: that of its gradient where all is zero.
-
-        The gradient of one predictor has the direction of the row everywhere. Of several, this is the
-        symmetric choice.
-        """
+        """A unit vector along which the record's slope changes most: its gradient's where all is zero."""
         slopes = self._derivatives(np.zeros((1, self.dimension)))[0][0, -1]
         along = np.kron(slopes if self.loss.outputs > 1 else np.ones(1), self.rows[-1])
         length = float(np.linalg.norm(along))

@@ -1,7 +1,7 @@
 """The neighbouring data sets that a publication tells apart best, compared with its certificate."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
@@ -59,12 +59,9 @@ def worst_pair(
 ) -> tuple[Audit, Pair]:
     """Search for the neighbours with the largest audited delta; :func:`hockey_stick` explains the scales.
 
-    Structured pairs come first: no other row, or many equal rows along or against the record. Many *short*
-    rows are the worst: rows of full norm stop pulling once they are fitted, while short ones pull with
-    nearly constant force and add hardly any curvature, so that they can hold the coefficients wherever the
-    record reveals most. Of several classes the worst found are short rows against the record with its own
-    class, which pull towards all other classes alike. Then follow ``trials`` random pairs of at most eight
-    distinct rows, every other one a variation of the best so far.
+    Structured pairs come first: no other row, or many equal rows along or against the record; many *short*
+    rows are the worst (docs/auditing.md). Then follow ``trials`` random pairs of at most eight distinct rows,
+    every other one a variation of the best so far.
 
     Parameters
     ----------
@@ -100,14 +97,12 @@ def worst_pair(
     }
 
     def audited(pair: Pair) -> tuple[Audit, Pair]:
-        audit = hockey_stick(loss, **vars(pair), epsilon=epsilon, l2=l2, **scales, reduced=reduced)
-        return audit, pair
+        return hockey_stick(loss, **vars(pair), epsilon=epsilon, l2=l2, **scales, reduced=reduced), pair
 
     def delta(result: tuple[Audit, Pair]) -> float:
         return result[0].delta
 
-    pairs = _held_pairs if isinstance(loss, VectorLoss) else _structured_pairs
-    structured = pairs(loss, labels, norm, sigma, dimension)
+    structured = _structured_pairs(loss, labels, norm, sigma, dimension)
     best = max(map(audited, structured), key=delta)
     for trial in range(trials):
         pair = _random_pair(rng, labels, norm, dimension) if trial % 2 else _varied(rng, best[1], norm)
@@ -127,30 +122,22 @@ def _label_choices(loss: AnyLoss) -> tuple[float, ...]:
 def _structured_pairs(
     loss: AnyLoss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
 ) -> Iterator[Pair]:
+    """No other row, or a crowd of equal ones; fewer crowds for several predictors, which take longer."""
     record = norm * np.eye(dimension)[0]
+    several = isinstance(loss, VectorLoss)
     # Very short rows pull with about half the largest slope each; their total pull has the size of the noise.
     pull = 1e-3 * norm * min(loss.curve.max_slope, 1e3) / 2.0
-    forces = np.ceil(sigma * np.arange(0.5, 10.0, 0.5) / pull)
-    crowds = [*product((0.1, 1.0), (1.0, 10.0, 1e3, 1e6)), *product((1e-3,), forces)]
-    for label in labels:
-        yield Pair(np.empty((0, dimension)), np.empty(0), np.empty(0), record, label)
-        for (share, count), side, other in product(crowds, (-1.0, 1.0), labels):
-            yield Pair(side * share * record[None], np.array([other]), np.array([count]), record, label)
-
-
-def _held_pairs(
-    loss: AnyLoss, labels: tuple[float, ...], norm: float, sigma: float, dimension: int
-) -> Iterator[Pair]:
-    """Fewer pairs for several predictors, which take longer: no other row, or a crowd of short ones."""
-    record = norm * np.eye(dimension)[0]
-    pull = 1e-3 * norm * min(loss.curve.max_slope, 1e3) / 2.0
-    counts = np.ceil(sigma * np.array([1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 18.0, 26.0]) / pull)
+    forces = np.array([1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 18.0, 26.0]) if several else np.arange(0.5, 10.0, 0.5)
+    longer = [] if several else [*product((0.1, 1.0), (1.0, 10.0, 1e3, 1e6))]
+    crowds = [*longer, *product((1e-3,), np.ceil(sigma * forces / pull))]
     # All classes are alike.
     for label in labels[:1] if isinstance(loss, SoftmaxLoss) else labels:
-        other = next(one for one in labels if one != label)
         yield Pair(np.empty((0, dimension)), np.empty(0), np.empty(0), record, label)
-        for count, (side, held) in product(counts, ((-1.0, label), (1.0, other))):
-            yield Pair(side * 1e-3 * record[None], np.array([held]), np.array([count]), record, label)
+        sides: Iterable[tuple[float, float]] = product((-1.0, 1.0), labels)
+        if several:
+            sides = ((-1.0, label), (1.0, next(one for one in labels if one != label)))
+        for (share, count), (side, held) in product(crowds, sides):
+            yield Pair(side * share * record[None], np.array([held]), np.array([count]), record, label)
 
 
 def _random_pair(rng: np.random.Generator, labels: tuple[float, ...], norm: float, dimension: int) -> Pair:
@@ -179,19 +166,18 @@ def _varied(rng: np.random.Generator, pair: Pair, norm: float) -> Pair:
 class PlanAudit:
     """The delta that a plan certifies and the delta that real neighbouring data sets attain; print it.
 
+    ``certificate`` is ``plan.delta_at(epsilon)``, and ``audited`` what ``pair`` attains there, less the
+    estimated error of its integral.
+
     Privacy
     -------
     Public: a function of the plan and of rows that the search made up.
     """
 
     epsilon: float
-    """The epsilon of both deltas."""
     certificate: float
-    """The certified upper bound, ``plan.delta_at(epsilon)``."""
     audited: float
-    """The delta that ``pair`` attains, less the estimated error of its integral."""
     pair: Pair
-    """The neighbours that attain it."""
 
     @property
     def ratio(self) -> float:
@@ -234,8 +220,7 @@ def audit_plan(
         The epsilon at which to compare; by default ``plan.epsilon``.
     dimension
         The number of features: 1 or 2, and 1 for three classes; plans for more classes are refused. More
-        features cannot lower the worst case: a data set along one direction is also a data set in more
-        dimensions.
+        features cannot lower the worst case: a data set along one direction is one in more dimensions.
     trials
         How many random pairs to try after the structured ones. These take about two seconds for one
         coefficient; for three classes a minute or two, and each random pair a few seconds.

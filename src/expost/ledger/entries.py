@@ -30,10 +30,8 @@ class Entry:
 
     Attributes
     ----------
-    number
-        Its place in the ledger.
-    time
-        When its fit began, before the table was read: UTC, as ISO 8601.
+    number, time
+        Its place in the ledger, and when its fit began, before the table was read: UTC, as ISO 8601.
     epsilon, delta
         What it costs on its own: the smallest ε that its curve certifies at the plan's δ, to three digits and
         at most what the plan promises.
@@ -42,14 +40,11 @@ class Entry:
         noise was drawn, or may have been.
     sha256
         The hash of the publication, where there is one and the fit was finished.
-    note
-        What the curator wrote about it, by default the estimator's name.
-    insecure
-        Whether the noise came from a seed, which voids the guarantee.
-    plan
-        The plan's fields.
-    curve
-        Its certified profile.
+    note, insecure
+        What the curator wrote about it, by default the estimator's name, and whether the noise came from a
+        seed, which voids the guarantee.
+    plan, curve
+        The plan's fields and its certified profile.
 
     Privacy
     -------
@@ -100,7 +95,7 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1), _line(LONGEST_NAME)]
 _Time: TypeAlias = Annotated[
     str, Field(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+00:00\z")
 ]
-_Curve: TypeAlias = Annotated[tuple[tuple[float, float], ...], BeforeValidator(_knots)]
+_Curve: TypeAlias = Annotated[Knots, BeforeValidator(_knots)]
 
 
 class Opened(FrozenModel):
@@ -206,7 +201,5 @@ def spent_by(entries: Iterable[Entry]) -> Composition:
 
 def _three_digits(number: float) -> float:
     """The number with three digits, rounded up."""
-    if number == 0.0:
-        return 0.0
-    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2) if number else 1.0
     return math.ceil(number / unit) * unit

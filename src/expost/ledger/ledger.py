@@ -41,10 +41,8 @@ class Account(Summarized):
 
     Attributes
     ----------
-    path
-        The ledger's file.
-    name
-        The account's name.
+    path, name
+        The ledger's file, and the account's name there.
     epsilon, delta
         The cap.
     note
@@ -86,13 +84,7 @@ class Account(Summarized):
         return replace(self, note=_checked(note))
 
     def check(self, plan: Plan) -> None:
-        """Raise an error if a plan would overdraw the account now; nothing is entered. Public.
-
-        Raises
-        ------
-        BudgetError
-            If it would. The message says what is left.
-        """
+        """Raise BudgetError if a plan would overdraw the account now; nothing is entered. Public."""
         self._check(self.entries, plan)
 
     def enter(
@@ -103,18 +95,8 @@ class Account(Summarized):
         For mechanisms of one's own. The estimators and ``expost fit`` call it just before they draw noise,
         and :meth:`finish` after everything was published. What is entered is never taken back. The time of an
         entry is ``began``, by default now: give the time before the table was read, because how long that
-        takes depends on the table.
-
-        Raises
-        ------
-        BudgetError
-            If the account would be overdrawn; nothing was entered.
-        LedgerError
-            If the entry cannot be written; nothing was entered.
-
-        Privacy
-        -------
-        Public.
+        takes depends on the table. Raises BudgetError if the account would be overdrawn, and LedgerError if
+        the entry cannot be written; nothing was entered then. Public.
         """
         _curve(plan)  # before other processes have to wait
         with transaction(self.path) as ledger:
@@ -188,7 +170,6 @@ def _curve(plan: Plan) -> ProfileCurve:
 
 
 def _checked(note: str) -> str:
-    """A note as a table can show it."""
     if not is_line(note, LONGEST_NOTE):
         raise parameter_error(
             "note",
@@ -246,17 +227,8 @@ class Ledger(Summarized):
     def account(self, name: str, *, epsilon: float | None = None, delta: float | None = None) -> Account:
         """The account of a table; it is opened where there is none of that name, and needs a cap then.
 
-        Parameters
-        ----------
-        name
-            A name for the table. It is public.
-        epsilon, delta
-            The cap on everything that is ever published from the table. An account that exists keeps its own:
-            another one is refused.
-
-        Privacy
-        -------
-        Public.
+        ``epsilon`` and ``delta`` are the cap on everything that is ever published from the table. An account
+        that exists keeps its own: another one is refused. All of it is public, the name too.
         """
         if not (is_line(name, LONGEST_NAME) and name):
             raise parameter_error("name", f"a printable text of 1 to {LONGEST_NAME} characters", name)
@@ -267,10 +239,10 @@ class Ledger(Summarized):
                 raise parameter_error("delta", f"at least {_SMALLEST_DELTA:g} for an account", delta)
             if not self.path.exists():
                 create(self.path)
-        found = self._named(name, read(self.path)[0])
+        found = self._accounts(read(self.path)[0]).get(name)
         if found is None and cap is not None:
             with transaction(self.path) as ledger:
-                found = self._named(name, ledger.events)
+                found = self._accounts(ledger.events).get(name)
                 if found is None:
                     opened = Opened(name=name, epsilon=cap[0], delta=cap[1], time=spelt(datetime.now(UTC)))
                     ledger.append(opened.model_dump())
@@ -290,20 +262,17 @@ class Ledger(Summarized):
     @property
     def accounts(self) -> tuple[Account, ...]:
         """All accounts, in the order in which they were opened. Public."""
-        return self._accounts(read(self.path)[0])
+        return tuple(self._accounts(read(self.path)[0]).values())
 
     @property
     def sha256(self) -> str:
         """The hash of everything in the ledger; it changes with every event. Public."""
         return read(self.path)[1]
 
-    def _accounts(self, events: tuple[Event, ...]) -> tuple[Account, ...]:
+    def _accounts(self, events: tuple[Event, ...]) -> dict[str, Account]:
         with readable(self.path):
             found = histories(events)
-            return tuple(Account(self.path, name, *history.cap) for name, history in found.items())
-
-    def _named(self, name: str, events: tuple[Event, ...]) -> Account | None:
-        return next((account for account in self._accounts(events) if account.name == name), None)
+        return {name: Account(self.path, name, *history.cap) for name, history in found.items()}
 
     def _summary(self) -> Summary:
         rows = []

@@ -1,8 +1,7 @@
 """The ledger's file: a chain of events in SQLite, which only ever grows.
 
-Each event is a JSON text with the SHA-256 of itself and of the event before. A row of its own holds the
-number and the hash of the last event, so that a missing end is noticed too. An older copy has neither gap: it
-is noticed by a process that has seen more.
+Each event is a JSON text with the SHA-256 of itself and of the event before, and a row of its own holds the
+end of the chain. An older copy is noticed by a process that has seen more.
 """
 
 import hashlib
