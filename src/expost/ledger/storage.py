@@ -116,20 +116,16 @@ def create(path: Path) -> None:
 
 def read(path: Path) -> tuple[tuple[Event, ...], str]:
     """All events and the hash of the last one, verified."""
-    known = _SEEN.head(path)
-    with _opened(path) as connection:
-        connection.execute("BEGIN")
-        events, last = _read(connection, path, known)
-    _SEEN.add(path, Head(len(events), last))
-    return events, last
+    with transaction(path, begin="BEGIN") as found:
+        return found.events, found.sha256
 
 
 @contextmanager
-def transaction(path: Path) -> Iterator[Transaction]:
+def transaction(path: Path, *, begin: str = "BEGIN IMMEDIATE") -> Iterator[Transaction]:
     """One change of the ledger: on the disk when the block ends, and not at all if it raises."""
     known = _SEEN.head(path)
     with _opened(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(begin)
         change = Transaction(connection, path, known)
         yield change
         connection.execute("COMMIT")

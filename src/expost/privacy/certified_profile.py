@@ -34,7 +34,7 @@ def certified(lower: float, upper: float) -> Bracket:
 class CertifiedProfile(ABC):
     r"""A certified upper bound on :math:`\delta(\epsilon)` of a whole publication, from public values alone.
 
-    A subclass brackets its bound for continuous noise, for both directions together and for each.
+    A subclass brackets its bound for continuous noise, when a record is added and when one is removed.
     """
 
     rounding: Rounding
@@ -45,16 +45,16 @@ class CertifiedProfile(ABC):
         """The default width of a bracket, as a share of its upper end."""
 
     @abstractmethod
-    def continuous(self, at: float, width: float) -> Bracket:
-        """The bracket for continuous noise."""
-
-    @abstractmethod
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
 
     @abstractmethod
     def removing(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is removed."""
+
+    def continuous(self, at: float, width: float) -> Bracket:
+        """The larger bracket of the two directions: that of a record that is added, unless overridden."""
+        return self.adding(at, width)
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.

@@ -43,17 +43,12 @@ class Plan(Summarized):
     epsilon, delta
         The guarantee for the whole publication, under adding or removing one row. ``epsilon`` is infinite
         where the loss has no worst case.
-    sigma
-        Noise of the linear term that is added to the objective.
     l2
         The quadratic regulariser of the objective, a sum.
-    sigma_gradient, sigma_hessian, sigma_eigenvalue
-        Noise of the gradient, of the Hessian and of its smallest eigenvalue at the released coefficients;
-        None where the statistic is not released.
     scales
-        All of these as one value.
-    output_noise, solver_radius, grid
-        How the coefficients are printed (:class:`expost.privacy.precision.Precision`); None for a loss of
+        The noise of the objective's linear term and of each statistic, None where that is not released.
+    precision
+        How the coefficients are printed (``output_noise``, ``solver_radius``, ``grid``); None for a loss of
         one's own, whose guarantee is for real arithmetic.
     loss, norm, fit_intercept, report, calibration
         What the plan was made for.

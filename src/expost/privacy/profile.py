@@ -275,9 +275,10 @@ class PrivacyProfile(CertifiedProfile):
         return _RTOL if self.scales.releases_statistics else _RTOL_MODEL
 
     def continuous(self, at: float, width: float) -> Bracket:
-        """The bracket for continuous noise."""
+        """The larger bracket of the two directions."""
         first = self.adding(at, width)
-        if self._contains_removing:
+        # The bound for an added record may be by its form at least that for a removed one.
+        if not self._along_its_row or (self._slope_moves and self.curve.sign_fixed):
             return first
         # Only the maximum is returned, so the smaller of the two need not be resolved further.
         second = self.removing(at, width, scale=first.lower)
@@ -286,20 +287,17 @@ class PrivacyProfile(CertifiedProfile):
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
         slopes = WorstSlope(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
-        if not self._along_its_row:
-            return expectation(slopes, Noise(self.curve.outputs, signed=False), width)
-        if self.scales.releases_statistics and not self.curve.ratio_falls:
-            return expectation(slopes, Noise(1, signed=True), width)
-        return slopes.worst_fixed(_FIXED * width)
+        if self._along_its_row and not self._slope_moves:
+            return slopes.worst_fixed(_FIXED * width)
+        return expectation(slopes, Noise(self.curve.outputs, signed=self._along_its_row), width)
 
     def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
         """The bracket when a record is removed, resolved no further than a value of ``scale`` needs."""
         slopes = WorstSlope(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
-        if not self._along_its_row:
-            return expectation(slopes, Noise(self.curve.outputs, signed=False), width, scale=scale)
-        if self.scales.releases_statistics:
-            return expectation(slopes, Noise(1, signed=self.curve.sign_fixed), width, scale=scale)
-        return slopes.steepest()
+        if self._along_its_row and not self.scales.releases_statistics:
+            return slopes.steepest()
+        signed = self._along_its_row and self.curve.sign_fixed
+        return expectation(slopes, Noise(self.curve.outputs, signed=signed), width, scale=scale)
 
     @property
     def _along_its_row(self) -> bool:
@@ -307,12 +305,9 @@ class PrivacyProfile(CertifiedProfile):
         return self.curve.outputs == self.curve.rank == 1
 
     @property
-    def _contains_removing(self) -> bool:
-        """Whether the bound for an added record is by its form at least that for a removed one."""
-        if not self._along_its_row:
-            return True
-        inside = self.scales.releases_statistics and not self.curve.ratio_falls
-        return inside and self.curve.sign_fixed
+    def _slope_moves(self) -> bool:
+        """Whether the worst slope of an added record may depend on the noise (section 6)."""
+        return self.scales.releases_statistics and not self.curve.ratio_falls
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,7 @@ from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Accounting, PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_cells import (
-    SoftmaxCells,
-    SoftmaxValues,
-    largest_log_determinant,
-    softmax_cells,
-)
+from expost.privacy.softmax_cells import SoftmaxCells, SoftmaxValues, largest_log_determinant, softmax_cells
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
@@ -90,8 +85,8 @@ class SoftmaxProfile(CertifiedProfile):
         value = gaussian.delta(epsilon - record.log_determinant, sensitivity=together, sigma=1.0)
         return float(value.max())
 
-    def continuous(self, at: float, width: float) -> Bracket:
-        """The bracket for continuous noise; the lower end is that of masses fixed in advance."""
+    def adding(self, at: float, width: float) -> Bracket:
+        """The bracket when a record is added; the lower end is that of masses fixed in advance."""
         lower = self.fixed_record(at)
         if not self.scales.releases_statistics:
             lower = max(lower, flat_delta(self.curve.classes, at, self.curve.cap * self._values.unit))
@@ -113,13 +108,9 @@ class SoftmaxProfile(CertifiedProfile):
         inside = np.vdot(grid.weights(*self._values.rates), self._values.at(at, grid.edges, grid.gaps))
         return certified(lower, float(inside) + float(values[first]) * law.below(low) + law.above(high))
 
-    def adding(self, at: float, width: float) -> Bracket:
-        """The bracket when a record is added: the larger of the two directions."""
-        return self.continuous(at, width)
-
     def removing(self, at: float, width: float) -> Bracket:
         """The bracket when a record is removed: its determinant costs nothing."""
-        return self._flat.continuous(at, width)
+        return self._flat.adding(at, width)
 
     @cached_property
     def _flat(self) -> "SoftmaxProfile":

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.fitting.release import Release
-from expost.losses import RecordLoss, Regularizer
+from expost.losses import RecordLoss
 from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.laws import NO_DRIFT, SHARE, Drift, chi_quantile, every_quantile, noise_law
@@ -135,11 +135,6 @@ class Determinant:
         """Whether a record has a small matrix for each mixture."""
         return not (self.release.plan.loss.along_row or self.release.plan.reduced)
 
-    @property
-    def _regularizer(self) -> Regularizer | None:
-        """The regulariser, where it has a part in the matrix that bounds the Hessian."""
-        return None if self.release.plan.reduced else self.release.regularizer
-
     @cached_property
     def _margin(self) -> float:
         """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
@@ -167,8 +162,8 @@ class Determinant:
     @cached_property
     def public(self) -> Pencil:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
-        hessian, l2, regularizer = self.release.hessian, self.release.plan.l2, self._regularizer
-        if regularizer is None:
+        hessian, l2, regularizer = self.release.hessian, self.release.plan.l2, self.release.regularizer
+        if regularizer is None or self.release.plan.reduced:
             values, vectors = self._spectrum
             return self._mixed(vectors, self._lowered(values), l2, self._margin)
         identity = np.eye(len(self.release.coefficients))
