@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -226,31 +226,21 @@ def hockey_stick(
     if not np.all((repeats >= 1.0) & (repeats == np.floor(repeats))):
         raise DomainError("`counts` must be whole numbers of at least 1.")
 
-    statistics = {
-        "sigma_gradient": sigma_gradient,
-        "sigma_hessian": sigma_hessian,
-        "sigma_eigenvalue": sigma_eigenvalue,
-    }
-    # A statistic with infinite noise is not released.
-    released = {name: scale for name, scale in statistics.items() if scale not in (None, math.inf)}
-    scales = NoiseScales(check_positive("sigma", sigma), **released)
-    divergences = [
-        _divergence(
-            ReleaseLaw(
-                loss,
-                rows=np.vstack([rows, point]),
-                labels=labels,
-                counts=np.append(repeats, member),
-                base_counts=np.append(repeats, 0.0),
-                epsilon=check_positive("epsilon", epsilon),
-                l2=check_positive("l2", l2),
-                scales=scales,
-                reduced=reduced,
-            )
-        )
-        for member in (0.0, 1.0)
-    ]
-    (add, add_error), (remove, remove_error) = divergences
+    statistics = (sigma_gradient, sigma_hessian, sigma_eigenvalue)
+    without = ReleaseLaw(
+        loss,
+        rows=np.vstack([rows, point]),
+        labels=labels,
+        counts=np.append(repeats, 0.0),
+        base_counts=np.append(repeats, 0.0),
+        epsilon=check_positive("epsilon", epsilon),
+        l2=check_positive("l2", l2),
+        # A statistic with infinite noise is not released.
+        scales=NoiseScales(sigma, *(None if scale == math.inf else scale for scale in statistics)),
+        reduced=reduced,
+    )
+    add, add_error = _divergence(without)
+    remove, remove_error = _divergence(replace(without, counts=np.append(repeats, 1.0)))
     return Audit(add, remove, max(add_error, remove_error) + 1e-9 * max(add, remove))
 
 

@@ -232,26 +232,12 @@ def _place(slopes: WorstSlope, noise: Noise, edges: FloatArray, tolerance: float
 class PrivacyProfile(CertifiedProfile):
     r"""What a publication costs at worst, for every :math:`\epsilon`.
 
-    ``norm`` is :math:`R` and ``l2`` is :math:`\lambda`. For an added record of slope :math:`m` and curvature
-    :math:`\kappa(m)`, with the statistics' shift :math:`\Delta(m)` of
-    :meth:`~expost.privacy.scales.NoiseScales.shift`,
-
     .. math:: \delta(\epsilon) \le \max_m \delta_G\Bigl(\epsilon - \log\bigl(1 + \kappa(m)
               R^2/\lambda\bigr);\, \sqrt{m^2R^2/\sigma^2 + \Delta(m)^2}\Bigr)
 
-    where :math:`\kappa(m)/m` does not rise or nothing but the coefficients is published; otherwise, and for
-    a removed record, whose logarithm is 0, the maximum over :math:`m` is taken for each value of the noise
-    along the row, inside of an expectation. Needs that :math:`\kappa(m)/m^2` does not rise. With several
-    outputs the noise is a chi variable and the logarithm counts once for every dimension of the Hessian's
-    rank (docs/mathematics.md, section 6).
-
-    Examples
-    --------
-    >>> from expost import LogisticLoss
-    >>> scales = NoiseScales(4.309, sigma_hessian=0.9703)
-    >>> profile = PrivacyProfile(LogisticLoss().curve, norm=1.0, l2=5.0, scales=scales)
-    >>> f"{profile.delta(1.0).upper:.1e}", round(profile.epsilon(1e-6), 2)
-    ('1.0e-06', 1.0)
+    for an added record where :math:`\kappa(m)/m` does not rise or nothing but the coefficients is published;
+    otherwise, and for a removed record, whose logarithm is 0, with the maximum inside of an expectation over
+    the noise (docs/mathematics.md, section 6). Needs that :math:`\kappa(m)/m^2` does not rise.
     """
 
     curve: DerivativeCurve

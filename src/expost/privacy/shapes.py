@@ -23,11 +23,6 @@ def default_threshold(epsilon: float, delta: float) -> float:
     r"""The threshold of the pseudo-Huber loss for labels in [-1, 1], :math:`0.28\,\sigma_1^{-1/4}`.
 
     docs/calibration.md, "The width of the pseudo-Huber loss". The guarantee holds at any threshold.
-
-    Examples
-    --------
-    >>> [round(default_threshold(epsilon, 1e-6), 3) for epsilon in (0.1, 1.0, 8.0)]
-    [0.114, 0.195, 0.311]
     """
     noise = gaussian.sigma(epsilon, delta)
     return min(_WIDEST, max(_NARROWEST, _WIDTH / math.sqrt(math.sqrt(noise))))
@@ -74,11 +69,6 @@ def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | N
     """The softmax loss with the cap of :func:`capped_logistic`, and its corner for two classes.
 
     No corner of several classes makes the determinant free, so that it is a fixed one, 0.8.
-
-    Examples
-    --------
-    >>> [round(capped_softmax(10, epsilon, 1e-6).cap, 3) for epsilon in (0.1, 1.0, 8.0)]
-    [0.558, 0.663, 0.829]
     """
     logistic = capped_logistic(epsilon, delta, cap=cap)
     if classes == 2 or logistic.corner is None:
@@ -111,11 +101,6 @@ def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
     """Whether a report's Hessian is the reduced one, for rows of this many columns, intercept included.
 
     The noise of the whole Hessian grows with the number of coefficients, that of the reduced one does not.
-
-    Examples
-    --------
-    >>> [default_reduced(SoftmaxLoss(classes), "leverage", 20) for classes in (2, 6, 7)]
-    [False, False, True]
     """
     several = accounting_of(loss.curve, 1.0).can_be_reduced
     return several and bool(REPORT_KINDS[report].releases) and loss.outputs * columns > _LARGE

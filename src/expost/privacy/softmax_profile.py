@@ -40,12 +40,6 @@ class SoftmaxProfile(CertifiedProfile):
 
     (docs/mathematics.md, section 11), for at least three classes and a curve of weight 1. ``reduced`` says
     that the released Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top`.
-
-    Examples
-    --------
-    >>> profile = SoftmaxProfile(SoftmaxCurve(3), norm=1.0, l2=5.0, scales=NoiseScales(6.205))
-    >>> profile.delta(1.0).upper < 1e-6, round(profile.epsilon(1e-6), 2)
-    (True, 1.0)
     """
 
     curve: SoftmaxCurve
@@ -161,13 +155,7 @@ class SoftmaxAccounting(Accounting):
         return largest_log_determinant(self.curve, self.norm**2 / l2)
 
     def floor(self, epsilon: float) -> float:
-        """The regularisation at which the largest log-determinant is ε (section 11, "Floor").
-
-        Examples
-        --------
-        >>> [round(SoftmaxAccounting(SoftmaxCurve(classes), 1.0).floor(1.0), 3) for classes in (3, 10)]
-        [0.514, 0.851]
-        """
+        """The regularisation at which the largest log-determinant is ε (section 11, "Floor")."""
         curve, at = self.curve, check_positive("epsilon", epsilon)
         share = at / (curve.classes - 1)
         # The weight R²/λ at which equal masses use up all of epsilon, without overflow. A cap lowers every

@@ -53,7 +53,7 @@ class Scope:
     def of(cls, simultaneous: Any) -> "Scope":
         """Check what the reader asked for."""
         if simultaneous is None or (isinstance(simultaneous, str) and simultaneous == "all"):
-            return cls(simultaneous)
+            return cls(None if simultaneous is None else "all")
         if isinstance(simultaneous, str):
             raise parameter_error("simultaneous", "None, a number of records or 'all'", simultaneous)
         way_out = "'all' covers every record at once."

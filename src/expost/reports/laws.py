@@ -44,11 +44,6 @@ class Spread:
     r""":math:`\max_{j\ne y}|W_j - W_y|/\sqrt2` of normal noise: for softmax, with :math:`\sqrt2q`.
 
     Two classes have the law of one normal (docs/mathematics.md, section 11, "Inner product").
-
-    Examples
-    --------
-    >>> [round(math.sqrt(2.0) * Spread(classes).quantile(0.05), 4) for classes in (2, 3, 5, 10, 30)]
-    [2.7718, 3.1284, 3.4532, 3.7989, 4.2444]
     """
 
     classes: int
