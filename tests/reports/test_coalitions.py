@@ -102,7 +102,7 @@ def test_an_answer_does_not_depend_on_who_else_asks(report, company):
 def published_as(release, table, labels, report, monkeypatch):
     """A fit to another table whose noise is made to have led to the same release."""
     with monkeypatch.context() as patch:
-        patch.setattr(mechanism, "Release", lambda **_: release)
+        patch.setattr(mechanism, "Release", lambda *_, **__: release)
         return expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(table, labels)
 
 
