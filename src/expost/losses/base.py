@@ -171,13 +171,12 @@ class DerivativeCurve:
     def record_problems(
         self, gradient: FloatArray, hessian: FloatArray, y: FloatArray
     ) -> Iterator[tuple[str, BoolArray]]:
-        """What the curve does not cover of records in their predictors, and of which of them."""
+        """What the curve may not cover of records in their predictors, and of which of them it does not."""
         slopes = np.minimum(np.linalg.norm(gradient, axis=1), self.max_slope)
         room = SLACK * max(self.max_curvature, 1e-300)
         above = np.linalg.eigvalsh(hessian)[:, -1] > self.curvature(slopes) * (1.0 + SLACK) + room
-        if np.any(above):
-            what = "the curvature" if self.outputs == 1 else "an eigenvalue of the Hessian"
-            yield f"{what} exceeds the declared curve", above
+        what = "the curvature" if self.outputs == 1 else "an eigenvalue of the Hessian"
+        yield f"{what} exceeds the declared curve", above
 
 
 @dataclass(frozen=True, eq=False)
