@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,7 @@ def _compat() -> Any:
 
 def beside(constants: FloatArray, values: Any) -> FloatArray:
     """Constants of NumPy's, put where an array lies."""
-    placed: FloatArray = Space.of(values).put(constants)
-    return placed
+    return cast(FloatArray, Space.of(values).put(constants))
 
 
 @dataclass(frozen=True, eq=False)

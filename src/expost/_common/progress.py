@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -74,9 +75,8 @@ def shown_steps(shown: bool) -> Iterator[Step]:
     if not shown:
         yield silent
         return
-    display = _notebook_display()
-    if display is not None:
-        yield from _in_notebook(display)
+    if hasattr(_shell(), "kernel"):
+        yield from _in_notebook()
         return
     from rich.console import Console
 
@@ -88,32 +88,26 @@ def shown_steps(shown: bool) -> Iterator[Step]:
         yield lambda step: console.print(step, markup=False, highlight=False, soft_wrap=True)
 
 
-def _notebook_display() -> Callable[..., Any] | None:
-    """IPython's function that shows something below a cell; None where there are no cells."""
+def _shell() -> Any:
+    """The shell of IPython, which has a kernel in a notebook and none in a terminal; None without one."""
     interactive = sys.modules.get("IPython")
-    shell = None if interactive is None else interactive.get_ipython()
-    if not hasattr(shell, "kernel"):  # no shell, or one in a terminal
-        return None
-    from importlib import import_module
-
-    display: Callable[..., Any] = import_module("IPython.display").display
-    return display
+    return None if interactive is None else interactive.get_ipython()
 
 
-def _in_notebook(display: Callable[..., Any]) -> Iterator[Step]:
+def _in_notebook() -> Iterator[Step]:
     # Only what every notebook has: rich would ask for widgets that may not be installed.
-    start = time.monotonic()
-    handle = display(_bundle("Starting"), raw=True, display_id=True)
+    start, display = time.monotonic(), import_module("IPython.display").display
+
+    def bundle(text: str) -> dict[str, str]:
+        return {"text/plain": text, "text/html": f'<div role="status">{escape(text)}</div>'}
+
+    handle = display(bundle("Starting"), raw=True, display_id=True)
     try:
-        yield lambda step: handle.update(_bundle(f"{step} …"), raw=True)
+        yield lambda step: handle.update(bundle(f"{step} …"), raw=True)
     except BaseException:
-        handle.update(_bundle("Stopped."), raw=True)
+        handle.update(bundle("Stopped."), raw=True)
         raise
-    handle.update(_bundle(f"Done in {time.monotonic() - start:.1f} s."), raw=True)
-
-
-def _bundle(text: str) -> dict[str, str]:
-    return {"text/plain": text, "text/html": f'<div role="status">{escape(text)}</div>'}
+    handle.update(bundle(f"Done in {time.monotonic() - start:.1f} s."), raw=True)
 
 
 STOPPED = "stopped before the end; no partial file was left behind."

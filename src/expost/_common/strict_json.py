@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,6 +48,12 @@ _NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
 def publication_error(what: str, way_out: str = INTACT) -> PublicationError:
     """Build the error for a publication that cannot be used; the caller raises it."""
     return PublicationError(f"cannot use this publication: {what}; {way_out}.")
+
+
+def require(holds: object, what: str, way_out: str = INTACT) -> None:
+    """Raise :func:`publication_error` unless something holds."""
+    if not holds:
+        raise publication_error(what, way_out)
 
 
 def shown(value: object) -> str:
@@ -92,9 +98,8 @@ def read_object(text: str | bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise publication_error(f"it is not valid JSON at {place} ({error.msg})") from None
-    if not isinstance(document, dict):
-        raise publication_error(f"it must be one JSON object but is {shown(document)}")
-    return document
+    require(isinstance(document, dict), f"it must be one JSON object but is {shown(document)}")
+    return cast(dict[str, Any], document)
 
 
 def check_readable(text: str) -> None:
@@ -105,10 +110,8 @@ def check_readable(text: str) -> None:
 
 def check_size(size: int, values: int = 0) -> None:
     """Raise PublicationError if a file has too many bytes, or a list in it too many values."""
-    if size > MAX_BYTES:
-        raise publication_error(f"it is longer than {MAX_BYTES // 2**20} MiB")
-    if values > _MAX_VALUES:
-        raise publication_error(f"it has more than {_MAX_VALUES} values")
+    require(size <= MAX_BYTES, f"it is longer than {MAX_BYTES // 2**20} MiB")
+    require(values <= _MAX_VALUES, f"it has more than {_MAX_VALUES} values")
 
 
 def digest(document: Mapping[str, Any]) -> str:
@@ -151,10 +154,9 @@ def _decode(text: str | bytes) -> str:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError:
         raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
-    if decoded.startswith("\ufeff"):
-        raise publication_error("it starts with a byte order mark", "save it as UTF-8 without one")
-    if not decoded.strip():
-        raise publication_error("it is empty")
+    marked = decoded.startswith("\ufeff")
+    require(not marked, "it starts with a byte order mark", "save it as UTF-8 without one")
+    require(decoded.strip(), "it is empty")
     return decoded
 
 

@@ -33,19 +33,21 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-# Longer whole numbers are not written out: Python itself refuses from 4,300 digits on.
-_LARGEST_WRITTEN, _MANY_DIGITS = 10**60, "a number with too many digits"
-
-
 def parameter_error(name: str, constraint: str, value: object, way_out: str = "") -> ParameterError:
-    """Build the error for a parameter outside its range; the caller raises it."""
+    """Build the error for a parameter outside its range; the caller raises it.
+
+    Examples
+    --------
+    >>> str(parameter_error("delta", "a number with 0 < delta < 1", 1.0))
+    '`delta` must be a number with 0 < delta < 1; got delta=1.0.'
+    """
     sentence = f"`{name}` must be {constraint}; got {name}={as_written(value)}."
     return ParameterError(f"{sentence} {way_out}".rstrip())
 
 
 def as_written(value: object) -> str:
-    """A value as Python writes it, but for whole numbers so long that Python refuses to."""
-    return _MANY_DIGITS if isinstance(value, int) and abs(value) >= _LARGEST_WRITTEN else repr(value)
+    """A value as Python writes it, but for long whole numbers: Python itself refuses from 4,300 digits on."""
+    return "a number with too many digits" if isinstance(value, int) and abs(value) >= 10**60 else repr(value)
 
 
 def missing_extra_error(what: str, package: str, extra: str) -> MissingExtraError:
@@ -61,11 +63,6 @@ def numeral(text: str) -> float:
     ASCII digits with a sign, a decimal point and an exponent, and blanks around them. Python's ``float`` also
     takes ``4_0`` for 40, and digits of every script. ``nan`` and ``inf`` are spelt as Python spells them.
     The ValueError for anything else may quote the text: do not show it where that is private.
-
-    Examples
-    --------
-    >>> numeral(" 1.5e2 ")
-    150.0
     """
     bare = text.strip()
     if not bare.isascii() or "_" in bare:
@@ -76,16 +73,7 @@ def numeral(text: str) -> float:
 def check_positive(
     name: str, value: Any, *, below: float = math.inf, infinite: bool = False, way_out: str = ""
 ) -> float:
-    """Return ``value`` as a float in the open interval (0, ``below``), or raise ParameterError.
-
-    Examples
-    --------
-    >>> check_positive("epsilon", 1)
-    1.0
-    >>> check_positive("delta", 1.0, below=1.0)
-    Traceback (most recent call last):
-    expost.exceptions.ParameterError: `delta` must be a number with 0 < delta < 1; got delta=1.0.
-    """
+    """Return ``value`` as a float in the open interval (0, ``below``), or raise ParameterError."""
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
@@ -106,14 +94,7 @@ def check_count(name: str, value: Any, *, way_out: str = "") -> int:
 
 
 def check_choice(name: str, value: Any, choices: Collection[str], *, way_out: str = "") -> str:
-    """Return ``value`` if it is one of ``choices``, or raise ParameterError.
-
-    Examples
-    --------
-    >>> check_choice("report", "none", ["independent", "leverage"])
-    Traceback (most recent call last):
-    expost.exceptions.ParameterError: `report` must be one of 'independent', 'leverage'; got report='none'.
-    """
+    """Return ``value`` if it is one of ``choices``, or raise ParameterError."""
     if not isinstance(value, str) or value not in choices:
         raise parameter_error(name, "one of " + ", ".join(map(repr, choices)), value, way_out)
     return value

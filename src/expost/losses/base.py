@@ -104,10 +104,7 @@ class DerivativeCurve:
 
     @property
     def ratio_falls(self) -> bool:
-        r"""Whether :math:`\kappa(m)/m` does not rise with :math:`m`, seen on a grid of slopes.
-
-        The accountant asks where statistics are released: without this the closed form is not proved.
-        """
+        r"""Whether :math:`\kappa(m)/m` does not rise with :math:`m`: else no closed form is proved."""
         return self.falls_by(1)
 
     def falls_by(self, power: int) -> bool:
@@ -118,7 +115,6 @@ class DerivativeCurve:
 
     @property
     def _top(self) -> float:
-        """The largest slope that is looked at."""
         return self.max_slope if math.isfinite(self.max_slope) else max(1e4, 10.0 * self.peak)
 
     def scaled(self, weight: float) -> "DerivativeCurve":
@@ -138,8 +134,7 @@ class DerivativeCurve:
         """
         if weight == 1.0:
             return self
-        steepest, curvature = self.max_slope, self.curvature
-        unit = self.predictor_unit
+        steepest, curvature, unit = self.max_slope, self.curvature, self.predictor_unit
         if unit is None and math.isfinite(steepest):
             unit = steepest  # a linear predictor is as large as before
         return replace(
@@ -242,17 +237,9 @@ class LinearRecords(RowRecords):
         return namespace_of(self.norm).log1p(self.hessian_norm / l2)
 
 
-class Loss(RecordLoss):
-    r"""A convex, twice differentiable loss :math:`\ell(\theta; x, y) = f(x^\top\theta; y)`.
+class PredictorLoss(RecordLoss):
+    """What losses of one linear predictor and of several have in common."""
 
-    To add one, write a frozen dataclass that sets ``name`` and defines the two properties and the two
-    methods below, then run :func:`expost.check_loss` on it. ``eta`` is the linear predictor
-    :math:`x^\top\theta`; it and ``y`` are arrays of one length, and both methods must stay finite for
-    ``|eta|`` up to 1e4.
-    """
-
-    outputs: ClassVar[int] = 1
-    along_row = True
     in_any_namespace: ClassVar[bool] = False
     """Whether ``derivatives`` takes arrays of other libraries than NumPy, under the array API standard.
 
@@ -264,11 +251,6 @@ class Loss(RecordLoss):
     def labels(self) -> LabelSet:
         """The labels this loss accepts."""
 
-    @property
-    @abstractmethod
-    def curve(self) -> DerivativeCurve:
-        """All attainable slopes with the largest curvature at each."""
-
     @abstractmethod
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """The loss :math:`f` of each record."""
@@ -276,6 +258,24 @@ class Loss(RecordLoss):
     @abstractmethod
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """First and second derivative of :math:`f` in ``eta``, together because they share their work."""
+
+
+class Loss(PredictorLoss):
+    r"""A convex, twice differentiable loss :math:`\ell(\theta; x, y) = f(x^\top\theta; y)`.
+
+    To add one, write a frozen dataclass that sets ``name`` and defines the two properties and the two
+    methods below, then run :func:`expost.check_loss` on it. ``eta`` is the linear predictor
+    :math:`x^\top\theta`; it and ``y`` are arrays of one length, and both methods must stay finite for
+    ``|eta|`` up to 1e4.
+    """
+
+    outputs: ClassVar[int] = 1
+    along_row = True
+
+    @property
+    @abstractmethod
+    def curve(self) -> DerivativeCurve:
+        """All attainable slopes with the largest curvature at each."""
 
     def at(self, theta: FloatArray, block: Any) -> LinearRecords:
         """The records of a block at coefficients."""

@@ -17,18 +17,16 @@ from expost.losses.records import RecordLoss, Records, SumOfSquares
 # More than the rounding of a norm and of a product with a scale, in units of the last place.
 _ROUNDINGS = 8
 _EPS = float(np.finfo(np.float64).eps)
-
-
 LARGEST_NUMBER = 1e50
 """Bounds and scales beyond this would leave the range of doubles in squares and cubes."""
 
 
-def check_scale(name: str, value: float) -> float:
-    """Return a positive number whose powers doubles can hold, or raise ParameterError."""
-    if not 1.0 / LARGEST_NUMBER <= check_positive(name, value) <= LARGEST_NUMBER:
-        limits = f"between {1.0 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}"
-        raise parameter_error(name, limits, value, "Scale the data by a constant.")
-    return float(value)
+def check_scales(**named: float) -> None:
+    """Raise ParameterError unless these are positive numbers whose powers doubles can hold."""
+    for name, value in named.items():
+        if not 1.0 / LARGEST_NUMBER <= check_positive(name, value) <= LARGEST_NUMBER:
+            limits = f"between {1.0 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}"
+            raise parameter_error(name, limits, value, "Scale the data by a constant.")
 
 
 class RecordSet(ABC):
@@ -71,7 +69,7 @@ class RecordBall(RecordSet):
 
     def __post_init__(self) -> None:
         check_count("dimension", self.dimension)
-        check_scale("radius", self.radius)
+        check_scales(radius=self.radius)
 
     def enclose(self, rows: FloatArray) -> FloatArray:
         """Each row, scaled down where it is longer than the radius."""
@@ -130,10 +128,10 @@ class RecordBox(RecordSet):
     def draw(self, random: np.random.Generator, count: int) -> FloatArray:
         """The centre, corners, and rows in between."""
         low, high = np.array(self.low), np.array(self.high)
-        shares = random.random((count, len(low)))
-        corners = np.where(random.random((count, len(low))) < 0.5, 0.0, 1.0)
-        all_shares = np.concatenate([np.full((1, len(low)), 0.5), corners, shares])
-        return np.asarray(low + (high - low) * all_shares)
+        inside = random.random((count, len(low)))
+        corners = random.random((count, len(low))) >= 0.5
+        shares = np.concatenate([np.full((1, len(low)), 0.5), corners, inside])
+        return np.asarray(low + (high - low) * shares)
 
     def __str__(self) -> str:
         intervals = ", ".join(f"[{low:g}, {high:g}]" for low, high in zip(self.low, self.high, strict=True))

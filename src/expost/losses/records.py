@@ -153,6 +153,8 @@ class RecordLoss(ABC):
     """A loss as far as models need it: how many coefficients it has, and its records at them."""
 
     name: ClassVar[str]
+    is_likelihood: ClassVar[bool] = False
+    """Whether it is the negative log-likelihood of classes, up to a cap."""
     noise_classes: int | None = None
     """How many classes there are, where :attr:`Records.steepness` goes with the noise between them."""
     along_row: ClassVar[bool] = False
@@ -173,7 +175,7 @@ class RecordLoss(ABC):
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """How many numbers the gradient has for each column of the rows: the linear predictors."""
+        """The number :math:`k` of linear predictors: the gradient's entries for each column of the rows."""
 
     @property
     @abstractmethod

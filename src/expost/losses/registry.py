@@ -11,7 +11,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.exceptions import PublicationError
-from expost.losses.base import Loss
+from expost.losses.base import Loss, PredictorLoss
 from expost.losses.check import check_loss
 from expost.losses.convex import ConvexLoss
 from expost.losses.scalar import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
@@ -106,7 +106,8 @@ def as_loss(loss: Any) -> AnyLoss:
     """Return a loss given as an object or by name; a loss that the library does not know is checked first."""
     if isinstance(loss, Loss | VectorLoss):
         if not has_certified_slopes(loss):
-            _check_once(loss)  # the certificate relies on the curve that the loss declares
+            # The certificate relies on the curve that the loss declares.
+            (_check_frozen if _is_constant(loss) else check_loss)(loss)
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()
@@ -115,19 +116,14 @@ def as_loss(loss: Any) -> AnyLoss:
     raise parameter_error("loss", "a Loss or one of " + ", ".join(map(repr, LOSSES)), loss, way_out)
 
 
-def _check_once(loss: Any) -> None:
-    """Check a loss, and one that cannot change only once."""
+def _is_constant(loss: Any) -> bool:
+    """Whether a loss cannot change, and need be checked only once."""
     parameters = getattr(type(loss), "__dataclass_params__", None)
     frozen = parameters is not None and parameters.frozen
-    if frozen and all(isinstance(value, Hashable) for value in (loss, *_parameters(loss).values())):
-        _check_frozen(loss)
-    else:
-        check_loss(loss)
+    return frozen and all(isinstance(value, Hashable) for value in (loss, *_parameters(loss).values()))
 
 
-@lru_cache(maxsize=64)
-def _check_frozen(loss: AnyLoss) -> None:
-    check_loss(loss)
+_check_frozen = lru_cache(maxsize=64)(check_loss)
 
 
 def has_certified_slopes(loss: AnyLoss) -> bool:
@@ -142,13 +138,7 @@ def can_be_published(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
 
 
 def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
-    """The losses that a reader knows by name: the library's, and those of her own.
-
-    Raises
-    ------
-    ParameterError
-        If one is no class of losses, or has a name that is taken.
-    """
+    """The losses that a reader knows by name: the library's, and those of her own; or ParameterError."""
     known: dict[str, Any] = dict(PUBLISHED)
     if not isinstance(losses, list | tuple):
         raise parameter_error("losses", "a list of classes of losses", losses)
@@ -161,7 +151,7 @@ def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
 
 
 def _makes_losses(own: Any) -> bool:
-    known = isinstance(own, type) and issubclass(own, Loss | VectorLoss) and is_dataclass(own)
+    known = isinstance(own, type) and issubclass(own, PredictorLoss) and is_dataclass(own)
     return known and isinstance(getattr(own, "name", None), str)
 
 
@@ -180,7 +170,7 @@ def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
     if type(thing) in (*PUBLISHED.values(), *REGULARIZERS.values()) or _is_own(thing):
         return {"name": thing.name} | _parameters(thing)
     kind = f"a {type(thing).__name__} cannot be published"
-    if isinstance(thing, Loss | VectorLoss):
+    if isinstance(thing, PredictorLoss):
         raise PublicationError(
             f"{kind}: a loss of one's own must be a dataclass with a `name` that no other loss has, and "
             "parameters that are numbers, true or false."
@@ -193,7 +183,7 @@ def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
 
 def _is_own(loss: Any) -> bool:
     """Whether this loss of someone's own can be written to a file, and be made again from it."""
-    if not isinstance(loss, Loss | VectorLoss) or not _makes_losses(type(loss)):
+    if not isinstance(loss, PredictorLoss) or not _makes_losses(type(loss)):
         return False
     if loss.name in PUBLISHED or not loss.name.isidentifier():
         return False

@@ -10,7 +10,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost._common.validation import check_count, parameter_error
 from expost.losses.base import DerivativeCurve, LabelSet
-from expost.losses.convex import LARGEST_NUMBER, ConvexLoss, RecordBall, RecordBox, check_scale
+from expost.losses.convex import LARGEST_NUMBER, ConvexLoss, RecordBall, RecordBox, check_scales
 
 # Beyond this a linear predictor's exponential is taken to be without end.
 _FAR = 300.0
@@ -23,8 +23,7 @@ class SmoothedNorm(ConvexLoss):
     .. math:: \ell(\theta; z) = \sqrt{c^2 + \|\theta - z\|^2} - c
 
     With :math:`u = \theta - z` and :math:`s = \sqrt{c^2 + \|u\|^2}` the gradient is :math:`u/s`, shorter
-    than 1, and the Hessian :math:`(I - uu^\top/s^2)/s` has the eigenvalues :math:`1/s`, :math:`d - 1` times,
-    and :math:`c^2/s^3`. Where the gradient has the norm :math:`m`, :math:`s = c/\sqrt{1 - m^2}`.
+    than 1, and the Hessian :math:`(I - uu^\top/s^2)/s` (docs/mathematics.md, section 12).
 
     Parameters
     ----------
@@ -50,8 +49,7 @@ class SmoothedNorm(ConvexLoss):
 
     def __post_init__(self) -> None:
         check_count("dimension", self.dimension)
-        check_scale("radius", self.radius)
-        check_scale("smoothing", self.smoothing)
+        check_scales(radius=self.radius, smoothing=self.smoothing)
 
     @property
     def n_parameters(self) -> int:
@@ -82,15 +80,14 @@ class SmoothedNorm(ConvexLoss):
 
         def mean(slope: FloatArray) -> FloatArray:
             left = np.maximum(1.0 - slope**2, 0.0)
-            total: FloatArray = np.sqrt(left) * (self.dimension - 1 + left)
-            return total / (self.smoothing * self.dimension)
+            total = np.sqrt(left) * (self.dimension - 1 + left) / (self.smoothing * self.dimension)
+            return np.asarray(total)
 
         return replace(super().curve, curvature=mean)
 
     def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
         apart = theta - records
-        size: FloatArray = np.hypot(self.smoothing, np.linalg.norm(apart, axis=1))
-        return apart, size
+        return apart, np.hypot(self.smoothing, np.linalg.norm(apart, axis=1))
 
     def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The smoothed distance of each record."""
@@ -100,7 +97,7 @@ class SmoothedNorm(ConvexLoss):
     def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """A vector towards the location, shorter than one."""
         apart, size = self._parts(theta, records)
-        return np.asarray(apart / size[:, None])
+        return apart / size[:, None]
 
     def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         r"""The root :math:`s^{-1/2}(I - vv^\top/(1 + c/s))`, :math:`v = u/s`, of each Hessian."""
@@ -147,11 +144,11 @@ class LocationScale(ConvexLoss):
     """Numbers spread over a quarter of half their range."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        if not -math.inf < self.low < self.high < math.inf:
             raise parameter_error("low", f"a finite number below high={self.high!r}", self.low)
         if not max(abs(self.low), abs(self.high)) <= LARGEST_NUMBER:
             raise parameter_error("low", f"between -{LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}", self.low)
-        check_scale("threshold", self.threshold)
+        check_scales(threshold=self.threshold)
 
     def location_and_scale(self, theta: Any) -> tuple[float, float]:
         """Location and scale in the units of the numbers; NaN where noise has made the scale negative.
@@ -259,8 +256,8 @@ class LipschitzPoisson(ConvexLoss):
     .. math:: \frac{d\ell}{d\eta} = \psi(\mu - y), \qquad \psi(r) = \frac{r}{\sqrt{1 + (r/c)^2}},
 
     that of the Poisson likelihood for small residuals :math:`\mu - y`, and never beyond :math:`\pm c`. It
-    rises with :math:`\eta`, so the loss is convex: :math:`\ell'' = \mu(1 + ((\mu - y)/c)^2)^{-3/2}`, at most
-    :math:`y + 2c/\sqrt{27}`. With :math:`b^2 = y^2 + c^2` and :math:`Q = (\mu - y)^2 + c^2`
+    rises with :math:`\eta`, so the loss is convex. With :math:`b^2 = y^2 + c^2` and
+    :math:`Q = (\mu - y)^2 + c^2`
 
     .. math:: \ell = c\,\mathrm{asinh}\frac{\mu - y}{c}
               + \frac{yc}{b}\log\frac{2b\sqrt Q - 2y\mu + 2b^2}{\mu}.
@@ -295,8 +292,7 @@ class LipschitzPoisson(ConvexLoss):
 
     def __post_init__(self) -> None:
         check_count("features", self.features)
-        for name in ("largest", "radius", "threshold"):
-            check_scale(name, getattr(self, name))
+        check_scales(largest=self.largest, radius=self.radius, threshold=self.threshold)
 
     @property
     def n_parameters(self) -> int:
@@ -355,20 +351,17 @@ class LipschitzPoisson(ConvexLoss):
         )
 
     def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rows with the intercept's one, linear predictors and counts."""
+        """Rows with the intercept's one, linear predictors and residuals in units of the threshold."""
         rows = records.copy()
         rows[:, -1] = 1.0
-        return rows, rows @ theta, records[:, -1]
-
-    def _residual(self, eta: FloatArray, y: FloatArray) -> FloatArray:
-        return np.asarray((np.exp(np.minimum(eta, _FAR)) - y) / self.threshold)
+        eta = rows @ theta
+        return rows, eta, (np.exp(np.minimum(eta, _FAR)) - records[:, -1]) / self.threshold
 
     def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The loss of each count."""
-        _, eta, y = self._parts(theta, records)
-        c = self.threshold
+        _, eta, residual = self._parts(theta, records)
+        c, y = self.threshold, records[:, -1]
         b = np.hypot(y, c)
-        near, far = np.minimum(eta, _FAR), np.maximum(eta - _FAR, 0.0)
         small = np.exp(-np.clip(eta, -_FAR, None))  # 1/μ
         # (2b√Q − 2yμ + 2b²)/μ where μ is large; times μ where it is small. Where the last two terms are
         # negative together, multiplied out: b²Q − (yμ − b²)² = c²μ².
@@ -377,19 +370,18 @@ class LipschitzPoisson(ConvexLoss):
         mean = np.exp(np.minimum(eta, 0.0))
         little = 2.0 * b * np.hypot(mean - y, c) - 2.0 * y * mean + 2.0 * b * b
         logarithm = np.where(eta > 0.0, np.log(large), np.log(little) - eta)
-        return np.asarray(c * (np.arcsinh(self._residual(near, y)) + far) + y * c / b * logarithm)
+        far = np.maximum(eta - _FAR, 0.0)
+        return np.asarray(c * (np.arcsinh(residual) + far) + y * c / b * logarithm)
 
     def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The squashed residual of each count, times its row."""
-        rows, eta, y = self._parts(theta, records)
-        residual = self._residual(eta, y)
+        rows, _, residual = self._parts(theta, records)
         slope = self.threshold * residual / np.hypot(1.0, residual)
         return np.asarray(slope[:, None] * rows)
 
     def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """One column: the root of the curvature times the row."""
-        rows, eta, y = self._parts(theta, records)
-        residual = self._residual(eta, y)
+        rows, eta, residual = self._parts(theta, records)
         # exp(η/2)(1 + r²)^(-3/4), which falls as exp(-η) for large η.
         root = np.exp(0.5 * np.minimum(eta, _FAR)) / np.hypot(1.0, residual) ** 1.5
         return np.asarray((root[:, None] * rows)[:, :, None])

@@ -67,6 +67,7 @@ class LogisticLoss(Loss):
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "logistic"
+    is_likelihood: ClassVar[bool] = True
     in_any_namespace: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -57,6 +57,7 @@ class SoftmaxLoss(VectorLoss):
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "softmax"
+    is_likelihood: ClassVar[bool] = True
     in_any_namespace: ClassVar[bool] = True
     class_scores: ClassVar[bool] = True
 
@@ -81,7 +82,7 @@ class SoftmaxLoss(VectorLoss):
 
     @property
     def noise_classes(self) -> int:  # type: ignore[override]  # an attribute of the base
-        """The steepness goes with the noise between all classes."""
+        """All of them: the steepness goes with the noise between any two."""
         return self.classes
 
     @property
@@ -111,14 +112,12 @@ class SoftmaxLoss(VectorLoss):
 
         Sums and products of positive weights: what is tiny keeps its digits.
         """
-        xp, true = namespace_of(eta), TrueClass(y, self.classes)
+        true = TrueClass(y, self.classes)
         slope, curvature, others = self._parts(eta, true)
-        basis = true.basis
-        mean = others @ basis
-        gradient = slope[:, None] * (mean - true.rows(basis))
+        mean = others @ true.basis
+        gradient = slope[:, None] * (mean - true.rows(true.basis))
         weights = true.replaced(slope[:, None] * others, curvature[:, None])
-        factor = (basis.T - mean[:, :, None]) * xp.sqrt(weights)[:, None, :]
-        return gradient, factor
+        return gradient, (true.basis.T - mean[:, :, None]) * namespace_of(eta).sqrt(weights)[:, None, :]
 
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
@@ -131,14 +130,13 @@ class SoftmaxLoss(VectorLoss):
     def smallest_mass(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The smallest mass, at most :math:`u^\top Au` for every unit vector :math:`u` that sums to zero.
 
-        The masses are those of :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`: :math:`q\pi_j` and,
-        for the true class, :math:`M(q) - q`, which is :math:`1 - q` up to the corner of a cap. Without a cap
-        they are the probabilities.
+        See :meth:`~expost.losses.softmax_curve.SoftmaxCurve.mass`; without a cap they are the probabilities.
         """
         xp, true = namespace_of(eta), TrueClass(y, self.classes)
         slope, curvature, others = self._parts(eta, true)
         bent = slope > self.link.corner_slope
-        # κ/q up to the corner, qκ/(q - κ) beyond it: neither is a difference of nearly equal numbers.
+        # That of the true class is κ/q up to the corner of a cap and qκ/(q - κ) beyond it: neither is a
+        # difference of nearly equal numbers.
         ratio = curvature / xp.where(slope > 0.0, slope, 1.0)
         own = xp.where(bent, curvature / xp.where(bent, 1.0 - ratio, 1.0), xp.where(slope > 0.0, ratio, 1.0))
         smallest: FloatArray = xp.minimum(own, slope * xp.min(true.replaced(others, np.inf), axis=1))

@@ -41,27 +41,9 @@ def centring(classes: int) -> FloatArray:
 class SoftmaxCurve:
     r"""The gradients and Hessians that a record can have under the softmax loss, capped or not.
 
-    A record of the class :math:`y` has the gradient :math:`v \otimes x` and the Hessian :math:`A \otimes
-    xx^\top` in the scores of the :math:`K` classes, with
-
-    .. math:: v = q(\pi - e_y), \quad A = qA(\pi) + \kappa(q)(\pi - e_y)(\pi - e_y)^\top, \quad
-              A(\pi) = \mathrm{diag}(\pi) - \pi\pi^\top,
-
-    where :math:`\pi` is the law of the class given that it is not :math:`y`, and :math:`q` and
-    :math:`\kappa(q)` are slope and curvature of the logistic loss with the same cap and corner
-    (:class:`expost.LogisticLoss`). Without a cap :math:`q = 1 - p_y`, :math:`\kappa = q(1 - q)` and
-    :math:`A = \mathrm{diag}(p) - pp^\top`.
-
-    Parameters
-    ----------
-    classes
-        The number :math:`K` of classes, at least 2.
-    cap
-        The largest :math:`q`; 1 for plain softmax.
-    corner
-        The share of the cap up to which nothing is changed; by default 0.8, and None without a cap.
-    weight
-        What gradients and Hessians are multiplied by: the largest weight of a record.
+    Gradients :math:`v`, Hessians :math:`A`, slopes :math:`q` and curvatures :math:`\kappa(q)` are those of
+    :class:`expost.SoftmaxLoss`, in the scores of the classes (docs/mathematics.md, section 11), times
+    ``weight``, the largest weight of a record.
 
     Examples
     --------
@@ -75,6 +57,11 @@ class SoftmaxCurve:
     corner: float | None = None
     weight: float = 1.0
     sign_fixed: ClassVar[bool] = False
+    ratio_falls: ClassVar[bool] = True
+    """The curve covers every smaller weight (:meth:`scaled`)."""
+    predictor_unit: ClassVar[float] = math.sqrt(0.5)
+    r"""Scores one apart are :math:`\sqrt2` linear predictors in centred coordinates, so that two classes have
+    the default regularisation of the logistic loss."""
 
     def __post_init__(self) -> None:
         if not 2 <= check_count("classes", self.classes) <= MOST_CLASSES:
@@ -104,28 +91,11 @@ class SoftmaxCurve:
         return self.weight / self.classes
 
     @property
-    def outputs(self) -> int:
-        """The linear predictors in centred coordinates."""
-        return self.classes - 1
-
-    @property
     def rank(self) -> int:
-        """The largest rank of a Hessian."""
+        """The largest rank of a Hessian: that of centred coordinates."""
         return self.classes - 1
 
-    @property
-    def ratio_falls(self) -> bool:
-        """Always: the curve covers every smaller weight (:meth:`scaled`)."""
-        return True
-
-    @property
-    def predictor_unit(self) -> float:
-        r"""The size of a linear predictor that counts as large, :math:`1/\sqrt2`.
-
-        Scores one apart are :math:`\sqrt2` linear predictors in centred coordinates, so that two classes
-        have the default regularisation of the logistic loss.
-        """
-        return math.sqrt(0.5)
+    outputs = rank
 
     def scaled(self, weight: float) -> "SoftmaxCurve":
         r"""The curve of the loss times a weight :math:`\omega`, which covers every smaller weight too.
@@ -140,13 +110,9 @@ class SoftmaxCurve:
         return self.link.curve.curvature(slope)
 
     def mass(self, slope: FloatArray) -> FloatArray:
-        r""":math:`M(q) = q^2/(q - \kappa(q))`, with which the Hessian is that of unnormalised masses.
+        r"""The sum :math:`M(q) = q^2/(q - \kappa(q))` of the masses: 1 up to the corner, then convex.
 
-        .. math:: A = \mathrm{diag}(P) - PP^\top/M, \quad P_j = q\pi_j \; (j \ne y), \quad P_y = M - q,
-                  \quad \textstyle\sum_j P_j = M
-
-        It is 1 up to the corner, where :math:`P = p`; from there to the cap, where it is the cap itself, it
-        is convex.
+        .. math:: A = \mathrm{diag}(P) - PP^\top/M, \quad P_j = q\pi_j \; (j \ne y), \quad P_y = M - q
         """
         steep = self.link.corner_slope
         beyond = np.maximum(slope, steep)

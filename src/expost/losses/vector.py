@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.losses.base import DerivativeCurve, LabelSet, Loss
-from expost.losses.records import RecordLoss, RowRecords, SumOfSquares, by_columns, derivatives_of
+from expost.losses.base import DerivativeCurve, Loss, PredictorLoss
+from expost.losses.records import RowRecords, SumOfSquares, by_columns, derivatives_of
 from expost.losses.softmax_curve import SoftmaxCurve
 
 # Matrices of the size of a record's Hessian in its predictors that are held for each record.
@@ -110,7 +110,7 @@ class _PredictorRecords(RowRecords):
         return values if self.weights is None else self.weights * values
 
 
-class VectorLoss(RecordLoss):
+class VectorLoss(PredictorLoss):
     r"""A convex, twice differentiable loss of :math:`k` linear predictors.
 
     .. math:: \ell(w; x, y) = f(wx; y), \qquad w \in R^{k\times d}, \qquad
@@ -121,22 +121,10 @@ class VectorLoss(RecordLoss):
     coefficients of the first, then those of the second.
 
     To add one, write a frozen dataclass that sets ``name`` and defines what is abstract below, then run
-    :func:`expost.check_loss` on it. ``eta`` has one row per record and one column
-    per predictor; everything must stay finite for entries up to 1e4.
+    :func:`expost.check_loss` on it. ``eta`` has one row per record and one column per predictor. The two
+    ``derivatives`` are the gradients, records by predictors, and the factors, records by predictors by
+    columns. Everything must stay finite for entries up to 1e4.
     """
-
-    in_any_namespace: ClassVar[bool] = False
-    """As :attr:`expost.Loss.in_any_namespace`."""
-
-    @property
-    @abstractmethod
-    def outputs(self) -> int:
-        """The number :math:`k` of linear predictors."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> LabelSet:
-        """The labels this loss accepts."""
 
     @property
     @abstractmethod
@@ -146,14 +134,6 @@ class VectorLoss(RecordLoss):
         A loss of one's own bounds the length of the gradient and, at each length, the largest eigenvalue of
         the Hessian (:class:`~expost.losses.base.DerivativeCurve` with ``outputs`` and ``rank``).
         """
-
-    @abstractmethod
-    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
-        """The loss :math:`f` of each record."""
-
-    @abstractmethod
-    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradients, records by predictors, and the factors, records by predictors by columns."""
 
     def steepness(self, eta: FloatArray, y: FloatArray) -> FloatArray | None:
         """What goes with the law of the noise along each record, where that is not the gradient's length."""
@@ -165,16 +145,19 @@ class VectorLoss(RecordLoss):
 
     def log_determinant(self, eta: FloatArray, y: FloatArray, scale: FloatArray) -> FloatArray:
         r""":math:`\log\det(I + s\nabla^2 f)` of each record, with a scale :math:`s \ge 0` of its own."""
-        factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
-        eigenvalues = xp.clip(xp.linalg.eigvalsh(xp.matrix_transpose(factor) @ factor), 0.0, None)
+        xp = namespace_of(eta)
+        eigenvalues = xp.clip(xp.linalg.eigvalsh(self._squares(eta, y)), 0.0, None)
         total: FloatArray = xp.sum(xp.log1p(scale[:, None] * eigenvalues), axis=1)
         return total
 
     def curvature_norm(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r"""The Frobenius norm of :math:`\nabla^2 f` of each record."""
-        factor, xp = derivatives_of(self, eta, y)[1], namespace_of(eta)
-        norms: FloatArray = xp.linalg.matrix_norm(xp.matrix_transpose(factor) @ factor)
+        norms: FloatArray = namespace_of(eta).linalg.matrix_norm(self._squares(eta, y))
         return norms
+
+    def _squares(self, eta: FloatArray, y: FloatArray) -> Any:
+        factor = derivatives_of(self, eta, y)[1]
+        return namespace_of(eta).matrix_transpose(factor) @ factor
 
     def at(self, theta: FloatArray, block: Any) -> _PredictorRecords:
         """The records of a block at coefficients."""

@@ -7,11 +7,11 @@ from dataclasses import asdict
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from expost._common.strict_json import digest, publication_error, shown
+from expost._common.strict_json import digest, publication_error, require, shown
 from expost._common.typing import FloatArray
 from expost.data.features import NumberLabel
 from expost.fitting.release import unpack
-from expost.losses import SoftmaxLoss, describe
+from expost.losses import describe
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
@@ -40,52 +40,41 @@ def verify(document: PublishedDocument) -> None:
     Public in, public out.
     """
     others = {name: field for name, field in as_json(document).items() if name != "sha256"}
-    if digest(others) != document.sha256:
-        raise publication_error("`sha256` must be that of the other fields but is not: something was changed")
-    check_shapes(document)
-    check_classes(document)
+    same = digest(others) == document.sha256
+    require(same, "`sha256` must be that of the other fields but is not: something was changed")
+    _check_shapes(document)
     check_weights(document)
-    check_domain(document)
+    _check_domain(document)
     check_outcome(document)
-    check_statistics(document)
-    check_precision(document)
+    _check_statistics(document)
+    _check_precision(document)
     check_guarantee(document)
 
 
-def check_shapes(document: PublishedDocument) -> None:
+def _check_shapes(document: PublishedDocument) -> None:
     """Refuse lists whose lengths do not belong together."""
     statistics, dimension, outputs = document.statistics, len(document.coefficients), document.loss.outputs
-    if dimension % outputs:
-        raise publication_error(
-            f"`coefficients` must be {outputs} lists of one length, one after the other, but has {dimension} "
-            "entries"
-        )
-    if document.n_features < 1:
-        raise publication_error(
-            "`coefficients` must hold one number per feature, and the intercept last, but has no feature"
-        )
+    one_length = f"{outputs} lists of one length, one after the other, but has {dimension} entries"
+    require(dimension % outputs == 0, f"`coefficients` must be {one_length}")
+    by_feature = "one number per feature, and the intercept last, but has no feature"
+    require(document.n_features >= 1, f"`coefficients` must hold {by_feature}")
     side = dimension // outputs if document.plan.reduced else dimension
     for field, entries, wanted in (
         ("feature_names", document.feature_names, document.n_features),
         ("statistics.gradient", statistics.gradient, dimension),
         ("statistics.hessian", statistics.hessian, side * (side + 1) // 2),
     ):
-        if entries is not None and len(entries) != wanted:
-            raise publication_error(
-                f"`{field}` must have {wanted} entries with {dimension} coefficients but has {len(entries)}"
-            )
+        count = wanted if entries is None else len(entries)
+        text = f"`{field}` must have {wanted} entries with {dimension} coefficients but has {count}"
+        require(count == wanted, text)
+    values, classes = document.loss.labels.values, document.classes
+    wanted_labels = "null" if values is None else f"{len(values)} labels"
+    text = f"`classes` must be {wanted_labels} {_for_loss(document)} but is {shown(classes)}"
+    require(len(values or ()) == len(classes or ()), text)
 
 
 def _for_loss(document: PublishedDocument) -> str:
     return f"for the loss {describe(document.loss)['name']}"
-
-
-def check_classes(document: PublishedDocument) -> None:
-    """Refuse labels for a loss that has none, and a classifier with too few or too many."""
-    values, classes = document.loss.labels.values, document.classes
-    if len(values or ()) != len(classes or ()):
-        wanted = "null" if values is None else f"{len(values)} labels"
-        raise publication_error(f"`classes` must be {wanted} {_for_loss(document)} but is {shown(classes)}")
 
 
 def check_weights(document: PublishedDocument) -> None:
@@ -93,22 +82,21 @@ def check_weights(document: PublishedDocument) -> None:
     if document.weights is None:
         return
     by_class = document.weights.class_weight
-    if document.weights.max_weight is None and by_class is None:
-        raise publication_error("`weights` must state a weight, or be absent")
-    if not document.loss.curve.ratio_falls:
-        raise publication_error(f"`weights` must be absent {_for_loss(document)}")
+    stated = by_class is not None or document.weights.max_weight is not None
+    require(stated, "`weights` must state a weight, or be absent")
+    require(document.loss.curve.ratio_falls, f"`weights` must be absent {_for_loss(document)}")
     if by_class is None:
         return
-    if document.classes is None or len(by_class) != len(document.classes):
-        raise publication_error("`weights.class_weight` must be null or one weight for each of `classes`")
-    if not all(0.0 <= weight <= LARGEST_WEIGHT for weight in by_class):
-        raise publication_error(f"`weights.class_weight` must be between 0 and {LARGEST_WEIGHT:g}")
-    if not SMALLEST_WEIGHT <= document.weighting.largest <= LARGEST_WEIGHT:
-        limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
-        raise publication_error(f"the largest weight that `weights` allows must be {limits}")
+    text = "`weights.class_weight` must be null or one weight for each of `classes`"
+    require(document.classes is not None and len(by_class) == len(document.classes), text)
+    possible = all(0.0 <= weight <= LARGEST_WEIGHT for weight in by_class)
+    require(possible, f"`weights.class_weight` must be between 0 and {LARGEST_WEIGHT:g}")
+    limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+    possible = SMALLEST_WEIGHT <= document.weighting.largest <= LARGEST_WEIGHT
+    require(possible, f"the largest weight that `weights` allows must be {limits}")
 
 
-def check_domain(document: PublishedDocument) -> None:
+def _check_domain(document: PublishedDocument) -> None:
     """Refuse a domain that does not describe the records that the coefficients are for.
 
     A file states the norm of its domain. Older files left it out where it was the longest that a row can be.
@@ -122,34 +110,34 @@ def check_domain(document: PublishedDocument) -> None:
         ("classes", getattr(domain.label, "classes", None)),
     ):
         stated = getattr(document, field)
-        if stated != declared or repr(stated) != repr(declared):  # 1 is not true
-            raise publication_error(f"`{field}` must be what `domain` declares but is {shown(stated)}")
+        same = stated == declared and repr(stated) == repr(declared)  # 1 is not true
+        require(same, f"`{field}` must be what `domain` declares but is {shown(stated)}")
 
 
 def check_outcome(document: PublishedDocument) -> None:
     """Refuse bounds of an outcome with a domain, and for a loss that does not accept scaled numbers."""
-    if document.outcome is not None and document.domain is not None:
-        raise publication_error("`outcome` must be absent with a domain, which declares it")
+    once = document.outcome is None or document.domain is None
+    require(once, "`outcome` must be absent with a domain, which declares it")
     # A numeric outcome is scaled to [-1, 1], which a loss of classes or probabilities does not accept.
-    if isinstance(document.label, NumberLabel) and not math.isinf(document.loss.labels.high):
-        field = "outcome" if document.domain is None else "domain"
-        raise publication_error(f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
+    accepted = not isinstance(document.label, NumberLabel) or math.isinf(document.loss.labels.high)
+    field = "outcome" if document.domain is None else "domain"
+    require(accepted, f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
 
 
-def check_statistics(document: PublishedDocument) -> None:
+def _check_statistics(document: PublishedDocument) -> None:
     """Refuse statistics that the report does not release or that its noise cannot have produced."""
     plan, statistics, loss = document.plan, document.statistics, document.loss
-    if plan.reduced and not (isinstance(loss, SoftmaxLoss) and loss.classes > 2 and statistics.hessian):
-        raise publication_error("`plan.reduced` must be absent without a Hessian of more than two classes")
+    reducible = (loss.noise_classes or 0) > 2 and statistics.hessian
+    text = "`plan.reduced` must be absent without a Hessian of more than two classes"
+    require(reducible or not plan.reduced, text)
     for name in STATISTICS:
         wanted = name in REPORT_KINDS[plan.report].releases
         for field, value in (
             (f"plan.sigma_{name}", plan.scales.of(name)),
             (f"statistics.{name}", getattr(statistics, name)),
         ):
-            if (value is not None) != wanted:
-                verb = "given" if wanted else "null"
-                raise publication_error(f"`{field}` must be {verb} with report {plan.report!r} but is not")
+            text = f"`{field}` must be {'given' if wanted else 'null'} with report {plan.report!r} but is not"
+            require((value is not None) == wanted, text)
     if statistics.hessian is not None:
         _check_eigenvalues(plan, unpack(statistics.hessian), statistics.eigenvalue)
 
@@ -163,40 +151,37 @@ def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: flo
     """
     assert plan.sigma_hessian is not None
     largest = float(np.max(np.abs(hessian)))
-    if largest > _ABSURD:
-        raise publication_error(f"`statistics.hessian` has entries beyond {_ABSURD:g}")
+    require(largest <= _ABSURD, f"`statistics.hessian` has entries beyond {_ABSURD:g}")
     unit = largest or 1.0
     smallest = float(eigvalsh(hessian / unit, subset_by_index=(0, 0))[0])
     reach = plan.sigma_hessian * (2.0 * math.sqrt(len(hessian)) + _IMPOSSIBLE)
-    if smallest < (plan.l2 - reach) / unit - _ROUNDING:
-        raise publication_error("`statistics.hessian` is further below `plan.l2` than its noise can explain")
+    text = "`statistics.hessian` is further below `plan.l2` than its noise can explain"
+    require(smallest >= (plan.l2 - reach) / unit - _ROUNDING, text)
     if eigenvalue is None or plan.sigma_eigenvalue is None:
         return
     lowest = plan.l2 - _IMPOSSIBLE * plan.sigma_eigenvalue - _ROUNDING * largest
-    if abs(eigenvalue) > _ABSURD or eigenvalue < lowest:
-        raise publication_error(
-            f"`statistics.eigenvalue` is {shown(eigenvalue)}, which its noise cannot explain"
-        )
+    text = f"`statistics.eigenvalue` is {shown(eigenvalue)}, which its noise cannot explain"
+    require(abs(eigenvalue) <= _ABSURD and eigenvalue >= lowest, text)
 
 
-def check_precision(document: PublishedDocument) -> None:
+def _check_precision(document: PublishedDocument) -> None:
     """Refuse numbers that are not on their grids, and grids that are not those of the rule.
 
     A release prints whole multiples of public powers of two. A number off its grid was not made by the
     mechanism that the guarantee is about. A loss of one's own, and no other, is released in real arithmetic.
     """
     precision = document.precision
-    if (precision is None) == has_certified_slopes(document.loss):
-        wanted = "null" if precision is not None else "an object"
-        raise publication_error(f"`precision` must be {wanted} {_for_loss(document)}")
+    certified = has_certified_slopes(document.loss)
+    wanted = "an object" if certified else "null"
+    require((precision is not None) == certified, f"`precision` must be {wanted} {_for_loss(document)}")
     if precision is None:
         return
     _check_printing(precision)
     _check_multiples("coefficients", document.coefficients, precision.grid)
     for name in STATISTICS:
         grid = getattr(precision, f"{name}_grid")
-        if grid != grid_of(document.plan.scales, name):
-            raise publication_error(f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
+        follows = grid == grid_of(document.plan.scales, name)
+        require(follows, f"`precision.{name}_grid` must follow from `plan.sigma_{name}`")
         printed = getattr(document.statistics, name)
         if printed is not None:
             _check_multiples(f"statistics.{name}", [printed] if name == "eigenvalue" else printed, grid)
@@ -204,15 +189,16 @@ def check_precision(document: PublishedDocument) -> None:
 
 def _check_printing(precision: PublishedPrecision) -> None:
     for name in ("output_noise", "solver_radius", "grid"):
-        if math.frexp(getattr(precision, name))[0] != 0.5:
-            raise publication_error(f"`precision.{name}` must be a power of two")
-    if not 2.0**-40 <= precision.solver_radius / precision.output_noise <= 2.0**-10:
-        raise publication_error("`precision.solver_radius` must be a small part of `precision.output_noise`")
-    if not 2.0**-20 <= precision.grid / precision.solver_radius <= 2.0**-8:
-        raise publication_error("`precision.grid` must be a small part of `precision.solver_radius`")
+        power = math.frexp(getattr(precision, name))[0] == 0.5
+        require(power, f"`precision.{name}` must be a power of two")
+    for part, whole, least, most in (
+        ("solver_radius", "output_noise", 2.0**-40, 2.0**-10),
+        ("grid", "solver_radius", 2.0**-20, 2.0**-8),
+    ):
+        small = least <= getattr(precision, part) / getattr(precision, whole) <= most
+        require(small, f"`precision.{part}` must be a small part of `precision.{whole}`")
     stated = precision.value.rounding(0.0).statistics
-    if precision.statistics_error != stated:
-        raise publication_error(f"`precision.statistics_error` must be {stated!r}")
+    require(precision.statistics_error == stated, f"`precision.statistics_error` must be {stated!r}")
 
 
 def _check_multiples(field: str, numbers: Sequence[float], grid: float) -> None:
@@ -235,9 +221,9 @@ def check_guarantee(document: PublishedDocument) -> None:
     """
     stated = document.plan
     profile_exists = math.isfinite(document.loss.curve.max_slope)
-    if (stated.epsilon is not None) != profile_exists:
-        wanted = "a number" if profile_exists else "null, because this loss has no worst case,"
-        raise publication_error(f"`plan.epsilon` must be {wanted} {_for_loss(document)} but is not")
+    wanted = "a number" if profile_exists else "null, because this loss has no worst case,"
+    text = f"`plan.epsilon` must be {wanted} {_for_loss(document)} but is not"
+    require((stated.epsilon is not None) == profile_exists, text)
     if profile_exists:
         _check_resolved(document)
     plan = plan_of(document)
@@ -246,9 +232,9 @@ def check_guarantee(document: PublishedDocument) -> None:
     if stated.epsilon is None:
         return
     assert plan.profile is not None
-    if stated.epsilon > _LARGEST or not _certified(plan.profile, stated.epsilon, stated.delta):
-        promise = f"epsilon={stated.epsilon:g} at delta={stated.delta:g}"
-        raise publication_error(f"`plan` promises {promise}, which its noise scales do not certify")
+    certified = stated.epsilon <= _LARGEST and _certified(plan.profile, stated.epsilon, stated.delta)
+    promise = f"epsilon={stated.epsilon:g} at delta={stated.delta:g}"
+    require(certified, f"`plan` promises {promise}, which its noise scales do not certify")
 
 
 def _check_resolved(document: PublishedDocument) -> None:
@@ -258,11 +244,9 @@ def _check_resolved(document: PublishedDocument) -> None:
         parameters = {key: one for key, one in describe(document.loss).items() if isinstance(one, float)}
     parameters |= {"norm": document.norm, "l2": document.plan.l2} | asdict(document.plan.scales)
     for name, value in parameters.items():
-        if value is not None and not _SMALLEST <= value <= _LARGEST:
-            raise publication_error(
-                f"`{name}` is {shown(value)}, where no guarantee can be certified",
-                "scale the data by a constant",
-            )
+        resolved = value is None or _SMALLEST <= value <= _LARGEST
+        text = f"`{name}` is {shown(value)}, where no guarantee can be certified"
+        require(resolved, text, "scale the data by a constant")
 
 
 def _check_output_noise(plan: Plan, precision: Precision) -> None:
@@ -275,8 +259,8 @@ def _check_output_noise(plan: Plan, precision: Precision) -> None:
         rows_at_most=precision.rows_at_most,
     )
     # The power of two just below; another machine's last digits may differ.
-    if not (0.5 - 1e-9) * largest <= precision.output_noise <= (1.0 + 1e-9) * largest:
-        raise publication_error("`precision.output_noise` must follow from `plan`, `norm` and `loss`")
+    follows = (0.5 - 1e-9) * largest <= precision.output_noise <= (1.0 + 1e-9) * largest
+    require(follows, "`precision.output_noise` must follow from `plan`, `norm` and `loss`")
 
 
 def _certified(profile: CertifiedProfile, epsilon: float, delta: float) -> bool:

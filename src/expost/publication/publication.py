@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
 
@@ -20,7 +20,7 @@ from expost._common.strict_json import (
     publication_error,
     read_object,
 )
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LanguageName, Simultaneous, parameter_error
 from expost.data.domain import Domain
@@ -38,11 +38,8 @@ from expost.publication.schema import check_format, error_of_validation
 from expost.reports.base import CONFIDENCE
 from expost.reports.several import evaluate_several
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-
-class Publication(ReadableDocument):
+class Publication(Summarized, ReadableDocument):
     """Everything public about one fit: the model, its guarantee, and what was published with it.
 
     Made by :meth:`from_release`, or read by :meth:`load`; ``docs/publication.md`` explains every field.
@@ -211,13 +208,7 @@ class Publication(ReadableDocument):
 
     __str__ = __repr__
 
-    def __rich__(self) -> "Table":
-        return self._overview().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._overview().html()
-
-    def _overview(self) -> Summary:
+    def _summary(self) -> Summary:
         plan, promise = self.plan, self._promise()
         rows = [
             ("guarantee", f"none; with secret noise {promise}" if self.insecure else promise),

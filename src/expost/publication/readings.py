@@ -21,7 +21,7 @@ from expost.fitting.prediction import (
     scored,
 )
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
+from expost.losses import AnyLoss, describe
 from expost.publication.document import PublishedDocument
 from expost.reports import Bounds, evaluate
 from expost.reports.base import CONFIDENCE
@@ -122,7 +122,7 @@ class ReadableDocument(PublishedDocument):
         """
         if interval is not None:
             return self._inference().probabilities(encoded_rows(self, X), interval)
-        if not isinstance(self.loss, LogisticLoss | SoftmaxLoss):
+        if not self.loss.is_likelihood:
             raise PublicationError(
                 "`predict_proba` needs the logistic loss or the softmax loss but this publication has "
                 f"{describe(self.loss)['name']}; use `predict` or `decision_function`."
@@ -269,7 +269,7 @@ def _quality_of_classes(loss: AnyLoss, scores: FloatArray, places: Any, classes:
     if np.all(shares > 0.0):
         ranked = probabilities(scores) if scores.ndim == 2 else scores
         auc = float(roc_auc_score(places, ranked, multi_class="ovr"))
-    if not isinstance(loss, LogisticLoss | SoftmaxLoss):
+    if not loss.is_likelihood:
         return Quality(auc=auc)
     given = log_probabilities(scores)[np.arange(len(places)), places]
     known = shares[shares > 0.0]

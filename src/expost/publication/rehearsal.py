@@ -7,7 +7,7 @@ import numpy as np
 from expost._common.strict_json import check_size
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import Regularizer, SoftmaxLoss
+from expost.losses import Regularizer
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -51,7 +51,7 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         way_out = "Leave features out"
         if "hessian" in plan.scales.released_names:
             way_out += ", or publish no Hessian (report='independent')"
-            if isinstance(plan.loss, SoftmaxLoss) and not plan.reduced:
+            if plan.loss.noise_classes and not plan.reduced:
                 way_out += ", or the reduced one (reduced=True of expost.calibrate)"
         raise PublicationError(
             f"report={plan.report!r} would publish more numbers than a file may have. {way_out}."

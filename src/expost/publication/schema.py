@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError, ValidationInfo
 
-from expost._common.strict_json import INTACT, FrozenModel, publication_error, shown
+from expost._common.strict_json import INTACT, FrozenModel, publication_error, require, shown
 from expost.data.values import of_one_kind
 from expost.data.weights import Weighting
 from expost.exceptions import LossError, ParameterError, PublicationError
@@ -55,40 +55,37 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     for key, given in parameters.items():
         _check_parameter(f"{field}.{key}", given, declared[key], positive=name in PUBLISHED | REGULARIZERS)
     needed = {one.name for one in fields(known[name]) if one.default is MISSING}  # type: ignore[arg-type]
-    if not needed <= set(parameters):
-        raise publication_error(f"`{field}` of kind {name!r} must have {', '.join(sorted(needed))}")
+    must = f"`{field}` of kind {name!r} must have"
+    require(needed <= set(parameters), f"{must} {', '.join(sorted(needed))}")
     try:
         built = known[name](**parameters)
     except ParameterError as error:
         raise publication_error(f"`{field}` is refused: {str(error).rstrip('.')}") from None
     # What was added to the format later is written only where it has an effect.
     described = describe(built)
-    if set(described) != set(value):
-        wanted = ", ".join(key for key in described if key != "name") or "no parameters"
-        raise publication_error(f"`{field}` of kind {name!r} must have exactly {wanted}")
-    if described != value:
-        raise publication_error(f"`{field}` of kind {name!r} changes its parameters as it is made")
+    wanted = ", ".join(key for key in described if key != "name") or "no parameters"
+    require(set(described) == set(value), f"{must} exactly {wanted}")
+    require(described == value, f"`{field}` of kind {name!r} changes its parameters as it is made")
     return built
 
 
 def _check_parameter(field: str, given: Any, declared: Any, *, positive: bool) -> None:
     """Refuse a parameter of another type than the loss declares."""
+    kinds, wanted = [int, float], "a finite number above 0"
     if declared in (bool, "bool"):
-        if not isinstance(given, bool):
-            raise publication_error(f"`{field}` must be true or false but is {shown(given)}")
+        kinds, wanted, positive = [bool], "true or false", False
     elif declared in (int, "int"):
-        if type(given) is not int or (positive and given <= 0):
-            raise publication_error(f"`{field}` must be a whole number above 0 but is {shown(given)}")
-    elif type(given) not in (int, float) or (positive and given <= 0):
-        raise publication_error(f"`{field}` must be a finite number above 0 but is {shown(given)}")
+        kinds, wanted = [int], "a whole number above 0"
+    fits = type(given) in kinds and not (positive and given <= 0)
+    require(fits, f"`{field}` must be {wanted} but is {shown(given)}")
 
 
 def numbers(field: str) -> BeforeValidator:
     """Read a list of numbers as floats; the first wrong entry is named, and no others are collected."""
 
     def read(value: Any) -> Any:
-        if not isinstance(value, list | tuple):
-            raise publication_error(f"`{field}` must be a list of numbers but is {shown(value)}")
+        listed = isinstance(value, list | tuple)
+        require(listed, f"`{field}` must be a list of numbers but is {shown(value)}")
         for place, entry in enumerate(value):
             if type(entry) is not float and type(entry) is not int:
                 raise publication_error(f"`{field}[{place}]` must be a number but is {shown(entry)}")
@@ -101,27 +98,24 @@ def choice(field: str, choices: Collection[str]) -> AfterValidator:
     """Accept one of a few texts."""
 
     def check(value: str) -> str:
-        if value not in choices:
-            raise publication_error(f"`{field}` must be one of {', '.join(choices)} but is {shown(value)}")
+        require(value in choices, f"`{field}` must be one of {', '.join(choices)} but is {shown(value)}")
         return value
 
     return AfterValidator(check)
 
 
 def _labels(value: Any) -> Any:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not 2 <= len(value) <= MOST_CLASSES:
-        wanted = f"null or 2 to {MOST_CLASSES} labels"
-        raise publication_error(f"`classes` must be {wanted} but is {shown(value)}")
-    if not of_one_kind(value):
-        raise publication_error("`classes` must be labels of one kind: texts, numbers, or false and true")
+    listed = isinstance(value, Sequence) and not isinstance(value, str) and 2 <= len(value) <= MOST_CLASSES
+    require(listed, f"`classes` must be null or 2 to {MOST_CLASSES} labels but is {shown(value)}")
+    require(of_one_kind(value), "`classes` must be labels of one kind: texts, numbers, or false and true")
     for label in value:
         if isinstance(label, str):
             _check_text("classes", label)
-        elif not abs(label) <= (_LARGEST_INTEGER if isinstance(label, int) else sys.float_info.max):
-            raise publication_error(f"`classes` must be exact, finite numbers but one is {shown(label)}")
-    if len(set(value)) < len(value):
-        twice = next(label for place, label in enumerate(value) if label in value[:place])
-        raise publication_error(f"`classes` must be different labels but two are {shown(twice)}")
+        else:
+            exact = abs(label) <= (_LARGEST_INTEGER if isinstance(label, int) else sys.float_info.max)
+            require(exact, f"`classes` must be exact, finite numbers but one is {shown(label)}")
+    for place, label in enumerate(value) if len(set(value)) < len(value) else ():
+        require(label not in value[:place], f"`classes` must be different labels but two are {shown(label)}")
     return tuple(value)
 
 
@@ -130,22 +124,17 @@ def _check_text(field: str, text: str) -> None:
     try:
         short = len(text.encode("utf-8")) <= _LONGEST_TEXT
     except UnicodeEncodeError:
-        raise publication_error(
-            f"`{field}` must be text but {shown(text)} holds half of a surrogate pair"
-        ) from None
-    if not short:
-        raise publication_error(
-            f"`{field}` must be texts of at most {_LONGEST_TEXT} bytes but one is {shown(text)}"
-        )
+        half = f"`{field}` must be text but {shown(text)} holds half of a surrogate pair"
+        raise publication_error(half) from None
+    require(short, f"`{field}` must be texts of at most {_LONGEST_TEXT} bytes but one is {shown(text)}")
 
 
 def _names(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
-        raise publication_error(f"`feature_names` must be null or a list of texts but is {shown(value)}")
+    listed = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    require(listed, f"`feature_names` must be null or a list of texts but is {shown(value)}")
     for name in value:
         _check_text("feature_names", name)
-    if len(set(value)) < len(value):
-        raise publication_error("`feature_names` must be different from each other")
+    require(len(set(value)) == len(value), "`feature_names` must be different from each other")
     return tuple(value)
 
 
@@ -240,8 +229,7 @@ def check_format(found: object) -> None:
             f"cannot use this publication: {found} needs a newer expost: "
             "upgrade with pip install --upgrade expost."
         )
-    if found != FORMAT:
-        raise publication_error(f"`format` must be {FORMAT!r} but is {shown(found)}")
+    require(found == FORMAT, f"`format` must be {FORMAT!r} but is {shown(found)}")
 
 
 # What is said of the kinds of errors that pydantic tells apart; of any other kind the last sentence.
