@@ -39,18 +39,9 @@ def atomic_write_bytes(
 
     If writing is interrupted, by a full disk or Ctrl-C, the old file stays as it was and no part of the new
     one is left, nor a folder made for it. On systems that have files without a name, this holds even if the
-    process is killed.
-
-    Parameters
-    ----------
-    private
-        Whether only the file's owner may read it.
-    overwrite
-        Whether an existing file is replaced. If not, and another process takes the name meanwhile, or if the
-        system refuses the name at the end, the content goes to a free name in its folder; the error says to
-        which.
-    room
-        How many bytes to reserve on the disk at once, so that a full disk is noticed before any work is done.
+    process is killed. If the name is taken meanwhile and may not be replaced, or if the system refuses it at
+    the end, the content goes to a free name in its folder; the error says to which. A ``private`` file can be
+    read by its owner only. ``room`` bytes are reserved at once, so that a full disk is noticed early.
     """
     check_regular(path, overwrite=overwrite)
     target = Path(os.path.realpath(path))

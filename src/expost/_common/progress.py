@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from html import escape
 from importlib import import_module
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 Step = Callable[[str], None]
 
@@ -75,7 +75,9 @@ def shown_steps(shown: bool) -> Iterator[Step]:
     if not shown:
         yield silent
         return
-    if hasattr(_shell(), "kernel"):
+    interactive = sys.modules.get("IPython")
+    # There may be no shell, or one in a terminal.
+    if interactive is not None and hasattr(interactive.get_ipython(), "kernel"):
         yield from _in_notebook()
         return
     from rich.console import Console
@@ -86,12 +88,6 @@ def shown_steps(shown: bool) -> Iterator[Step]:
             yield status.update
     else:
         yield lambda step: console.print(step, markup=False, highlight=False, soft_wrap=True)
-
-
-def _shell() -> Any:
-    """The shell of IPython, which has a kernel in a notebook and none in a terminal; None without one."""
-    interactive = sys.modules.get("IPython")
-    return None if interactive is None else interactive.get_ipython()
 
 
 def _in_notebook() -> Iterator[Step]:

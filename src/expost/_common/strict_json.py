@@ -85,14 +85,21 @@ def read_object(text: str | bytes) -> dict[str, Any]:
     -------
     The text comes from outside. An error quotes at most a few characters of it.
     """
-    decoded = _decode(text)
+    check_size(len(text))
+    try:
+        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+    except UnicodeDecodeError:
+        raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
+    marked = decoded.startswith("\ufeff")
+    require(not marked, "it starts with a byte order mark", "save it as UTF-8 without one")
+    require(decoded.strip(), "it is empty")
     _check_structure(decoded)
     try:
         document = json.loads(
             decoded,
             object_pairs_hook=_without_duplicates,
-            parse_float=_number(float),
-            parse_int=_number(int),
+            parse_float=partial(_number, float),
+            parse_int=partial(_number, int),
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
@@ -148,18 +155,6 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
     return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
 
 
-def _decode(text: str | bytes) -> str:
-    check_size(len(text))
-    try:
-        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-    except UnicodeDecodeError:
-        raise publication_error("it is not UTF-8 text", "save it as UTF-8, or " + INTACT) from None
-    marked = decoded.startswith("\ufeff")
-    require(not marked, "it starts with a byte order mark", "save it as UTF-8 without one")
-    require(decoded.strip(), "it is empty")
-    return decoded
-
-
 def _check_structure(text: str) -> None:
     """Check depth and size by a linear scan, before anything recursive or large is built."""
     skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
@@ -185,16 +180,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return document
 
 
-def _number(kind: Callable[[str], float]) -> Callable[[str], float]:
-    def parse(literal: str) -> float:
-        if len(literal) > _MAX_NUMBER:
-            raise publication_error(f"a number has {len(literal)} characters, more than {_MAX_NUMBER}")
-        number = kind(literal)
-        if not math.isfinite(number):
-            raise publication_error(f"the number {shown(literal)} is beyond double precision")
-        return number
-
-    return parse
+def _number(kind: Callable[[str], float], literal: str) -> float:
+    if len(literal) > _MAX_NUMBER:
+        raise publication_error(f"a number has {len(literal)} characters, more than {_MAX_NUMBER}")
+    number = kind(literal)
+    if not math.isfinite(number):
+        raise publication_error(f"the number {shown(literal)} is beyond double precision")
+    return number
 
 
 def _refuse_constant(name: str) -> float:

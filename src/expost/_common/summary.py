@@ -35,9 +35,7 @@ class Summary:
     rows: Sequence[Sequence[str]]
     """The cells of each row; the first one names it."""
     columns: Sequence[str] = ()
-    """The headings, where there are any."""
     notes: Sequence[str] = ()
-    """Sentences below the table."""
     alarm: str | None = None
     """A sentence above everything, for what voids a guarantee."""
     figures: bool = False

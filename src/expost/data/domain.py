@@ -7,23 +7,20 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from expost._common.files import atomic_write
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.features import Class, ClassLabel, Feature, Label, NumberLabel
 from expost.data.texts import Contact, PublicationTexts, Text, Texts, error_in_file, toml_lines, toml_value
 from expost.exceptions import DomainError, printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 # What a skeleton of a domain file holds in place of each value that must be declared.
 PLACEHOLDER = "FILL IN"
@@ -33,7 +30,7 @@ _MOST_FEATURES, _LONGEST_LIST = 50, 80
 _MOST_PLACES = 6
 
 
-class Domain(Texts):
+class Domain(Summarized, Texts):
     """What is publicly known about a record: declared, never learnt from a table.
 
     :meth:`encode` turns records into rows, for the curator's table and for a reader's single record. The page
@@ -262,12 +259,6 @@ class Domain(Texts):
             f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
 
 def _keys() -> set[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray, FloatArray
-from expost.losses.records import RecordLoss, RowRecords, SumOfSquares, derivatives_of
+from expost.losses.records import RecordLoss, RowRecords, derivatives_of
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
 SLACK = 1e-9
@@ -179,9 +179,8 @@ class LinearRecords(RowRecords):
     r"""Records of one linear predictor: :math:`g = f'x` and :math:`F = \sqrt{f''}\,x`, one column."""
 
     signed: FloatArray
-    """The first derivative of the weighted loss."""
+    """The first derivative of the weighted loss; ``curvature`` is the second."""
     curvature: FloatArray
-    """The second."""
 
     def __len__(self) -> int:
         return int(self.signed.shape[0])
@@ -195,7 +194,7 @@ class LinearRecords(RowRecords):
         xp = namespace_of(self.signed)
         return reach * (xp.sum(xp.abs(self.signed)) + reach * length * xp.sum(self.curvature))
 
-    def add_hessian(self, squares: SumOfSquares) -> None:
+    def add_hessian(self, squares: Any) -> None:
         """Add the squares of the rows, each times its curvature."""
         squares.add(self.rows, self.curvature)
 

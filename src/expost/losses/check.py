@@ -32,15 +32,13 @@ _L2 = np.logspace(-3, 3, 7)
 def check_loss(loss: AnyLoss) -> None:
     """Verify a loss numerically; one LossError lists everything that is wrong with it, and where.
 
-    Checked on a grid of labels across the whole label set (both ends, between them, and up to 1e4 where there
-    is no end) and of linear predictors up to 1e4 from zero and from the label: that everything is finite, and
-    depends on no other record; that the second derivative is nowhere negative (convexity); that both
-    derivatives agree with finite differences; that the derivative curve really is an upper bound (no slope
-    above ``max_slope``, no curvature above the curve at its slope), rises to its peak and falls after it, and
-    has ``curvature(m) / m**2`` non-increasing; and that the label fixes the sign of the slope where the loss
-    says so. The accountant relies on each of these. It also asks whether ``curvature(m) / m`` is
-    non-increasing; a loss that fails only this is valid, and its reports get more noise
-    (:attr:`expost.losses.base.DerivativeCurve.ratio_falls`).
+    Looked at are labels across the whole set, up to 1e4 where it has no end, and linear predictors up to
+    1e4 from zero and from the label. Everything must be finite and depend on no other record, the second
+    derivative must not be negative, and both derivatives must agree with finite differences. The curve must
+    bound every slope and the curvature at it, rise to its peak and fall after it, and have
+    ``curvature(m) / m**2`` non-increasing. The label must fix the sign of the slope where the loss says so.
+    The accountant relies on each of these. Where ``curvature(m) / m`` rises, the loss is valid, and its
+    reports get more noise (:attr:`expost.losses.base.DerivativeCurve.ratio_falls`).
 
     A loss of several linear predictors is checked at predictors of lengths up to 1e4 in directions along the
     axes and drawn from a fixed seed: its gradients in the place of slopes, the eigenvalues of its Hessians in
@@ -72,15 +70,13 @@ def check_loss(loss: AnyLoss) -> None:
 def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
     """Verify a convex loss numerically; one LossError lists everything that is wrong with it, and where.
 
-    Records are drawn from all of the declared set, its boundary included, with labels from all of the label
-    set. Parameters are drawn at distances up to ten thousand times the one over which a gradient can change,
-    and where single records have their minimum; from the largest value found of each bounded quantity, random
-    steps look for a larger one. Checked are: what is declared fits together; shapes, and that everything is
-    finite; that a record's results do not depend on the other records; that gradients agree with finite
-    differences of the value, and Hessians with those of the gradient; that Hessians are symmetric and have no
-    negative eigenvalue, and gradients are monotone between distant parameters (convexity); that gradients,
-    eigenvalues, traces, ranks and the dimension of one record's gradients stay within what is declared; and
-    that the declared curve bounds every determinant.
+    Records are drawn from all of the declared set and of the label set. Parameters are drawn at distances up
+    to ten thousand times the one over which a gradient can change, and where single records have their
+    minimum; from the largest value found of each bounded quantity, random steps look for a larger one. What
+    is declared must fit together. Everything must be finite and depend on no other record, and derivatives
+    must agree with finite differences. Hessians must be symmetric and have no negative eigenvalue, and
+    gradients be monotone between distant parameters. Gradients, eigenvalues, traces, ranks and the dimension
+    of one record's gradients must stay within what is declared, and the curve bound every determinant.
 
     These are samples, and other seeds look at other places: a bound that fails only between them is not
     found. Prove the bounds.

@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error
 from expost.exceptions import LossError
 from expost.losses.base import DerivativeCurve, LabelSet
-from expost.losses.records import RecordLoss, Records, SumOfSquares
+from expost.losses.records import RecordLoss, Records
 
 # More than the rounding of a norm and of a product with a scale, in units of the last place.
 _ROUNDINGS = 8
@@ -270,13 +270,6 @@ class ConvexLoss(RecordLoss):
         """Whether the loss defines Hessians itself."""
         return type(self).hessian is not ConvexLoss.hessian
 
-    def total_hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
-        """The sum of the records' Hessians."""
-        if self.has_hessian:
-            return np.asarray(np.sum(self.hessian(theta, records), axis=0))
-        stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
-        return np.asarray(stacked.T @ stacked)
-
     def at(self, theta: FloatArray, block: Any) -> Records:
         """The records of a block at parameters."""
         return _ConvexRecords(self, theta, block.X.encoded())
@@ -315,6 +308,10 @@ class _ConvexRecords(Records):
         reaches = length + np.sqrt(np.vecdot(self.records, self.records))
         return float(np.sum(self.slope) + self.loss.max_curvature * np.sum(reaches))
 
-    def add_hessian(self, squares: SumOfSquares) -> None:
+    def add_hessian(self, squares: Any) -> None:
         """Add the sum of the Hessians, in double precision whatever is asked for."""
-        squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))
+        if self.loss.has_hessian:
+            squares.add_strip(0, np.sum(self.loss.hessian(self.theta, self.records), axis=0))
+            return
+        stacked = np.swapaxes(self.factor, 1, 2).reshape(-1, self.loss.n_parameters)
+        squares.add_strip(0, stacked.T @ stacked)

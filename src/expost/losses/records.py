@@ -9,27 +9,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
-
-
-class SumOfSquares(Protocol):
-    """Where Hessians are added up."""
-
-    precision: Any
-    """The library's type of numbers in which products are taken."""
-
-    def add(self, rows: Any, weights: FloatArray) -> None:
-        r"""Add :math:`\sum_iw_ix_ix_i^\top`."""
-        ...
-
-    def add_strip(self, place: int, strip: FloatArray) -> None:
-        """Add to the rows from ``place`` on, right of the diagonal; what is left of it is a mirror."""
-        ...
 
 
 class Records(ABC):
@@ -66,8 +51,8 @@ class Records(ABC):
         """
 
     @abstractmethod
-    def add_hessian(self, squares: SumOfSquares) -> None:
-        r"""Add :math:`\sum_iF_iF_i^\top`."""
+    def add_hessian(self, squares: Any) -> None:
+        r"""Add :math:`\sum_iF_iF_i^\top` to a :class:`~expost.fitting.gram.Gram`."""
 
     def total(self) -> FloatArray:
         r""":math:`\sum_ig_i`."""
@@ -221,8 +206,7 @@ def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
     total: FloatArray = xp.zeros_like(rest[:, 0, 0])
     for j in range(rest.shape[1]):
         # What rounding has left on the wrong side of zero is zero.
-        pivot = xp.clip(sign * rest[:, j, j], 0.0, None) * sign
-        pivot = xp.clip(pivot, -1.0, None)
+        pivot = xp.clip(xp.clip(sign * rest[:, j, j], 0.0, None) * sign, -1.0, None)
         with np.errstate(divide="ignore"):
             total += xp.log1p(pivot)
         if j + 1 == rest.shape[1]:
@@ -236,7 +220,7 @@ def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
 def derivatives_of(loss: Any, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A loss's derivatives where the predictors lie; on the host for a loss that knows NumPy only."""
     if is_foreign(eta) and not loss.in_any_namespace:
-        first, second = map(Space.of(eta).put, loss.derivatives(on_host(eta), on_host(y)))
-    else:
-        first, second = loss.derivatives(eta, y)
-    return first, second
+        eta, y, put = on_host(eta), on_host(y), Space.of(eta).put
+        first, second = map(put, loss.derivatives(eta, y))
+        return first, second
+    return loss.derivatives(eta, y)  # type: ignore[no-any-return]

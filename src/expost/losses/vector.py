@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, Loss, PredictorLoss
-from expost.losses.records import RowRecords, SumOfSquares, by_columns, derivatives_of
+from expost.losses.records import RowRecords, by_columns, derivatives_of
 from expost.losses.softmax_curve import SoftmaxCurve
 
 # Matrices of the size of a record's Hessian in its predictors that are held for each record.
@@ -49,7 +49,7 @@ class _PredictorRecords(RowRecords):
         xp, factor = namespace_of(self.eta), self._derivatives[1]
         return reach * (xp.sum(self.slope) + reach * length * xp.sum(factor * factor))
 
-    def add_hessian(self, squares: SumOfSquares) -> None:
+    def add_hessian(self, squares: Any) -> None:
         """Add the blocks on and to the right of the diagonal, one row of them after the other."""
         xp, outputs, columns = namespace_of(self.eta), self.loss.outputs, self.rows.columns
         factor = self._derivatives[1]

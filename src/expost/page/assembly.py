@@ -1,6 +1,5 @@
 """Build the page from templates, scripts, styles and numbers."""
 
-import base64
 import hashlib
 import json
 import re
@@ -15,7 +14,7 @@ from markupsafe import Markup
 from expost.exceptions import PublicationError
 from expost.losses.registry import PUBLISHED
 from expost.page.introduction import Introduction, Language, PublishedFile
-from expost.page.numbers import payload
+from expost.page.numbers import in_base64, payload
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 STYLES = ("base", "answer", "form", "experts", "print")
@@ -24,38 +23,20 @@ STYLES = ("base", "answer", "form", "experts", "print")
 def render(publications: Sequence[PublishedFile], *, language: str = "en") -> str:
     """Build the page of one or more publications: one self-contained file that makes no request.
 
-    Parameters
-    ----------
-    publications
-        The publications, each a :class:`expost.Publication`. The confidence is shared among them,
-        and :func:`expost.total` has the bound of their sum.
-    language
-        Of the page's own sentences and of its numbers: ``"en"`` or ``"de"``. What the publisher declared in
-        words is shown as it is.
-
-    Raises
-    ------
-    PublicationError
-        If there is none, if one is there twice, or if two declare a feature of one name differently.
+    Several share the confidence, and :func:`expost.total` has the bound of their sum. ``language`` is that of
+    the page's own sentences and of its numbers; what the publisher declared in words is shown as it is.
 
     Privacy
     -------
     Input and output are public. What a person types stays on the page: it makes no request and stores
     nothing.
-
-    Examples
-    --------
-    >>> import numpy as np, expost
-    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
-    >>> publication = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, y).publication_
-    >>> render([publication]).startswith("<!doctype html>")
-    True
     """
     if not publications:
         raise PublicationError("a page needs at least one publication; got none.")
     if len({publication.sha256 for publication in publications}) < len(publications):
         raise PublicationError("a publication is given twice, and would be counted twice; name each once.")
-    for loss in (publication.release.plan.loss for publication in publications):
+    losses = [publication.release.plan.loss for publication in publications]
+    for loss in losses:
         if type(loss) not in PUBLISHED.values():
             raise PublicationError(
                 f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
@@ -72,14 +53,14 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
         script=Markup(code),
         style=Markup(style),
         data=Markup(data_block(payload(publications) | {"language": language, "texts": spoken.of_scripts})),
-        files=[packed_text(publication.to_json()) for publication in publications],
+        files=[in_base64(zlib.compress(one.to_json().encode("utf-8"), 9)) for one in publications],
         language=language,
         say=spoken.rich,
         plain=spoken.say,
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
-        several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
+        several=any(loss.outputs > 1 for loss in losses),
         weighted=any(publication.weighting.used for publication in publications),
     )
 
@@ -124,14 +105,9 @@ def data_block(content: Mapping[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def packed_text(text: str) -> str:
-    """A text as the page holds it to be downloaded: compressed, in base 64."""
-    return base64.b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii")
-
-
 def _source(name: str) -> str:
     return (files("expost.page") / "static" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return f"'sha256-{in_base64(hashlib.sha256(text.encode()).digest())}'"

@@ -63,8 +63,10 @@ class Language:
 
         Examples
         --------
-        >>> Language.of("en").say("label.guess_value", n=74)
-        'At most 74 of 100 right'
+        >>> Language.of("en").say("label.guess_value", n=74), Language.of("de").day("2026-06-03")
+        ('At most 74 of 100 right', '3. Juni 2026')
+        >>> Language.of("en").listed(["a", "b", "c"])
+        'a, b and c'
         """
         if code not in LANGUAGES:
             raise parameter_error("language", f"one of {', '.join(LANGUAGES)}", code)
@@ -85,24 +87,12 @@ class Language:
         return Markup("").join(pieces)
 
     def day(self, date: str) -> str:
-        """A day as the language writes it, from one such as 2026-06-03.
-
-        Examples
-        --------
-        >>> Language.of("en").day("2026-06-03"), Language.of("de").day("2026-06-03")
-        ('3 June 2026', '3. Juni 2026')
-        """
+        """A day as the language writes it, from one such as 2026-06-03."""
         year, month, day = map(int, date.split("-"))
         return self.say("page.day", day=day, month=self.say("page.months").split()[month - 1], year=year)
 
     def listed(self, names: list[str]) -> str:
-        """Names with commas between them and a word before the last.
-
-        Examples
-        --------
-        >>> Language.of("en").listed(["a", "b", "c"])
-        'a, b and c'
-        """
+        """Names with commas between them and a word before the last."""
         *others, last = names
         return f"{', '.join(others)}{self.say('page.and')}{last}" if others else last
 
@@ -145,9 +135,7 @@ class Introduction:
     lead: str
     facts: tuple[Fact, ...]
     publisher: str | None
-    """Who publishes, where that is declared."""
     contact: Contact | None
-    """Whom to ask, where that is declared."""
     reply: str | None
     """What the publisher promises to those who ask."""
     opt_out: bool

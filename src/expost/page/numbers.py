@@ -49,12 +49,8 @@ class Form:
     def of(cls, publications: Sequence[PublishedFile]) -> "Form":
         """Join the publications' questions; fields with the same name are asked once.
 
-        The first publication that has a text for a field decides it.
-
-        Raises
-        ------
-        PublicationError
-            If two of them declare a field of the same name differently: one answer cannot serve both.
+        The first publication that has a text for a field decides it. PublicationError if two declare a field
+        of the same name differently: one answer cannot serve both.
         """
         asked = [list(_asked(publication)) for publication in publications]
         fields: dict[_Key, dict[str, Any]] = {}
@@ -124,7 +120,8 @@ def _outcome(publication: PublishedFile) -> dict[str, Any]:
     field: dict[str, Any] = {"unnamed": 0} if publication.domain is None else {}
     field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
     if publication.classes is None:
-        bounds = {"least": _finite(labels.low), "most": _finite(labels.high)}
+        ends = {"least": labels.low, "most": labels.high}
+        bounds = {name: end if math.isfinite(end) else None for name, end in ends.items()}
         return _unbounded(field["name"]) | field | bounds
     field |= {"kind": "classes", "classes": [class_text(one) for one in publication.classes]}
     return field | ({"example": class_text(field["example"])} if "example" in field else {})
@@ -140,10 +137,6 @@ def _weights(publication: PublishedFile) -> list[dict[str, Any]]:
 
 def _unbounded(name: str) -> dict[str, Any]:
     return {"name": name, "kind": "number", "low": None, "high": None, "missing": None}
-
-
-def _finite(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
 
 
 # The menu of confidence levels, as it is shown and as a number.
@@ -238,16 +231,18 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
 
 def packed(numbers: FloatArray) -> str:
     """The bytes of doubles in base 64, as ``numbers.js`` reads them: half as long as digits, and exact."""
-    return base64.b64encode(np.ascontiguousarray(numbers, dtype="<f8").tobytes()).decode("ascii")
+    return in_base64(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+
+
+def in_base64(content: bytes) -> str:
+    """Bytes as text."""
+    return base64.b64encode(content).decode("ascii")
 
 
 def _quantiles(
     release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
 ) -> dict[str, Any]:
-    """What :class:`expost.reports.evaluate.TightReader` reads with; None for what is not released.
-
-    New bases and eigenvalues are added to the lists.
-    """
+    """What a ``TightReader`` reads with, None for what is not released; adds new bases and eigenvalues."""
     reader, plan, dimension = TightReader(release, failure, scope), release.plan, len(release.coefficients)
     shares, drift, determinant = reader.shares, reader.drift, reader.determinant
     measured, cost, whole, public = None, None, None, None

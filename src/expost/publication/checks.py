@@ -250,12 +250,12 @@ def _check_resolved(document: PublishedDocument) -> None:
 
 
 def _check_output_noise(plan: Plan, precision: Precision) -> None:
+    radius = plan.radius
     largest = largest_output_noise(
         sigma=plan.sigma,
         l2=plan.l2,
-        curvature=plan.curve.max_curvature
-        * (plan.radius * plan.radius),  # infinite where a power would be an error
-        radius=plan.radius,
+        curvature=plan.curve.max_curvature * (radius * radius),  # infinite where a power would be an error
+        radius=radius,
         rows_at_most=precision.rows_at_most,
     )
     # The power of two just below; another machine's last digits may differ.

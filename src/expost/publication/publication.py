@@ -210,9 +210,12 @@ class Publication(Summarized, ReadableDocument):
 
     def _summary(self) -> Summary:
         plan, promise = self.plan, self._promise()
+        arithmetic = "real: rounding is not counted, because this loss states no error for its derivatives"
+        if self.precision is not None:
+            arithmetic = f"printed on a grid of {self.precision.grid:.3g}, and rounding is counted"
         rows = [
             ("guarantee", f"none; with secret noise {promise}" if self.insecure else promise),
-            ("arithmetic", self._arithmetic()),
+            ("arithmetic", arithmetic),
             ("loss", str(self.loss)),
             ("features", f"{self.n_features}{' and an intercept' * self.fit_intercept}"),
             ("rows", f"of norm ≤ {self.norm:g}{self._weights()}"),
@@ -227,18 +230,12 @@ class Publication(Summarized, ReadableDocument):
             return "no worst case"
         return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}"
 
-    def _arithmetic(self) -> str:
-        """What the guarantee is for: the numbers as they are printed, or real numbers."""
-        if self.precision is None:
-            return "real: rounding is not counted, because this loss states no error for its derivatives"
-        return f"printed on a grid of {self.precision.grid:.3g}, and rounding is counted"
-
     def _weights(self) -> str:
         largest, by_class = self.weighting.max_weight, self.weighting.class_weight
         text = "" if largest is None else f", sample weights ≤ {largest:g}"
-        return text + (
-            "" if by_class is None else ", class weights " + ", ".join(f"{weight:g}" for weight in by_class)
-        )
+        if by_class is not None:
+            text += ", class weights " + ", ".join(f"{weight:g}" for weight in by_class)
+        return text
 
 
 def total(

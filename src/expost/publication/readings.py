@@ -21,7 +21,7 @@ from expost.fitting.prediction import (
     scored,
 )
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
-from expost.losses import AnyLoss, describe
+from expost.losses import describe
 from expost.publication.document import PublishedDocument
 from expost.reports import Bounds, evaluate
 from expost.reports.base import CONFIDENCE
@@ -258,18 +258,14 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
     values = publication.loss.labels.values
     assert values is not None
     places = np.argmax(labels[:, None] == np.array(values), axis=1)
-    return _quality_of_classes(publication.loss, scores, places, len(values))
-
-
-def _quality_of_classes(loss: AnyLoss, scores: FloatArray, places: Any, classes: int) -> Quality:
-    from sklearn.metrics import roc_auc_score
-
-    shares = np.bincount(places, minlength=classes) / len(places)
+    shares = np.bincount(places, minlength=len(values)) / len(places)
     auc = None
     if np.all(shares > 0.0):
+        from sklearn.metrics import roc_auc_score
+
         ranked = probabilities(scores) if scores.ndim == 2 else scores
         auc = float(roc_auc_score(places, ranked, multi_class="ovr"))
-    if not loss.is_likelihood:
+    if not publication.loss.is_likelihood:
         return Quality(auc=auc)
     given = log_probabilities(scores)[np.arange(len(places)), places]
     known = shares[shares > 0.0]

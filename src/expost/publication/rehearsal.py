@@ -23,12 +23,6 @@ def rehearse(plan: Plan, n_features: int, *, regularizer: Regularizer | None = N
     :meth:`expost.Publication.from_release`, with zeros for what the fit will find. It goes through every
     check that a reader makes.
 
-    Raises
-    ------
-    PublicationError
-        If a reader would refuse it: names or classes that cannot be written, or more numbers than a file
-        may have.
-
     Privacy
     -------
     Public in, public out. Call it before any noise is drawn: a budget must not be spent on a file that
