@@ -20,9 +20,7 @@ LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squ
 Simultaneous: TypeAlias = int | Literal["all"] | None
 """For how many records at once a bound is to hold."""
 LibraryName: TypeAlias = Literal["pandas", "polars", "pyarrow", "modin", "cudf"]
-"""The libraries that frames can be made in."""
 LanguageName: TypeAlias = Literal["en", "de"]
-"""The languages that the page speaks."""
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

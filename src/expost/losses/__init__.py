@@ -1,10 +1,6 @@
 """Losses and regularisers, one family per module, and the check that a new loss is valid."""
 
-from expost.losses.base import (
-    DerivativeCurve as DerivativeCurve,
-    LabelSet as LabelSet,
-    Loss as Loss,
-)
+from expost.losses.base import DerivativeCurve as DerivativeCurve, LabelSet as LabelSet, Loss as Loss
 from expost.losses.check import check_convex_loss as check_convex_loss, check_loss as check_loss
 from expost.losses.convex import (
     NO_LABEL as NO_LABEL,

@@ -202,41 +202,38 @@ class LocationScale(ConvexLoss):
         _, residual = self._parts(theta, records)
         ratio = residual / self.threshold
         pull = residual**2 / (1.0 + np.hypot(1.0, ratio))
-        return np.asarray(pull - self.consistency * _log_softplus(float(theta[1])))
+        return np.asarray(pull - self.consistency * _softplus_terms(float(theta[1]))[0])
 
     def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The derivatives in location and inverse scale."""
         share, residual = self._parts(theta, records)
         pull = residual / np.hypot(1.0, residual / self.threshold)
-        steep, _ = _softplus_terms(float(theta[1]))
+        _, steep, _ = _softplus_terms(float(theta[1]))
         return np.stack([-pull, share * pull - self.consistency * steep], axis=1)
 
     def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """Two columns: one of the residual, one of the scale."""
         share, residual = self._parts(theta, records)
         root = np.hypot(1.0, residual / self.threshold) ** -1.5
-        _, bend = _softplus_terms(float(theta[1]))
+        *_, bend = _softplus_terms(float(theta[1]))
         factor = np.zeros((len(share), 2, 2))
         factor[:, 0, 0], factor[:, 1, 0] = -root, share * root
         factor[:, 1, 1] = math.sqrt(self.consistency * bend)
         return factor
 
 
-def _log_softplus(tau: float) -> float:
-    """The logarithm of log(1 + exp(τ)); τ itself, nearly, where that is far below zero."""
-    return tau - 0.5 * math.exp(tau) if tau < -20.0 else math.log(float(np.logaddexp(0.0, tau)))
-
-
-def _softplus_terms(tau: float) -> tuple[float, float]:
-    r"""The first derivative of :math:`\log s`, :math:`s = \log(1 + e^\tau)`, and minus the second.
+def _softplus_terms(tau: float) -> tuple[float, float, float]:
+    r""":math:`\log s` for :math:`s = \log(1 + e^\tau)`, its first derivative, and minus the second.
 
     .. math:: r = \frac{1 - e^{-s}}s \in (0, 1), \qquad r(r - e^{-s}) \in (0, 1/4)
     """
     s = float(np.logaddexp(0.0, tau))
+    # Far below zero it is nearly τ itself.
+    logarithm = tau - 0.5 * math.exp(tau) if tau < -20.0 else math.log(s)
     if s < 1e-4:
-        return 1.0 - 0.5 * s, (1.0 - 0.5 * s) * (0.5 * s - s * s / 3.0)
+        return logarithm, 1.0 - 0.5 * s, (1.0 - 0.5 * s) * (0.5 * s - s * s / 3.0)
     first = -math.expm1(-s) / s
-    return first, first * (first - math.exp(-s))
+    return logarithm, first, first * (first - math.exp(-s))
 
 
 @cache

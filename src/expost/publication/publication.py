@@ -248,7 +248,7 @@ def total(
     member: bool | None = None,
     simultaneous: Simultaneous = None,
 ) -> FloatArray:
-    r"""A bound on what several publications of one table cost each record together.
+    r"""A bound for each record on what several publications of one table cost it together.
 
     .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
               + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
@@ -275,11 +275,6 @@ def total(
     simultaneous
         As in :meth:`expost.Publication.bounds`. With ``"all"`` the totals are added up, and so they are where
         one plan outweighs the others so much that this is less.
-
-    Returns
-    -------
-    FloatArray
-        One bound for each record.
 
     Privacy
     -------

@@ -133,12 +133,8 @@ class ReadableDocument(PublishedDocument):
         """The coefficients without the penalty's shrinkage, with intervals that count the privacy noise.
 
         In the features' own units where there is a domain, each category compared with the first one of its
-        feature. docs/inference.md derives the figures and says what they assume.
-
-        Parameters
-        ----------
-        confidence
-            How sure each interval should be, on its own.
+        feature. Each interval holds with the confidence on its own. docs/inference.md derives the figures and
+        says what they assume.
 
         Raises
         ------
