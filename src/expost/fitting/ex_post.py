@@ -66,10 +66,7 @@ class LossTerms:
 
 
 def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
-    r""":math:`L^{-1}`, lower triangular, for the Hessian :math:`LL^\top` at the released coefficients.
-
-    A large one is factored on a device where there is one, and left there.
-    """
+    r"""The lower triangular :math:`L^{-1}` for :math:`H = LL^\top`; a large one stays on a device."""
     if space is not None and len(hessian) >= _LARGE:
         xp = space.xp
         with suppress(Exception):  # each library has an error of its own
@@ -137,7 +134,6 @@ class Terms(Kernel[LossTerms]):
     columns: int
     coefficients: FloatArray
     gradient: FloatArray
-    """Of the objective without its noise, at the coefficients."""
     root: Any
     r""":math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. Here or on a device."""
     sigma: float

@@ -119,8 +119,7 @@ def perturb(
 def _tilt_rounding(plan: Plan, rows: int) -> float:
     """How far from continuous noise the objective's may be: a small part of every certified radius.
 
-    More rows than the plan was made for ask for a finer grid of the noise. It is the law of continuous noise
-    that the guarantee needs, so the grid may depend on the table (docs/mathematics.md, section 10).
+    The grid of the noise may depend on the table (docs/mathematics.md, section 10).
     """
     if plan.precision is None:
         return math.inf
@@ -138,14 +137,12 @@ def _tilt_rounding(plan: Plan, rows: int) -> float:
 def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
     r"""How far from the minimiser the certificate's own Newton step may start to end within its radius.
 
-    A step of Newton's method from an error :math:`e` ends within :math:`\zeta Re^2/2` or so; a quarter of the
-    radius is left for it. If it does not, the certificate takes another pass: nothing but time depends on it.
+    A step from an error :math:`e` ends within :math:`\zeta Re^2/2` or so. Nothing but time depends on it.
     """
     # A published Hessian is taken where the certificate starts, and would have to be taken again.
     if plan.precision is None or regularizer is not None or needs_hessian(plan):
         return 0.0
-    steepening = third_order(plan.loss) * plan.radius
-    return math.sqrt(0.5 * plan.precision.solver_radius / max(steepening, 1e-3))
+    return math.sqrt(0.5 * plan.precision.solver_radius / max(third_order(plan.loss) * plan.radius, 1e-3))
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,8 +221,7 @@ def _keep(
 ) -> PrivateFit:
     """What exact losses need at the published coefficients.
 
-    Small tables are evaluated there. For large ones the step from the certified point is so short that the
-    Hessian there serves, and the gradient follows to first order.
+    Large tables are not evaluated there: the step is so short that the gradient follows to first order.
     """
     products = objective.records.n_rows * objective.dimension**2
     if point.hessian is None or products <= _FEW_PRODUCTS:

@@ -1,8 +1,7 @@
 r"""Noise in whole steps of a grid: OpenDP's exact sampler for releases, and a seeded twin for tests.
 
-Floating-point sums of a value and its noise give the value away in their last bits (Mironov 2012). Here the
-value is an integer, the noise is an integer from the discrete Gaussian law
-:math:`P(Z = k) \propto e^{-k^2/2\tau^2}`, and nothing is ever rounded.
+Values and noise are integers, the noise from the discrete Gaussian law
+:math:`P(Z = k) \propto e^{-k^2/2\tau^2}`, and nothing is ever rounded (Mironov 2012 shows why).
 """
 
 import math
@@ -48,18 +47,14 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
-        r"""Noise of the law :math:`N(0, \sigma^2 I)` for the objective's linear term.
-
-        ``rounding`` is how far from continuous noise the result may be.
-        """
+        r"""Noise of the law :math:`N(0, \sigma^2 I)`, no farther than ``rounding`` from continuous noise."""
 
 
 class ExactNoise(NoiseSource):
-    """Draws for releases, from OpenDP's exact sampler of the discrete Gaussian law.
+    """Draws for releases, from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020).
 
-    The sampler works by exact integer arithmetic (Canonne, Kamath and Steinke 2020) and is seeded by the
-    operating system's cryptographic generator at each call. There are none of the gaps of floating-point
-    samplers, no state to copy between processes or threads, and no seed to set.
+    It is seeded by the operating system's cryptographic generator at each call: there is no state to copy
+    between processes or threads, and no seed to set.
     """
 
     insecure = False
@@ -74,30 +69,10 @@ class ExactNoise(NoiseSource):
         return draws
 
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
-        r"""An exact sum of doubles, two or more per coordinate.
+        """An exact sum of doubles, two or more per coordinate, each a discrete Gaussian on a grid of its own.
 
-        A first part is discrete Gaussian on a grid :math:`g = 2^{-41}` of a power of two above
-        :math:`\sigma`. What it leaves of the variance, a scale :math:`\tau` of about :math:`2^{-31}\sigma`,
-        is drawn in the same way on the grid that belongs to :math:`\tau`, and so on until the grid is fine
-        enough. Every part is a whole multiple of its grid with fewer than 53 bits, hence an exact double.
-
-        Notes
-        -----
-        *The sum* of two parts has on the finer grid, by completing the square, the law :math:`\phi_s(x)`
-        times :math:`\sum_k\phi_\nu(kg - \mu(x))`, up to normalisation, with :math:`s^2 = \sigma_1^2 + \tau^2`
-        and :math:`\nu^2 = \sigma_1^2\tau^2/s^2`. By Poisson's formula that sum is constant up to a factor of
-        :math:`1 \pm 2.1e^{-2\pi^2\nu^2/g^2}`. With :math:`\nu \ge 2^{9.9}g` the sum is the discrete Gaussian
-        law of variance :math:`s^2` up to a relative :math:`10^{-7\,000\,000}` in every probability.
-
-        *The variance.* :math:`\sigma_1` is a double with :math:`\sigma_1^2 \le \sigma^2 - 2^{20}g^2`, and
-        :math:`\tau` is the smallest double with :math:`\sigma_1^2 + \tau^2 \ge \sigma^2`, found in exact
-        arithmetic: the variance exceeds :math:`\sigma^2` by at most :math:`2^{-100}` of it. More noise never
-        raises the profile.
-
-        *Against continuous noise.* The theorem needs :math:`b \sim N(0, s^2I)`. Let :math:`\bar b` be that,
-        and round it to the finest grid :math:`g'`: this law and the discrete one differ by a factor of at
-        most :math:`e^{\pm\psi}`, :math:`\psi < 2^{-130}`, and the rounding moves :math:`\bar b` by at most
-        :math:`g'\sqrt d/2`, hence the minimiser by at most that over ``l2``. The certificate adds it.
+        Each part but the last leaves a little of the variance, which the next has on a finer grid. The sum
+        has the law of one discrete Gaussian (docs/mathematics.md, section 10, "The noise in parts").
         """
         if not 1e-240 <= sigma <= 1e270:
             raise parameter_error("sigma", "between 1e-240 and 1e270", sigma, "Scale the data by a constant.")

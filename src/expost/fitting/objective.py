@@ -129,15 +129,13 @@ class Evaluation:
     gradient: FloatArray
     """Gradient of the objective without its linear term."""
     tilted_gradient: FloatArray
-    """Gradient of the whole perturbed objective; zero at its minimum."""
+    """Gradient of the whole perturbed objective, zero at its minimum; ``norm`` is its length."""
     norm: float
-    """Euclidean norm of ``tilted_gradient``."""
     floor: float
     """How far rounding alone may have moved ``tilted_gradient``."""
     hessian: FloatArray | None
-    """Hessian, where it was asked for."""
     rows_hessian: FloatArray | None
-    """The part of it that the rows have."""
+    """The part of the Hessian that the rows have; both where asked for."""
     precise: bool
     """Whether there is a Hessian and it is in double precision throughout."""
     of_fewer_rows: bool = False
@@ -183,11 +181,7 @@ class Objective:
         return replace(self, records=self.records.thinned(every), stand_for=self.records.n_rows)
 
     def evaluate(self, theta: FloatArray, *, hessian: DTypeLike | None = None) -> Evaluation:
-        """Gradient at ``theta`` and, in the given precision, the Hessian, in one pass.
-
-        The products of a single-precision Hessian are summed in single precision within a group of
-        rows and in double precision across groups (:class:`Gram`).
-        """
+        """Gradient at ``theta`` and, in the precision of :class:`Gram`, the Hessian, in one pass."""
         # Warm starts take the same blocks in every pass, whatever the pass is for.
         products = hessian is None and self.stand_for is None
         width = self.records.product_width if products else self.dimension
@@ -248,17 +242,12 @@ class Objective:
 
 
 class Gram:
-    r"""The sum of :math:`R^\top R` over blocks :math:`R` of rows.
-
-    .. math:: G = \sum_{\text{groups}}\Bigl(\sum_{i\in\text{group}}x_ix_i^\top\Bigr)
+    r"""The sum of :math:`R^\top R` over blocks :math:`R` of rows; private.
 
     Blocks follow each other in groups of at most ``LONGEST_SUM`` rows, or of one block that is longer. BLAS
     adds the rows of a group to one matrix, in the given precision and in an order of its own; the groups are
-    added in double precision and in their order. An entry is therefore a sum of chains, none longer
-    than a group has rows or than there are groups. Only the upper half is computed, and it is mirrored
-    once. On a device the rows add up their own squares, in groups of theirs.
-
-    ``precision`` is that of the rows and of the sum of a group. Private: it is computed from rows.
+    added in double precision and in their order: no chain of additions is longer than a group has rows or
+    than there are groups. On a device the rows add up their own squares, in groups of theirs.
     """
 
     def __init__(self, dimension: int, precision: DTypeLike = np.float64, space: Space = HERE) -> None:

@@ -19,22 +19,15 @@ from expost.losses import AnyLoss, LogisticLoss
 
 
 def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
-    r"""The coefficients as a table: one row per class, or per linear predictor; classes sum to zero.
+    """The coefficients as a table: one row per class, or per linear predictor; classes sum to zero.
 
-    For the softmax loss :math:`Qw`, with :math:`Q` the Helmert matrix and :math:`w` the released coefficients
-    (:func:`expost.losses.softmax.centring`).
-
-    Privacy
-    -------
-    A function of the released coefficients.
+    For the softmax loss :math:`Qw`, :math:`Q` the Helmert matrix (:func:`expost.losses.softmax.centring`).
     """
     return loss.by_predictor(coefficients)
 
 
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
-    r""":math:`\tilde x^\top\hat\theta` of each record, encoded as the table was.
-
-    With a matrix of coefficients, one column per class, there is one column of scores for each.
+    r""":math:`\tilde x^\top\hat\theta` of each record, one column of scores for each column of coefficients.
 
     Privacy
     -------
@@ -124,10 +117,9 @@ def predicted_labels(
     classes: Sequence[Any] | NDArray[Any] | None,
     label: Label | None,
 ) -> NDArray[Any]:
-    """The most likely class of each record, or the predicted label where there are no classes.
+    """The most likely class of each record, or the predicted label in the units that ``label`` declares.
 
-    ``label`` is what is declared about the outcome, in whose units numbers are predicted. A loss of one's own
-    with several linear predictors says nothing about which class is likely: its predictors are returned.
+    A loss of one's own with several predictors does not say which class is likely: these are returned.
     """
     if classes is not None and (len(classes) == 2 or loss.class_scores):
         return likeliest(predictor, np.array(classes))

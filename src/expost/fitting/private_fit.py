@@ -66,8 +66,7 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
 
     Privacy
     -------
-    Decided by public sizes alone: columns, classes, report and threads, never the number of rows. Beside the
-    table a fit holds matrices of the coefficients and blocks of rows, and neither grows with the table.
+    Decided by public sizes alone: columns, classes, report and threads, never the number of rows.
     """
     columns, held = records.design.dimension, records.engine.sums_held
     dimension = plan.loss.coefficient_count(columns)
@@ -91,9 +90,8 @@ class PrivateFit:
 
     coefficients: FloatArray
     gradient: FloatArray
-    """Gradient of the objective without its noise, at the published coefficients."""
+    """Of the objective without its noise, at the published coefficients, as is the Hessian."""
     hessian: FloatArray
-    """Hessian of the objective there."""
     plan: Plan
     gradient_norm: float
     """Norm of the perturbed objective's gradient at the minimiser that was found, or a bound on it."""
@@ -130,16 +128,13 @@ class PrivateFit:
 
 
 def recover(release: Release, records: Encoded) -> PrivateFit:
-    r"""The private part of a fit, from the table and the release alone.
-
-    Exact losses are about the published coefficients, so one pass over the table there finds everything that
-    they need, and nothing private is ever written down.
+    """The private part of a fit, from one pass over the table at the published coefficients.
 
     Whether ``records`` are the table that was fitted cannot be known; :func:`plausible` finds gross mistakes.
 
     Privacy
     -------
-    Spends nothing. The result is private.
+    Spends nothing. The result is private, and nothing private is ever written down.
     """
     if len(release.coefficients) != release.plan.loss.coefficient_count(records.design.dimension):
         raise DomainError("the table must have the features of the publication.")

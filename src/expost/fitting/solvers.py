@@ -40,13 +40,9 @@ def backtrack(
 ) -> tuple[FloatArray, Evaluation] | None:
     r"""Shorten a Newton step until the gradient norm falls enough; ``None`` where no length will do.
 
-    The merit function is :math:`\|\nabla\|`, not the objective: the objective is strongly convex, so an
-    (inexact) Newton direction with :math:`\|Hp + g\| \le \eta\|g\|` decreases it, and halving until
-
     .. math:: \|g(\theta + tp)\| \le (1 - 10^{-4} t (1 - \eta)) \|g(\theta)\|
 
-    converges from any start (Eisenstat and Walker 1994). A sum of a million loss values has lost the digits
-    that the last steps change; the gradient has not.
+    ends the halving of :math:`t`, and converges from any start (docs/mathematics.md, section 8).
     """
     length = 1.0
     while length > 1e-12:
@@ -83,14 +79,11 @@ def newton(
 
     Hessians are in single precision while that serves, and one that still serves is kept for another step.
     The gradient is always in double precision, so neither changes where the method ends, only what it costs.
-    Where a single-precision Hessian reduces the gradient poorly, as with many rows that are alike, double
-    precision takes over.
 
     It stops where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
     With ``unseen`` the last pass is left to the caller: it stops after a step whose error is likely to be no
-    longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
-    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian is good enough for the
-    first steps.
+    longer than this, and the evaluation is of the point before. ``model`` is an evaluation nearby, perhaps of
+    fewer rows, whose Hessian is good enough for the first steps.
     """
     theta = start
     here = objective.evaluate(theta, hessian=np.float32 if model is None else None)
@@ -151,10 +144,8 @@ def newton_cg(
 ) -> Solution:
     r"""Minimise by inexact Newton steps, globally convergent by backtracking on the gradient norm.
 
-    Each step solves :math:`Hp = -g` by conjugate gradients to :math:`\|Hp + g\| \le \eta\|g\|`, with
-    :math:`\eta = \min(0.1, \|g\|/\|g_0\|)`: loose far away, tight near the end, so that convergence is
-    superlinear (Dembo, Eisenstat and Steihaug 1982). No matrix is formed. With ``products``, it ends at the
-    last full step once it has multiplied the Hessian so often.
+    Each step is by conjugate gradients to :math:`\eta = \min(0.1, \|g\|/\|g_0\|)`; no matrix is formed. With
+    ``products``, it ends at the last full step once it has multiplied the Hessian so often.
     """
     theta = start
     here = objective.evaluate(theta)
@@ -183,7 +174,7 @@ def _conjugate_gradients(
 ) -> tuple[FloatArray | None, int]:
     """Solve ``product(x) = target`` to the relative residual ``forcing``, or as well as rounding allows.
 
-    Returns the solution and the number of products, or no solution where these would be more than ``most``.
+    The number of products comes with it; there is no solution where they would be more than ``most``.
     """
     solution = np.zeros_like(target)
     residual = target.copy()
@@ -221,10 +212,8 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     """Find the minimiser to a gradient norm of ``tolerance``, or to the rounding floor of the sums.
 
     Large tables start from the solution on a part of their rows; the end is always the minimiser on all
-    rows. Wide ones are solved without a matrix. Where that took as many passes as Hessians would have cost,
-    Newton's method with Hessians goes on from where it ended. Whether the tolerance was met is for the caller
-    to check: :meth:`Solution.meets`. With ``unseen``, the last pass of Newton's method is left to the caller
-    (:func:`~expost.fitting.solvers.newton`).
+    rows. Wide ones are solved without a matrix, while that takes fewer passes than Hessians would. The caller
+    checks whether the tolerance was met: :meth:`Solution.meets`. For ``unseen`` see :func:`newton`.
     """
     theta = np.zeros(objective.dimension)
     if objective.dimension > LARGEST_DENSE_DIMENSION:
@@ -247,14 +236,7 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
 
 
 def products_of_a_dense_solver(objective: Objective) -> int:
-    r"""How many products with a vector cost as much as Newton's method with Hessians.
-
-    .. math:: 5\,\frac dw\Bigl(\frac d{250} + \frac{d^2}{200n}\Bigr)
-
-    for :math:`n` rows that store :math:`w` of their :math:`d` columns: a Hessian takes :math:`nd^2` products
-    of numbers, its factor :math:`d^3/3` and a product with a vector :math:`2nw`, each at a rate of its own.
-    It depends on sizes only, so that the same table is always solved alike.
-    """
+    """How many products with a vector cost as much as Newton's method with Hessians (section 8)."""
     dimension, rows = objective.dimension, max(objective.records.n_rows, 1)
     hessian = dimension / _COLUMNS_PER_PRODUCT + dimension**2 / (_ENTRIES_PER_PRODUCT * rows)
     return max(1, round(_HESSIANS * hessian * objective.columns / objective.records.product_width))

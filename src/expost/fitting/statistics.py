@@ -1,8 +1,7 @@
 """The statistics published with the model: measured at the exact minimiser, in whole steps of public grids.
 
-Each is within a public error of its real value for every table, and the noise is added to the integers. The
-gradient at the exact minimiser is minus the objective's own noise. Penalty and regulariser are public: they
-are added after the rows' part was measured.
+Each is within a public error of its real value for every table, and the noise is added to the integers.
+Penalty and regulariser are public: they are added after the rows' part was measured.
 """
 
 import math
@@ -21,12 +20,10 @@ from expost.privacy.precision import statistic_grid
 
 
 def smallest_eigenvalue(matrix: Pair, error: float) -> Fraction:
-    r"""The smallest eigenvalue of the sum of two matrices, the second far smaller, within ``error``.
+    """The smallest eigenvalue of the sum of two matrices, the second far smaller, within ``error``.
 
-    The double-precision solver is backward stable: its eigenvalues are off by a modest multiple of
-    :math:`d\,u\,\|H\|`, for which :math:`16d\,u\|H\|_F` is taken. Where that is too much, the value is
-    bracketed by exact elimination: by Sylvester's law of inertia all pivots of :math:`H - tI` are positive if
-    and only if :math:`t` is below every eigenvalue. An error of zero asks for as much as a double can hold.
+    By a double-precision solver, or where that is too rough by exact elimination (docs/mathematics.md,
+    section 10). An error of zero asks for as much as a double can hold.
     """
     high, low = matrix
     size = len(high)
@@ -55,11 +52,7 @@ def _short_middle(low: Fraction, high: Fraction) -> Fraction:
 
 
 def _positive_definite(matrix: Dyadic, size: int, shift: Fraction) -> bool:
-    """Whether the matrix less a multiple of the identity is positive definite, in whole numbers.
-
-    Bareiss's elimination has no fractions: its pivots are the leading minors of a matrix of integers. The
-    shift has a power of two for its denominator.
-    """
+    """Whether a matrix less a multiple of the identity is positive definite, by Bareiss's elimination."""
     multiple = Dyadic([shift.numerator], 1 - shift.denominator.bit_length())
     least = min(matrix.exponent, multiple.exponent)
     (moved,), whole = multiple.rounded(least).counts, matrix.rounded(least).counts
@@ -85,8 +78,7 @@ Steps = dict[str, list[int]]
 def allowed_hessian_error(plan: Plan) -> float:
     """How far (Frobenius) the rows' Hessian may be off so that every statistic keeps its stated error.
 
-    Half of the stated error of the Hessian and of the eigenvalue, whichever is less; the other half is for
-    the eigenvalue's own computation and for rounding to the grids.
+    Half of it: the other half is for the eigenvalue's own computation and for rounding to the grids.
     """
     errors = [
         scale * plan.rounding.error(statistic.name, scale)
@@ -99,8 +91,8 @@ def allowed_hessian_error(plan: Plan) -> float:
 def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, public: FloatArray | None) -> Steps:
     """The statistics that the plan releases, at the exact minimiser and without noise.
 
-    ``gradient`` is that of the objective without its noise. ``rows_hessian`` is that of the rows alone, or
-    the reduced one, as the sum of two matrices; ``public`` is that of the regulariser.
+    ``gradient`` is that of the objective without its noise, ``rows_hessian`` that of the rows alone, or the
+    reduced one, as the sum of two matrices; ``public`` is that of the regulariser.
 
     Privacy
     -------
@@ -168,10 +160,7 @@ def printed(steps: list[int], draws: list[int], grid: float) -> FloatArray:
 
 
 def _steps(numbers: FloatArray, grid: float, rest: FloatArray | float = 0.0) -> list[int]:
-    """The nearest whole numbers of steps to the sum of numbers and what is left over of each.
-
-    Exact but for the last addition, because the grid is a power of two.
-    """
+    """The nearest numbers of steps to sums, exact but for the last addition: the grid is a power of two."""
     whole = np.rint(numbers / grid)
     further = np.rint((numbers / grid - whole) + rest / grid)
     return [int(a) + int(b) for a, b in zip(whole.tolist(), further.tolist(), strict=True)]

@@ -1,19 +1,7 @@
-r"""How far the end of a Newton step is from the minimiser: the problem, and the bound with all its terms.
+"""How far the end of a Newton step is from the minimiser: the problem, and the bound with all its terms.
 
-Write :math:`H` for :math:`\lambda I + X^\top DX` at the point :math:`w` of a pass, without the Hessian of the
-regulariser, which is convex and can only help; :math:`\zeta` for the constant of :math:`|f'''| \le \zeta
-f''`; :math:`\Delta` for the step, :math:`a = \zeta R\|\Delta\|`, :math:`\mu` for a lower bound on
-:math:`\lambda_{\min}(H)`. The gradient at :math:`w + \Delta` is, in the norm :math:`\|v\|_{H^{-1}} =
-\sqrt{v^\top H^{-1}v}`, at most
-
-.. math:: N = (\|\hat g + \tilde H\Delta + \nabla r(w + \Delta)\| + E + E_H\|\Delta\|)/\sqrt\mu
-              + c\sqrt{\textstyle\sum_i\kappa_i} + (s + \tfrac{1}{2} a e^a)\|\Delta\|_H
-
-with :math:`\hat g` the computed residual, :math:`c\kappa_i` and :math:`E` the two kinds of error in it,
-:math:`E_H` the error of the double Hessian :math:`\tilde H` and :math:`s` how much it may have changed since
-it was taken. Curvatures change by a factor of at most :math:`e^{\zeta R\rho}` over a distance :math:`\rho`,
-hence on the sphere of radius :math:`\rho` about :math:`w + \Delta` the gradient points outwards if
-:math:`e^{a + \zeta R\rho}N/\sqrt\mu < \rho`, and the minimiser lies inside.
+The bound is that of docs/mathematics.md, section 10, "Certificate" and "The bound in full". The Hessian of
+the regulariser is left out of :math:`H`: it is convex and can only help.
 """
 
 import math
@@ -59,14 +47,13 @@ class ExactProblem:
     loss: AnyLoss
     l2: float
     radius: float
-    """No row is longer than this."""
     tilt: tuple[FloatArray, ...]
     """Vectors of doubles whose exact sum is the noise."""
     regularizer: SmoothedL1 | None = None
     tilt_rounding: float = 0.0
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
     max_weight: float = 1.0
-    """No weight is larger than this."""
+    """No row is longer than ``radius``, and no weight larger than this."""
 
     @cached_property
     def proved(self) -> ProvedLoss:
@@ -74,14 +61,9 @@ class ExactProblem:
         return proved_loss(self.loss)
 
     @property
-    def third_order(self) -> float:
-        r"""The constant :math:`\zeta` of the loss."""
-        return self.proved.third_order
-
-    @property
     def steepening(self) -> float:
         r""":math:`\zeta R`: how fast the logarithm of a curvature may change with the distance."""
-        return UP * self.third_order * self.radius
+        return UP * self.proved.third_order * self.radius
 
     def change(self, distance: float) -> float:
         """How much a curvature may change over a distance, relative to itself; infinite if by more than e."""
@@ -114,12 +96,11 @@ class Curvature:
 
     matrix: FloatArray
     rows: FloatArray
-    """The part of the rows, without the penalty."""
     at: FloatArray
     error: float
     """At least the spectral norm of the matrix's error."""
     rows_error: float
-    """At least the Frobenius norm of the error of ``rows``."""
+    """At least the Frobenius norm of the error of ``rows``, the matrix without the penalty."""
     penalty: float
     """At most every eigenvalue, whatever the rows."""
     up: float
@@ -127,17 +108,15 @@ class Curvature:
 
     @classmethod
     def of(cls, rows: FloatArray, at: FloatArray, problem: ExactProblem, chain: int) -> "Curvature":
-        r"""Bound the error of a matrix whose entries are sums of ``chain`` rounded terms.
+        """Bound the error of a matrix of sums of ``chain`` rounded terms by a share of its trace.
 
-        An entry is off by :math:`\gamma\sum_i\kappa_i|x_{ij}x_{ik}|`, in spectral norm at most
-        :math:`\gamma\,\mathrm{tr}`; :math:`\gamma` counts the additions, what is rounded in a term, and the
-        relative change of a curvature by the error of its linear predictor.
+        It counts the additions, what is rounded in a term, and the error of the linear predictor.
         """
         dimension = problem.dimension
         matrix = rows.copy()
         matrix.flat[:: dimension + 1] += problem.l2
         trace = float(np.trace(matrix))
-        wobble = problem.third_order * (dimension + 4) * problem.radius * length(at)
+        wobble = problem.proved.third_order * (dimension + 4) * problem.radius * length(at)
         up = UP + 4.0 * chain * UNIT
         rows_error = up * UNIT * (chain + 32.0 + wobble) * float(np.trace(rows))
         error = rows_error + up * UNIT * ((chain + dimension + 40.0) * UNIT * trace + trace)
@@ -145,11 +124,9 @@ class Curvature:
 
     @cached_property
     def smallest(self) -> float:
-        r"""At most the smallest eigenvalue of the exact matrix at the same point.
+        """At most the smallest eigenvalue of the exact matrix at the same point.
 
-        A Cholesky factorisation of :math:`H - tI` that runs through proves :math:`\lambda_{\min}(H) \ge t -
-        \gamma_{d+2}\mathrm{tr}H` (Rump 2006); :math:`4(d+8)u` leaves room for a library that multiplies by
-        reciprocals of pivots.
+        A Cholesky factorisation of :math:`H - tI` that runs through proves it (Rump 2006); see section 10.
         """
         size, trace = len(self.matrix), float(np.trace(self.matrix))
         if size >= _MANY and trace <= 2.0 * size * self.penalty:
@@ -210,7 +187,7 @@ class Visit:
 def bound(
     problem: ExactProblem, curvature: Curvature, point: Dyadic, sums: Partial, predictor_error: float
 ) -> Visit:
-    """Take the Newton step and evaluate the bound of the module's docstring."""
+    """Take the Newton step and evaluate the bound of section 10."""
     data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point)
     gradient, matrix = data.doubles(), curvature.matrix
     if problem.regularizer is not None:
@@ -225,7 +202,7 @@ def bound(
     errors += error
     stride, trace = length(step), float(np.trace(curvature.matrix))
     left += (problem.dimension + 4) * UNIT * trace * stride  # the product with the step is rounded
-    zeta, steepening = problem.third_order, problem.steepening
+    zeta, steepening = problem.proved.third_order, problem.steepening
     a, change = steepening * stride, problem.change(curvature.distance(point))
     if not max(a, change, zeta * predictor_error) <= 1.0:
         return Visit(point, gradient, step, end, math.inf, 0.0)
@@ -247,11 +224,7 @@ def bound(
 
 
 def _enclosing(ratio: float, steepening: float) -> float:
-    r"""A radius :math:`\rho \ge qe^{k\rho}`, :math:`q` the ratio and :math:`k` the steepening, or infinity.
-
-    With :math:`ekq \le 1`, :math:`\rho = qe^{ekq}` is at most :math:`eq`, hence :math:`qe^{k\rho} \le
-    qe^{ekq} = \rho`.
-    """
+    r"""A radius :math:`\rho \ge qe^{k\rho}`, :math:`q` the ratio, :math:`k` the steepening, or infinity."""
     exponent = math.e * steepening * ratio
     return UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
 
@@ -295,7 +268,7 @@ def _solve(matrix: FloatArray, vector: FloatArray, factor: Any = None) -> FloatA
 
 @dataclass(frozen=True, repr=False)
 class Minimum:
-    """A point on the grid, and how far from it the minimiser can be.
+    """A point of whole multiples of the grid, and how far from it the minimiser can be.
 
     Privacy
     -------
@@ -303,7 +276,6 @@ class Minimum:
     """
 
     point: Dyadic
-    """Whole multiples of the grid."""
     radius: float
     """The exact minimiser is no farther away than this (Euclidean)."""
     curvature: Curvature | None = None

@@ -1,18 +1,8 @@
-r"""The minimiser of the perturbed objective and the Hessian there, with a proof of how close they are.
+"""The minimiser of the perturbed objective and the Hessian there, with a proof of how close they are.
 
 One Newton step from a good start, with the residual in slices, is enough on almost every table. Where its
 bound is too large the same step is repeated, then taken in three slices, then in decimal arithmetic of as
 many digits as it needs. The noise is the same throughout: it is never drawn again.
-
-.. math:: \|\tilde H - X^\top D(\hat w)X\|_F \le \gamma\,\mathrm{tr} + (e^{\zeta R\rho} - 1)\,\mathrm{tr}
-
-for a double :math:`\tilde H` taken at a distance of at most :math:`\rho` from the minimiser :math:`\hat w`:
-curvatures change by a factor of at most :math:`e^{\zeta R\rho}`, and :math:`\|\,|X|^\top D|X|\,\|_F` is at
-most the trace.
-
-For softmax the same holds of the whole Hessian, a sum over pairs of classes, and of the reduced one, whose
-weights are smallest masses: the logarithm of every mass changes by at most :math:`\zeta\|h\|` over a step
-:math:`h` of the predictors (docs/mathematics.md, section 11).
 """
 
 import math
@@ -34,11 +24,10 @@ _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature
 
 
 def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: float) -> Minimum:
-    """The minimiser on a grid, certified to ``target``.
+    """The minimiser on a grid, certified to ``target``, which must leave room for the grid, a power of two.
 
     The first pass takes gradient and Hessian from the same rows, so that the certificate does not depend on
-    what earlier passes read. Any finite start will do, the closer to the minimiser the better. ``grid`` is a
-    power of two, and the result is a whole multiple of it; ``target`` must leave room for that.
+    what earlier passes read. Any finite start will do, the closer to the minimiser the better.
 
     Privacy
     -------
@@ -132,13 +121,11 @@ def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: b
 
 
 def rows_hessian(problem: ExactProblem, minimum: Minimum, *, allowed: float, reduced: bool = False) -> Pair:
-    """The Hessian of the rows at the exact minimiser, or the reduced one, off by at most ``allowed``.
+    """The Hessian of the rows at the exact minimiser, or the reduced one, off by ``allowed`` (Frobenius).
 
     The matrix of the certificate's own pass serves where it is good enough. Where it is not, a further pass
     at the certified point adds up the same products without rounding, in two slices, then in three, then in
-    decimals. Where the minimiser itself is not known well enough, it is certified to a smaller radius first.
-    Errors are Frobenius norms. There is no number of rows for which it fails: decimals give a second double
-    for what the first leaves over, which is zero otherwise.
+    decimals, which never fail. Where the minimiser is not known well enough, it is certified again first.
 
     Privacy
     -------
@@ -170,19 +157,13 @@ def rows_hessian(problem: ExactProblem, minimum: Minimum, *, allowed: float, red
 def _summed(
     problem: ExactProblem, point: Dyadic, slices: int | None, *, reduced: bool = False
 ) -> tuple[Pair, float]:
-    r"""The Hessian in slices, or in decimals, at a point, and a bound on its error there (Frobenius).
-
-    A curvature and its product with a row are rounded at most sixteen times, and as much more often as a
-    weight of the loss is; the error of a linear predictor changes a curvature by :math:`\zeta` times
-    that. What the slices leave over is at most :math:`2^{-23}` of the largest curvature in every entry, and
-    is added in chunks, once for each sum of squares.
-    """
+    """The Hessian in slices, or in decimals, at a point, and a bound on its error there (Frobenius)."""
     if slices is None:
         return hessian_in_decimals(problem, point, reduced=reduced)
     work = residual_at(problem, point, slices)
     loss, sums = work.loss, reduce(add, problem.rows.sweep(HessianPass(work, reduced)))
     matrix = sums.total[0][0] + sums.total[1][0] if reduced else loss.exact_hessian(sums.total)
-    relative = (16.0 + loss.weight_roundings) * UNIT + problem.third_order * work.predictor_error()
+    relative = (16.0 + loss.weight_roundings) * UNIT + loss.third_order * work.predictor_error()
     relative += problem.change(length((work.points.exact - point).doubles()))
     largest = sums.rows * problem.max_curvature * problem.radius**2
     rest = 2.0**-23 * (LONGEST_SUM + 64.0) * UNIT * problem.dimension * largest

@@ -1,9 +1,7 @@
 r"""The last level: gradients in decimal arithmetic of as many digits as the radius asks for.
 
-Python's decimals are correctly rounded, the exponential and the square root included, and have no range to
-leave. With :math:`p` digits each operation is off by at most :math:`v = 5\cdot10^{-p}` of its result. A point
-is certified by :math:`\|\hat w - w\| \le \|\nabla\|/\lambda`, which needs neither Hessian nor third
-derivatives.
+A point is certified by :math:`\|\hat w - w\| \le \|\nabla\|/\lambda`. Errors are proved in
+docs/mathematics.md, section 10, "Decimals".
 """
 
 import math
@@ -94,10 +92,7 @@ def certify_in_decimals(
 
 
 def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool = False) -> tuple[Pair, float]:
-    """The Hessian of the rows at a point, or the reduced one, with one rounding to a pair at the end.
-
-    Its error, for up to ``10**25`` rows, is less than ``2**-100`` of the trace (Frobenius).
-    """
+    """The Hessian of the rows, or the reduced one, as a pair; off by ``2**-100`` of the trace (Frobenius)."""
     size = max(1.0, problem.radius * length(point.doubles()) * len(point.counts))
     digits = 60 + max(0, math.ceil(math.log10(size)))
     with localcontext(context(digits)):
@@ -151,12 +146,7 @@ def _settle(problem: ExactProblem, here: _Found, grid: float) -> Minimum:
 def _evaluate(
     problem: ExactProblem, start: DecimalArray, digits: int, step: Any = 0, *, hessian: bool = False
 ) -> _Found:
-    r"""Gradient a step from a point, in this many digits, with a bound on its error.
-
-    A linear predictor is off by :math:`(d+1)v\,\|x\|\|w\|`, a slope by the largest curvature times that plus
-    :math:`16v` of itself or of its unit, the sums by :math:`(n+8)v` of the sizes of their terms.
-    The bound has a factor of four to spare.
-    """
+    """Gradient a step from a point, in this many digits, with a bound on its error."""
     with localcontext(context(digits)):
         point = start + step
         sums = DecimalPass(problem.proved, point, digits, hessian=hessian).over(problem)

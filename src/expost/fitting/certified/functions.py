@@ -1,15 +1,8 @@
-r"""What a certificate asks of a loss, and the functions that losses share, with proved errors.
+"""What a certificate asks of a loss, and the functions that losses share, with proved errors.
 
-No mathematical library promises how exact its ``exp`` is, so this one is built from a table and a polynomial.
-
-The error of a slope has two parts, ``per_curvature`` times the second derivative plus ``absolute``. The first
-kind hardly costs anything: :math:`H \succeq X^\top D X` gives :math:`\|X^\top\epsilon\|_{H^{-1}} \le
-\sqrt{\sum_i \epsilon_i^2/\kappa_i}`, so that errors of :math:`c\,\kappa_i` add up to
-:math:`c\sqrt{\sum\kappa_i}` only.
-
-A loss may have a cap. With :math:`c` the cap, :math:`m_0` the slope at the corner (both doubles),
-:math:`g_0 = \log(m_0/(1 - m_0))` and :math:`r = m_0(1 - m_0)/(c - m_0)`, the slope at a distance
-:math:`t > 0` beyond the corner is :math:`c - (c - m_0)e^{-rt}`; see :class:`expost.LogisticLoss`.
+The error of a slope has two parts, ``per_curvature`` times the second derivative plus ``absolute``. Proofs,
+also of the errors in the other modules here, are in docs/mathematics.md, section 10, "Errors of the
+certificate's arithmetic".
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.namespaces import Space, is_foreign, namespace_of
+from expost._common.namespaces import Space, namespace_of
 from expost.fitting.certified.pairs import (
     TINY,
     Dyadic,
@@ -51,43 +44,9 @@ _BITS = 256  # of the integers from which the tables are made
 
 
 def decay(high: FloatArray, low: FloatArray) -> Pair:
-    r"""``exp(-(high + low))`` as a pair, for ``high >= 0`` and ``|low| <= 2**-40``.
-
-    Write :math:`t = i_1/8 + i_0/4096 + r` with :math:`0 \le i_0 < 512` and, because :math:`i` is the integer
-    nearest to :math:`4096\,t_h`, :math:`|r| \le 2^{-13} + 2^{-40}`. Then :math:`e^{-t} = A B e^{-r}` with
-    :math:`A = e^{-i_1/8}` and :math:`B = e^{-i_0/4096}` from tables.
-
-    Notes
-    -----
-    The error, relative to :math:`e^{-t}`, with :math:`u = 2^{-53}`:
-
-    - *Reduction*: :math:`t_h - i/4096` is exact (both are multiples of the last bit of :math:`t_h`, and the
-      difference is smaller than either or is :math:`t_h` itself); the sum with :math:`t_l` is a pair
-      :math:`r + \rho` without error, :math:`|\rho| \le 2^{-66}`. Below :math:`t_h = 2^{-40}` nothing changes.
-    - *Tables*: high parts have 26 bits, low parts are rounded to 53 bits below them: each entry is off by
-      at most :math:`2^{-26}u = 2^{-79}` of itself, two of them by :math:`2^{-78}`.
-    - *Product* :math:`AB`: :math:`P = A_hB_h` is exact. The rest, :math:`C = A_hB_l + A_l(B_h + B_l)`, is at
-      most :math:`2^{-24.9}` of it; of the four roundings each is at most :math:`2^{-25.9}u` of it
-      (the products, the sum :math:`B_h + B_l`) or :math:`2^{-24.9}u` (the last sum): together
-      :math:`5 \cdot 2^{-78.9} < 2^{-76.5}`.
-    - *Polynomial*: :math:`e^{-r} = 1 - r + q`, :math:`q = r^2(1/2 - r/6 + r^2/24 - r^3/120)` with a remainder
-      of :math:`|r|^6/720 < 2^{-87}`; :math:`q \le 2^{-26.9}` is computed with a relative error below
-      :math:`4u` (square, Horner's last sum and the product round once each, the steps before it contribute
-      less than :math:`2^{-13}u`, the constant 1/6 is off by :math:`u`): :math:`2^{-77.9}`. The term
-      :math:`-\rho e^{-r}` enters as :math:`\rho(r - 1)`; what is left of it is below :math:`2^{-90}`.
-    - *Assembly*: :math:`Pr` is a product without error, :math:`P - (Pr)_h` a sum without error. The rest,
-      :math:`(Pq' - (Pr)_l) + C(1 - r + q')` with :math:`q' = q + \rho(r-1)`, is below :math:`2^{-24.6}` of
-      :math:`P`. Of its seven roundings two are at the size :math:`2^{-27}` of :math:`Pq'`, three at the size
-      :math:`2^{-25}` of :math:`C`, two at its own: together :math:`6.2 \cdot 2^{-78} < 2^{-75.3}`.
-
-    The sum of :math:`2^{-78} + 2^{-76.5} + 2^{-77.9} + 2^{-75.3}` and what is smaller is below
-    :math:`2^{-74.4}`. For arguments up to 640 no part underflows: the smallest, a low part, is above
-    :math:`2^{-1022}`, or is off by at most :math:`2^{-1072}`, which is :math:`2^{-149}` of the result.
-    """
+    """``exp(-(high + low))`` as a pair, within ``2**-74`` of it; for ``high >= 0``, ``|low| <= 2**-40``."""
     xp = namespace_of(high)
-    coarse_high, coarse_low, fine_high, fine_low, fine = (
-        _tables() if xp is np else _placed_tables(Space.of(high))
-    )
+    coarse_high, coarse_low, fine_high, fine_low, fine = _tables(Space.of(high))
     inside = high <= LIMIT
     if xp is not np or not inside.all():
         high, low = xp.where(inside, high, LIMIT), xp.where(inside, low, 0.0)
@@ -107,24 +66,15 @@ def decay(high: FloatArray, low: FloatArray) -> Pair:
 
 
 @cache
-def _tables() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _tables(space: Space) -> tuple[FloatArray, ...]:
     coarse_high, coarse_low = _powers(_COARSE, int(LIMIT) * _COARSE + 1)
     fine_high, fine_low = _powers(_FINE, _STEPS)
-    return coarse_high, coarse_low, fine_high, fine_low, fine_high + fine_low
-
-
-@cache
-def _placed_tables(space: Space) -> Any:
-    """The tables on a device, copied there once."""
-    return tuple(map(space.put, _tables()))
+    tables = coarse_high, coarse_low, fine_high, fine_low, fine_high + fine_low
+    return tuple(map(space.put, tables))
 
 
 def _powers(steps: int, length: int) -> Pair:
-    """``exp(-k / steps)`` for ``k < length``, each as 26 bits and 53 more, by integer arithmetic.
-
-    The series alternates, so that its remainder is below the first term left out; each of the 256-bit
-    products loses at most one unit, so that after 5120 of them 240 bits are right.
-    """
+    """``exp(-k / steps)`` for ``k < length``, each as 26 bits and 53 more, by integer arithmetic."""
     ratio = term = 1 << _BITS
     count = 0
     while term:
@@ -161,29 +111,25 @@ _FAR = 700.0
 
 @dataclass(frozen=True)
 class Corner:
-    """The constants of a cap: as pairs within ``u**2`` of themselves, the gap without error."""
+    """The constants of a cap: as pairs within ``u**2`` of themselves, the gap without error.
+
+    With ``c`` the cap and ``m0`` the slope at the corner, the slope at a distance ``t > 0`` beyond it is
+    ``c - (c - m0) exp(-rt)``, ``r = m0 (1 - m0)/(c - m0)``; see :class:`expost.LogisticLoss`.
+    """
 
     cap: float
     place: Pair
-    """Where the corner is, the linear predictor ``g0`` against the label."""
+    """The linear predictor ``g0 = log(m0 / (1 - m0))`` against the label."""
     rate: Pair
     gap: Pair
     """``c - m0``."""
 
     @classmethod
-    def of(cls, loss: LogisticLoss) -> "Corner":
-        """The corner of a loss that has a cap."""
-        place, rate = in_decimals(loss, 60)
-        gap = two_sum(np.array([loss.cap]), np.array([-loss.corner_slope]))
-        return cls(loss.cap, _pair(place), _pair(rate), gap)
-
-    def placed(self, values: FloatArray) -> "Corner":
-        """The constants where values lie."""
-        if not is_foreign(values):
-            return self
-        put = Space.of(values).put
-        place, rate, gap = ((put(a), put(b)) for a, b in (self.place, self.rate, self.gap))
-        return Corner(self.cap, place, rate, gap)
+    def of(cls, loss: LogisticLoss, values: FloatArray) -> "Corner":
+        """The corner of a loss that has a cap, where values lie."""
+        gap, put = two_sum(np.array([loss.cap]), np.array([-loss.corner_slope])), Space.of(values).put
+        pairs = (*map(_pair, in_decimals(loss, 60)), gap)
+        return cls(loss.cap, *((put(high), put(low)) for high, low in pairs))
 
     def beyond(self, wrong: Pair) -> Pair:
         """How far linear predictors lie beyond the corner; negative before it."""
@@ -196,25 +142,9 @@ class Corner:
         return times(self.rate, (xp.clip(beyond[0], 0.0, limit), xp.where(inside, beyond[1], 0.0)))
 
     def slopes(self, power: Pair) -> tuple[Pair, FloatArray]:
-        r"""``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, from the exponential.
+        """``c - (c - m0) exp(-rt)`` as a pair, and ``r(c - m0) exp(-rt)``, from the exponential.
 
-        Notes
-        -----
-        The slope is off by at most :math:`2^{-73.9}/r` of the curvature and :math:`2^{-100}`. With
-        :math:`u = 2^{-53}`, :math:`x = rt`, :math:`D = c - m_0 < 1`:
-
-        - *Exponential* (:mod:`expost.fitting.certified.functions`): :math:`2^{-74}` of :math:`De^{-x}`,
-          which is the curvature divided by :math:`r`; the other errors move it by less than :math:`2^{-90}`.
-        - *Its argument*: :math:`t` is off by :math:`4u^2t` and by the error :math:`u^2|g_0|` of the constant,
-          with :math:`|g_0| < 28`; :math:`r` by :math:`u^2` of itself, and the product by :math:`8u^2`. So
-          :math:`x` is off by :math:`14u^2x + 28u^2r`. As :math:`xe^{-x} < 0.4` and
-          :math:`De^{-x}r \le \kappa_0 \le 1/4`, that is :math:`13u^2` in the slope.
-        - *Product and sum*: :math:`8u^2` and :math:`6u^2`.
-        - *Far away*: beyond :math:`x = 640` both slopes are within :math:`2^{-923}` of the cap.
-
-        Together :math:`27u^2 < 2^{-101}`. On which side of the corner a point within :math:`2^{-100}` of it
-        is counted changes its slope by less than :math:`2^{-170}`: slopes and curvatures of both sides
-        agree there, and the third derivative is at most :math:`2^{20}`.
+        The slope is off by at most :math:`2^{-73.9}/r` of the curvature and :math:`2^{-100}`.
         """
         lost = times(self.gap, power)
         high, low = two_sum(namespace_of(lost[0]).full_like(lost[0], self.cap), -lost[0])
@@ -264,14 +194,7 @@ class ProvedSlopes(NamedTuple):
     """... plus this (Euclidean), for each row."""
 
     def times(self, weights: FloatArray) -> "ProvedSlopes":
-        r"""Multiply each row by a weight, a double that is not negative.
-
-        The product of a pair and a double is off by :math:`8u^2` of itself, which is less than
-        :math:`2^{-102}` of its high part, and by :data:`TINY`. The error of a slope is multiplied by its
-        weight: the first part of it stays the same share of the curvature. A weighted curvature is rounded
-        once more, and where it underflows it is off by less than :data:`TINY`: the second part pays for what
-        the first may have lost there, with room for scores that are off by up to :math:`2^{10}`.
-        """
+        """Multiply each row by a weight, a double that is not negative; section 10 has the errors."""
         xp = namespace_of(weights)
         first = times(self.first, (weights, xp.zeros_like(weights)))
         underflow = 2.0**12 * TINY * (first[0].shape[0] + self.weights.shape[1])

@@ -1,10 +1,9 @@
-r"""Numbers of about 106 bits as unevaluated sums of two doubles, and vectors on grids for exact products.
+"""Numbers of about 106 bits as unevaluated sums of two doubles, and vectors on grids for exact products.
 
 A *pair* ``(high, low)`` stands for the real number ``high + low``. Every function works element by element on
-arrays. The error bounds are for IEEE doubles rounded to nearest, with :math:`u = 2^{-53}`; they hold while no
-result overflows and are stated up to :data:`TINY`, the error of a product that underflows. Nothing here
-depends on fused multiply-adds, and none may be formed: NumPy's element-wise functions never do, and of other
-libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
+arrays. Errors hold while no result overflows, with :math:`u = 2^{-53}` and up to :data:`TINY`; proofs are in
+docs/mathematics.md, section 10. No fused multiply-adds may be formed: NumPy's element-wise functions never
+do, and of other libraries :func:`~expost.fitting.certified.residual.exact_in` asks.
 """
 
 import math
@@ -45,9 +44,7 @@ def fast_two_sum(a: FloatArray, b: FloatArray) -> Pair:
 def halves(a: FloatArray) -> Pair:
     """Two parts of at most 26 bits each (sign apart) with ``high + low == a`` exactly.
 
-    Rounds the bit pattern, so that unlike a multiplication by ``2**27 + 1`` it does not overflow before
-    the largest double itself. Other libraries than NumPy have no bit patterns: they multiply, and what
-    overflows is no number.
+    A rounded bit pattern cannot overflow. Other libraries have none and multiply: what overflows is NaN.
     """
     if is_foreign(a):
         stretched = 134217729.0 * a
@@ -58,11 +55,7 @@ def halves(a: FloatArray) -> Pair:
 
 
 def two_prod(a: FloatArray, b: FloatArray) -> Pair:
-    """The rounded product and what was rounded away: ``high + low == a * b`` within :data:`TINY`.
-
-    Dekker's product of halves: each of the four partial products has at most 52 bits and each of the
-    subtractions is exact.
-    """
+    """The rounded product and what was rounded away: ``high + low == a * b`` within :data:`TINY` (Dekker)."""
     high = a * b
     a_high, a_low = halves(a)
     b_high, b_low = halves(b)
@@ -85,12 +78,7 @@ def add_accurately(a: Pair, b: Pair) -> Pair:
 
 
 def divide(a: Pair, b: Pair) -> Pair:
-    r"""The quotient of two normalised pairs, within :math:`16u^2` relative (and :data:`TINY` of ``a``).
-
-    The first quotient is off by at most :math:`3u`. What it leaves over, :math:`a - qb`, is exact but for
-    the rounding of terms of size :math:`u|a|` (at most :math:`8u^2|a|`), and dividing it by :math:`b_h`
-    instead of :math:`b` costs another :math:`4u\cdot u`.
-    """
+    """The quotient of two normalised pairs, within ``16 u**2`` relative (and :data:`TINY` of ``a``)."""
     quotient = a[0] / b[0]
     high, low = two_prod(quotient, b[0])
     left = (a[0] - high) - low + (a[1] - quotient * b[1])
@@ -98,11 +86,7 @@ def divide(a: Pair, b: Pair) -> Pair:
 
 
 def square_root(a: Pair) -> Pair:
-    r"""The square root of a normalised pair between 1 and 2, within :math:`16u^2` relative.
-
-    One Newton step from :math:`r = \mathrm{fl}\sqrt{a_h}`, whose error is at most :math:`3u`: the step leaves
-    half its square, :math:`5u^2`, and the roundings of terms of size :math:`u`, each :math:`u^2`.
-    """
+    """The square root of a normalised pair between 1 and 2, within ``16 u**2`` relative."""
     root = namespace_of(a[0]).sqrt(a[0])
     high, low = two_prod(root, root)
     left = (a[0] - high) - low + a[1]
@@ -116,10 +100,7 @@ def times(a: Pair, b: Pair) -> Pair:
 
 
 def round_to(a: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
-    """The multiple of ``unit`` (a power of two) nearest to each entry, for entries below ``2**51 unit``.
-
-    Adding and taking away ``1.5 * 2**52 unit`` rounds in the adder; the difference is exact.
-    """
+    """The multiple of ``unit`` (a power of two) nearest to each entry, for entries below ``2**51 unit``."""
     shift = 1.5 * 2.0**52 * unit
     result: FloatArray = a + shift if is_foreign(a) else np.add(a, shift, out=out)
     result -= shift
@@ -228,9 +209,8 @@ class Point:
     slices: tuple[FloatArray, ...]
     exact: Dyadic
     norm: float
-    """At least the Euclidean norm."""
     unit: float
-    """The grid of the first slice."""
+    """The grid of the first slice; ``norm`` is at least the Euclidean norm."""
 
     @classmethod
     def near(cls, values: Dyadic, slices: int) -> Self:

@@ -1,8 +1,8 @@
-r"""The gradient of the objective's rows in more than double precision, in one pass.
+"""The gradient of the objective's rows in more than double precision, in one pass.
 
 Rows, coefficients and slopes are cut into *slices* on grids so coarse that sums of their products are exact
-in doubles, whatever the order in which a linear algebra library adds them, with or without fused operations.
-What the slices leave over is smaller by :math:`2^{-23}` for each of them, and is summed in plain doubles.
+in doubles, in any order of summation; what the slices leave over is summed in plain doubles. Proofs are in
+docs/mathematics.md, section 10.
 """
 
 import math
@@ -54,12 +54,10 @@ class Partial:
     error: float = 0.0
     """A bound on what rounding moved that sum, slopes taken as computed."""
     steepness: float = 0.0
-    """The sum of the sizes of the slopes."""
     curvature: float = 0.0
-    """The sum of the second derivatives."""
     per_curvature: float = 0.0
     absolute: float = 0.0
-    """The sum of the slopes' absolute errors, as :class:`ProvedSlopes` has them."""
+    """The sums of the slopes, the second derivatives and the slopes' absolute errors, all as sizes."""
     rows: int = 0
     additions: int = 0
     hessian: FloatArray | None = field(default=None, repr=False)
@@ -80,13 +78,7 @@ class Partial:
 
 
 class Slicing:
-    r"""How rows are cut into slices and multiplied by those of one point or of several.
-
-    With :math:`X_0` the rows on a grid of :math:`2^{-23}` of the radius and :math:`w_0` the coefficients on
-    one of :math:`2^{-29}` of their norm, every partial sum of :math:`X_0w_0` is a multiple of the product of
-    the grids and by Cauchy and Schwarz at most :math:`2^{52.1}` of it: exact, in any order of summation. So
-    is a sum of 128 products of :math:`X_0` with slopes on a grid of :math:`2^{-23}` of the largest.
-    """
+    """How rows are cut into slices and multiplied by those of one point or of several."""
 
     def __init__(self, points: list[Point], radius: float) -> None:
         self.points, self.radius = points, radius
@@ -108,12 +100,7 @@ class Slicing:
         return found
 
     def predictor_error(self, point: Point) -> float:
-        r"""A bound on the error of every linear predictor at one of the points.
-
-        Slice :math:`i` of a row, of length at most :math:`\rho_i`, meets a tail of the coefficients of
-        length at most :math:`\omega_i` in plain doubles: :math:`(d+4)u\,\rho_i\omega_i`, with the
-        rounding of the tail and of the sum of these products. The exact products are added as pairs.
-        """
+        """A bound on the error of every linear predictor at one of the points."""
         root, size = math.sqrt(self.dimension), point.norm
         omega = [root * math.ldexp(point.unit, -NEXT_BITS * i - 1) for i in reversed(range(self.count - 1))]
         plain = sum(rho * length for rho, length in zip(self._lengths, [*omega, size], strict=True))
@@ -121,10 +108,7 @@ class Slicing:
         return 1.01 * ((self.dimension + 6) * UNIT * plain + 8.0 * UNIT**2 * self.radius * size) + underflow
 
     def sliced(self, rows: DenseRows, buffers: list[FloatArray]) -> list[Sliced]:
-        """The slices of encoded rows; the ones of an intercept that is not stored are cut by themselves.
-
-        NumPy's are written to ``buffers``, one for each slice, which are in the cache; others are made anew.
-        """
+        """The slices of encoded rows, NumPy's written to ``buffers``, which are in the cache."""
         ones: list[float | None] = [None] * self.count
         if rows.intercept:
             ones = [float(part[0]) for part in self._cut(np.ones(1), [])]
@@ -164,8 +148,7 @@ class Slicing:
     ) -> tuple[Pair, float]:
         """Add the sums of slope times row, one for each point; and bound what is lost in all of them.
 
-        ``top`` is the largest slope, and ``steepness`` the sum of the sizes of all slopes. Sub-blocks of 128
-        rows are added up in groups, whose chain of additions is counted.
+        ``top`` is the largest slope, and ``steepness`` the sum of the sizes of all slopes.
         """
         if not math.isfinite(steepness):  # beyond the range of doubles, as the caller will see
             return (total[0] + math.nan, total[1]), math.nan
@@ -199,17 +182,12 @@ class Slicing:
 class ResidualPass(Kernel[Partial]):
     r"""The pass that finds :math:`\sum_i\omega_iv_{ij}x_i`, :math:`v_{ij}` the slope in score :math:`j`.
 
-    Call it on any blocks, in as many threads as there are spans of rows, and add up the results in the
-    order of the rows. Rows must be doubles or lie on a device; they are not changed. What is proved of the
-    slices holds in any order of summation, and chains of additions that are not exact have the lengths that
-    :class:`Partial` counts. Errors of several scores are added, which is more than their Euclidean sum.
+    Results of several parts are added up in the order of the rows, which must be doubles or lie on a device.
     """
 
     loss: ProvedLoss
     points: Points
-    """Where to evaluate; they decide the number of slices."""
     radius: float
-    """No row is longer than this."""
     hessian: bool = False
     """Whether to add up the squares of the rows as well, each times its weights, in plain doubles."""
 
@@ -249,7 +227,8 @@ class ResidualPass(Kernel[Partial]):
         """Add up over the blocks; sums stay where the rows are until the end."""
         cut, shape = self.slicing, (len(self.slicing.points), self.slicing.dimension)
         total: Pair = (space.zeros(*shape), space.zeros(*shape))
-        sums = Partial((np.zeros(shape), np.zeros(shape)), error=error_in(space))
+        # Asked where the pass is run: a worker of a cluster may have another library than its caller.
+        sums = Partial((np.zeros(shape), np.zeros(shape)), error=0.0 if exact_in(space) else math.inf)
         grams = [Gram(cut.dimension, space=space) for _ in range(self.loss.sums if self.hessian else 0)]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.chunks(blocks, space):
@@ -283,12 +262,7 @@ class ResidualPass(Kernel[Partial]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HessianPass:
-    r"""A function from row blocks to :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as a pair.
-
-    Nearly without rounding: rows and weighted rows are cut into slices of 23 bits, of which 128 products at a
-    time are added exactly. What the slices leave over is smaller by :math:`2^{-22}` and is added in plain
-    doubles.
-    """
+    r"""The pass that finds :math:`\sum_i c_ix_ix_i^\top` for each weight :math:`c`, as pairs."""
 
     work: ResidualPass
     reduced: bool = False
@@ -307,7 +281,7 @@ class HessianPass:
                     after = add_accurately(before, self._product(rows.features(), weight, slices))
                     total[0][place], total[1][place] = after
                 count += len(rows)
-        return Partial(total, error_in(HERE), rows=count)
+        return Partial(total, 0.0 if exact_in(HERE) else math.inf, rows=count)
 
     def _product(self, rows: FloatArray, curvature: FloatArray, parts: list[FloatArray]) -> Pair:
         coarse, fine = parts[0], parts[1] if len(parts) == 2 else parts[1] + parts[2]
@@ -350,30 +324,17 @@ def _in_groups(values: Any, xp: Any) -> tuple[Any, int]:
 
 
 def exact_sum(values: FloatArray, unit: float) -> Pair:
-    """The column sums of multiples of ``unit`` of at most 53 bits, as a pair without error.
-
-    Their upper and lower 26 bits are summed apart; each sum of up to ``2**26`` of them is exact.
-    """
+    """The column sums of up to ``2**26`` multiples of ``unit`` of 53 bits, as a pair without error."""
     upper = round_to(values, math.ldexp(unit, 27))
     xp = namespace_of(values)
     return two_sum(xp.sum(upper, axis=0), xp.sum(values - upper, axis=0))
-
-
-def error_in(space: Space) -> float:
-    """What sums of slices may be off by because of where they are taken: nothing, or anything.
-
-    A pass asks where it is run: a worker of a cluster need not have the library of the process that sent it.
-    A sum with an infinite error is of no use, and the caller takes decimals.
-    """
-    return 0.0 if exact_in(space) else math.inf
 
 
 @cache
 def exact_in(space: Space) -> bool:
     """Whether arithmetic there does what slices and pairs rely on; asked once of each library and device.
 
-    Sums of integers below ``2**53`` are exact in matrix products, the four operations are rounded to nearest
-    one at a time, no product is fused with a sum, and a root is off by at most one unit in its last place.
+    Section 10 of docs/mathematics.md says what that is.
     """
     random = np.random.default_rng(0)
     rows = random.integers(-(2**23), 2**23 + 1, size=(6, SUB_BLOCK, 40))

@@ -80,7 +80,6 @@ class _Logistic(_OneScore):
         return max(1.0, self.loss.corner_rate * (1.0 + 2.0**-48))
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
-        """``1 - y`` may need a pair, and the last sum is off by ``2 u**2``."""
         if self.loss.corner is not None:
             return self._capped(predictor, y)
         small, curvature, sign = _smaller_probability(*predictor)
@@ -96,7 +95,7 @@ class _Logistic(_OneScore):
 
     def _capped(self, predictor: Pair, y: FloatArray) -> _Slopes:
         """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
-        xp, corner = namespace_of(y), Corner.of(self.loss).placed(y)
+        xp, corner = namespace_of(y), Corner.of(self.loss, y)
         side = xp.where(y > 0.5, -xp.ones_like(y), xp.ones_like(y))
         wrong, wrong_low = side * predictor[0], side * predictor[1]
         beyond = corner.beyond((wrong, wrong_low))
@@ -132,11 +131,7 @@ class _Hinge(_OneScore):
         return float(np.nextafter(1.0 / self.loss.scale, np.inf))
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
-        """The pair for ``t`` is off by ``32 u**2 |t|``, and ``|t| p(1-p) <= 1``.
-
-        A margin of more than 700 scales has the slope of its limit, up to ``2**-900``; taking it for 700
-        avoids an overflow.
-        """
+        """A margin of more than 700 scales is taken for 700, which avoids an overflow."""
         (high, low), scale = predictor, self.loss.scale
         xp, limit = namespace_of(high), 700.0 * min(scale, 1e300)
         margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
@@ -230,12 +225,7 @@ def gradient_pair(regularizer: SmoothedL1, high: FloatArray, low: FloatArray) ->
 
 
 def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, FloatArray, FloatArray]:
-    r"""``e^-|t| / (1 + e^-|t|)`` as a pair, the curvature ``p(1-p)``, and the sign of ``t``.
-
-    With :math:`s` the smaller of :math:`p` and :math:`1-p`, a relative error :math:`\epsilon` of
-    :math:`e^{-|t|}` is one of at most :math:`\epsilon` in :math:`s`, and :math:`s \le 2p(1-p)`. Sum
-    and quotient of pairs add at most :math:`20u^2 < 2^{-100}`.
-    """
+    """``s = e^-|t| / (1 + e^-|t|)`` as a pair, the curvature ``s(1-s)``, and the sign of ``t``."""
     xp = namespace_of(high)
     sign = xp.copysign(xp.ones_like(high), high)
     small, curvature = _small(decay(xp.abs(high), sign * low))
@@ -270,12 +260,9 @@ def _decimal_small(t: Decimal, digits: int) -> Decimal:
 
 
 def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, FloatArray]:
-    r"""``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``, ``c = scale``.
+    """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``, ``c = scale``.
 
-    With :math:`q` the smaller of :math:`|r|/c` and :math:`c/|r|`, the share is :math:`q/S` or :math:`1/S`,
-    :math:`S = \sqrt{1 + q^2}` between 1 and :math:`\sqrt2`. Quotient (:math:`16u^2`), square, sum, root
-    and quotient are off by less than :math:`60u^2 < 2^{-100}` together. Both lengths are first divided
-    by the power of two of the scale, so that neither squares nor quotients leave the range of doubles.
+    Within :math:`60u^2`. Both are first divided by the scale's power of two, so that squares stay in range.
     """
     xp = namespace_of(high)
     fraction, exponent = math.frexp(scale)

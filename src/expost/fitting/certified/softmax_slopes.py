@@ -1,16 +1,8 @@
-r"""The derivatives of the softmax loss in the scores of its classes, as pairs and in decimals.
+"""The derivatives of the softmax loss in the scores of its classes, as pairs and in decimals.
 
-The coefficients :math:`w` of :math:`K - 1` linear predictors stand for :math:`Qw`, one vector per class. The
-entries of :math:`Q` are irrational; here they are whole numbers of :math:`2^{-192}`, each off by less than
-:math:`K` of them.
-
-With :math:`e_j = e^{s_j - t}`, :math:`t` the largest score of a class other than :math:`y`, :math:`S =
-\sum_{j\ne y}e_j` and :math:`G = t - s_y`, the gradient in the scores is :math:`v_j = qe_j/S`, :math:`v_y =
--q`, with :math:`q = Se^G/(1 + Se^G)` up to the corner of a cap and :math:`q = F'(G + \log S)` beyond it.
-
-Everything is done in the scores of the :math:`K` classes: each class has its own coefficients
-:math:`\theta_j`, rows of :math:`Qw`, and its own sum of slope times row. Only the sums are turned into
-centred coordinates, in integers.
+The coefficients :math:`w` of :math:`K - 1` linear predictors stand for :math:`Qw`, one vector per class, with
+:math:`Q` in whole numbers of :math:`2^{-192}`. Only sums are turned into centred coordinates, in integers.
+Formulas and errors are in docs/mathematics.md, section 10, "Several classes".
 """
 
 import math
@@ -59,12 +51,9 @@ _PER_CLASS, _PER_PAIR = 40, 6
 
 
 class ClassScores(ProvedLoss):
-    r"""The softmax loss as a function of one score for each class.
+    r"""The softmax loss as a function of one score for each class, with a weight :math:`B_{ab}` of each pair.
 
-    Weights are those of pairs of classes: the Hessian in the scores is
-    :math:`\sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top`, and the distance of two classes, squared, is the
-    trace of a unit of their weight. The smallest one is that of :math:`qe_j/S` and, for the class :math:`y`,
-    :math:`q\kappa/(q-\kappa)`.
+    The Hessian in the scores is :math:`\sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top`.
     """
 
     loss: SoftmaxLoss
@@ -85,10 +74,7 @@ class ClassScores(ProvedLoss):
 
     @property
     def third_order(self) -> float:
-        r""":math:`|D^3f[h,u,u]| \le \zeta\|h\|D^2f[u,u]` for :math:`\sqrt2\max\{1, (r + (1-m_0)^2)/m_0\}`.
-
-        Without a cap :math:`\zeta = \sqrt2`; the proof is in docs/mathematics.md, section 10.
-        """
+        r""":math:`\sqrt2\max\{1, (r + (1-m_0)^2)/m_0\}`, or :math:`\sqrt2` without a cap; see section 10."""
         if self.loss.corner is None:
             return float(np.nextafter(np.sqrt(2.0), 2.0))
         steep = self.loss.link.corner_slope
@@ -109,12 +95,7 @@ class ClassScores(ProvedLoss):
         return as_pair(total), 2.0**-100 * length(high)
 
     def hessian(self, sums: FloatArray) -> FloatArray:
-        r"""The Hessian in centred coordinates from :math:`\sum_i B_{i,ab}x_ix_i^\top` for pairs of classes.
-
-        .. math:: \sum_{a<b}(q_a - q_b)(q_a - q_b)^\top \otimes \sum_i B_{i,ab}x_ix_i^\top
-
-        with :math:`q_a` the rows of the Helmert matrix.
-        """
+        r"""In centred coordinates, from :math:`\sum_i B_{i,ab}x_ix_i^\top` for pairs of classes."""
         helmert = centring(self.loss.classes)
         first, second = np.triu_indices(len(helmert), 1)
         difference = helmert[first] - helmert[second]
@@ -140,27 +121,10 @@ class ClassScores(ProvedLoss):
         return np.ascontiguousarray(np.triu(matrix) + np.triu(matrix, 1).T)
 
     def slopes(self, scores: list[Pair], y: FloatArray) -> ProvedSlopes:
-        r"""Gradients and Hessians in the scores.
+        """Gradients and Hessians in the scores.
 
-        Notes
-        -----
-        *Exponentials.* A relative error :math:`\epsilon = 2^{-74}` of each :math:`e_j` and of
-        :math:`e^{-|G|}` is a change of the scores by as much: the gradient is then that at scores off by
-        :math:`\delta`, :math:`|\delta_j| \le \epsilon`. For scores off by :math:`\delta` the error is
-        :math:`A\delta` up to the change of :math:`A`, and :math:`\delta^\top A\delta =
-        q\mathrm{Var}_\pi\delta + \kappa(h^\top\delta)^2 \le 4\epsilon^2\,\mathrm{tr}A`, because
-        :math:`\mathrm{Var}_\pi\delta \le 2\epsilon^2(1 - \|\pi\|^2)`.
-
-        *Beyond the corner* :math:`\log S` is off by another :math:`\epsilon`: one Newton step from a double
-        logarithm, whose own error :math:`\tau` leaves :math:`\tau^3`. That moves :math:`q` by
-        :math:`2\epsilon\kappa`, and the corner's exponential by :math:`\epsilon\kappa/r`
-        (:meth:`~expost.fitting.certified.functions.Corner.slopes`); :math:`A \succeq \kappa hh^\top`, so an
-        error of :math:`c\kappa h` is :math:`c\sqrt\kappa` in the norm of :math:`A^{-1}`.
-
-        *Pairs.* Differences of scores beyond 640 do not count, so the others are off by less than
-        :math:`4 \cdot 640u^2 < 2^{-94}`; sums of :math:`K` positive pairs by :math:`3Ku^2`, products and
-        quotients by :math:`16u^2` each, the corner's slope by :math:`27u^2`: together less than
-        :math:`(8K + 256)u^2` of a vector no longer than :math:`\sqrt2`.
+        Scores off by :math:`2^{-74}`, and more beyond a corner, make the error relative to the curvature. The
+        absolute one is :math:`(8K + 256)u^2` (docs/mathematics.md, section 10).
         """
         loss = self.loss
         xp, true, zero = namespace_of(y), TrueClass(y, loss.classes), namespace_of(y).zeros_like(y)
@@ -193,7 +157,7 @@ class ClassScores(ProvedLoss):
         mixed = steep[0] * steep[0]
         per_curvature = 6.0 * RELATIVE_ERROR
         if loss.corner is not None:
-            corner = Corner.of(loss.link).placed(y)
+            corner = Corner.of(loss.link, y)
             outside = steep[0] > loss.link.corner_slope
             beyond = corner.beyond(add_accurately(ahead, _logarithm(total)))
             bent, flat = corner.slopes(decay(*corner.exponent(beyond)))
