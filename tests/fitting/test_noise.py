@@ -70,6 +70,7 @@ def test_a_seed_gives_insecure_noise(seed):
     source = noise_source(seed)
     assert isinstance(source, SeededNoise)
     assert source.insecure
+    assert not noise_source(None).insecure
     assert source.tilt(2.0, 3).rounded.shape == (3,)
 
 

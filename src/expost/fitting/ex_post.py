@@ -49,9 +49,7 @@ class LossTerms:
     @property
     def loss(self) -> FloatArray:
         """The privacy loss: the size of the log-odds."""
-        signed = self.signed
-        size: FloatArray = namespace_of(signed).abs(signed)
-        return size
+        return abs(self.signed)
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:

@@ -44,7 +44,7 @@ def perturb(
     step: Step = silent,
     before_noise: Callable[[], None] | None = None,
 ) -> tuple[Release, PrivateFit]:
-    r"""Release the minimiser of a randomly tilted objective (Algorithm 1 of [RW21]_, after [KST12]_).
+    r"""Release the minimiser of a randomly tilted objective (Redberg and Wang 2021, Algorithm 1).
 
     .. math:: b \sim N(0, \sigma^2 I), \qquad
               \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta
@@ -52,7 +52,7 @@ def perturb(
     What is printed is :math:`\mathrm{round}_h(\tilde\theta + sZ)`, where
     :math:`\|\tilde\theta - \hat\theta\| \le r_0` is certified and :math:`s`, :math:`r_0` and :math:`h` are
     the plan's. Where the plan says so, statistics at the exact minimiser are printed too (Algorithms "release
-    g", "release H" and "the smallest eigenvalue" of [RW21]_):
+    g", "release H" and "the smallest eigenvalue" there; after Kifer, Smith and Thakurta 2012):
 
     .. math:: \hat g = \nabla J(\hat\theta; D) + N(0, \sigma_2^2 I), \qquad
               \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad
@@ -70,12 +70,6 @@ def perturb(
     Spends what ``plan`` states, once. The first part of the result is public, the second is not. The noise
     is never drawn twice: where the solver or the certificate misses its goal, more digits are used with the
     same noise.
-
-    References
-    ----------
-    .. [KST12] D. Kifer, A. Smith and A. Thakurta. Private convex empirical risk minimization and
-       high-dimensional regression. COLT 2012.
-    .. [RW21] R. Redberg and Y.-X. Wang. Privately publishable per-instance privacy. NeurIPS 2021.
     """
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
@@ -95,7 +89,8 @@ def perturb(
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
     else:
-        solution = solution.without_hessians()  # the certificate makes one of its own
+        # The certificate makes a Hessian of its own; these are given back.
+        solution = Solution(solution.theta, replace(solution.evaluation, hessian=None, rows_hessian=None))
         point = _certified(plan, plan.precision, records, tilt, solution, regularizer)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
@@ -187,9 +182,7 @@ def _certified(
         minimum = certify(problem, start, target=precision.solver_radius, grid=precision.grid)
     hessian = measured = None
     if minimum.curvature is not None:
-        hessian = minimum.curvature.matrix
-        if regularizer is not None:
-            hessian = hessian + regularizer.hessian(minimum.curvature.at)
+        hessian = problem.with_regularizer(minimum.curvature.matrix, minimum.curvature.at)
     if needs_hessian(plan):
         allowed = allowed_hessian_error(plan)
         measured = rows_hessian(problem, minimum, allowed=allowed, reduced=plan.reduced)

@@ -117,13 +117,7 @@ class SeededNoise(NoiseSource):
 
 
 def noise_source(random_state: Any) -> NoiseSource:
-    """Return exact noise for ``None``, and the insecure seeded twin for a seed or a generator.
-
-    Examples
-    --------
-    >>> noise_source(None).insecure, noise_source(7).insecure
-    (False, True)
-    """
+    """Exact noise for ``None``, and the insecure seeded twin for a seed or a generator."""
     return ExactNoise() if random_state is None else SeededNoise(random_state)
 
 

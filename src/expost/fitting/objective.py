@@ -67,7 +67,7 @@ class Derivatives(Kernel[Sums]):
     """Whether the Hessian is the reduced one: the squares of the rows, each times one weight."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Sums:
-        """The sums over the blocks, which stay where the rows are until the end."""
+        """The sums over the blocks."""
         theta, length = space.put(self.theta), float(np.linalg.norm(self.theta))
         gradient, size, rows = space.zeros(len(self.theta)), space.zeros(1), 0
         order = self.columns if self.reduced else len(self.theta)
@@ -114,7 +114,7 @@ class CurvatureProduct(Kernel[FloatArray]):
     """Whether the curvatures of the records are in the place of their labels."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
-        """The sum over the blocks."""
+        """The sums over the blocks."""
         theta, direction, total = *map(space.put, (self.theta, self.direction)), space.zeros(len(self.theta))
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
             at = LinearRecords(block.X, block.y, block.y) if self.known else self.loss.at(theta, block)
@@ -197,12 +197,13 @@ class Objective:
             gradient += self.regularizer.gradient(theta)
             if square is not None:
                 square += self.regularizer.hessian(theta)
-        tilted = gradient + self.tilt
+        tilted, penalty = gradient + self.tilt, self.l2 * float(np.linalg.norm(theta))
         return Evaluation(
             gradient=gradient,
             tilted_gradient=tilted,
             norm=float(np.linalg.norm(tilted)),
-            floor=self._rounding_floor(theta, sums.size),
+            # Rounding moves each summand by a few units of itself and of its predictor.
+            floor=4.0 * float(_EPS) * (sums.size + penalty + float(np.linalg.norm(self.tilt))),
             hessian=square,
             rows_hessian=sums.hessian,
             precise=hessian == np.float64,
@@ -234,11 +235,6 @@ class Objective:
         found = reduce(iadd, self.records.sweep(work)).hessian
         assert found is not None
         return found
-
-    def _rounding_floor(self, theta: FloatArray, size: float) -> float:
-        """How far rounding may move the gradient: each summand by a few units of itself and its predictor."""
-        penalty = self.l2 * float(np.linalg.norm(theta))
-        return 4.0 * float(_EPS) * (size + penalty + float(np.linalg.norm(self.tilt)))
 
 
 class Gram:

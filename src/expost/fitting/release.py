@@ -43,14 +43,7 @@ def pack(matrix: FloatArray) -> list[float]:
 
 
 def unpack(packed: Sequence[float]) -> FloatArray:
-    """The symmetric matrix with this upper triangle.
-
-    Examples
-    --------
-    >>> unpack([1.0, 2.0, 3.0])
-    array([[1., 2.],
-           [2., 3.]])
-    """
+    """The symmetric matrix with this upper triangle, row by row."""
     dimension = math.isqrt(2 * len(packed))
     rows, columns = np.triu_indices(dimension)
     matrix = np.empty((dimension, dimension))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -29,10 +29,6 @@ class Solution:
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""
         return self.evaluation.norm <= max(tolerance, self.evaluation.floor)
-
-    def without_hessians(self) -> "Solution":
-        """The point and its norms alone, in far less memory."""
-        return Solution(self.theta, replace(self.evaluation, hessian=None, rows_hessian=None))
 
 
 def backtrack(

@@ -24,7 +24,7 @@ from hard_tables import (
 
 from expost.fitting.certified.certify import _summed, certify
 from expost.fitting.certified.decimals import certify_in_decimals, solve
-from expost.fitting.certified.pairs import Dyadic
+from expost.fitting.certified.pairs import Dyadic, power_above
 from expost.fitting.statistics import smallest_eigenvalue
 from expost.losses import LogisticLoss
 
@@ -176,6 +176,10 @@ def test_dyadic_vectors():
         Dyadic.of(x).times(0.3).doubles(), [float(Fraction(v) * Fraction(0.3)) for v in x]
     )
     assert Dyadic.of(np.array([0.0, 5e-324])).doubles().tolist() == [0.0, 5e-324]
+    vector = Dyadic.of(np.array([0.75, -3.0])) + Dyadic([1, 1], -10)
+    assert vector.doubles().tolist() == [0.75 + 2.0**-10, -3.0 + 2.0**-10]
+    assert vector.rounded(-1) == Dyadic([2, -6], -1)
+    assert [power_above(value) for value in (3.0, 4.0, 0.0)] == [4.0, 4.0, 1.0]
 
 
 def test_beyond_the_range_of_doubles_decimals_go_on(monkeypatch):

@@ -85,9 +85,9 @@ class ExactProblem:
         """The number of coefficients."""
         return len(self.tilt[0])
 
-    def linear_part(self, point: Dyadic) -> Dyadic:
-        """Penalty and noise of the gradient at a point, without any rounding."""
-        return reduce(Dyadic.__add__, map(Dyadic.of, self.tilt), point.times(self.l2))
+    def with_regularizer(self, hessian: FloatArray, at: FloatArray) -> FloatArray:
+        """A Hessian with that of the regulariser at a point added."""
+        return hessian if self.regularizer is None else hessian + self.regularizer.hessian(at)
 
 
 @dataclass(frozen=True)
@@ -188,12 +188,12 @@ def bound(
     problem: ExactProblem, curvature: Curvature, point: Dyadic, sums: Partial, predictor_error: float
 ) -> Visit:
     """Take the Newton step and evaluate the bound of section 10."""
-    data = Dyadic.of(sums.total[0]) + Dyadic.of(sums.total[1]) + problem.linear_part(point)
-    gradient, matrix = data.doubles(), curvature.matrix
+    # The sums, the penalty and the noise, without any rounding.
+    data = reduce(Dyadic.__add__, map(Dyadic.of, (*sums.total, *problem.tilt)), point.times(problem.l2))
+    gradient, theta = data.doubles(), point.doubles()
     if problem.regularizer is not None:
-        theta = point.doubles()
         gradient = gradient + problem.regularizer.gradient(theta)
-        matrix = matrix + problem.regularizer.hessian(theta)
+    matrix = problem.with_regularizer(curvature.matrix, theta)
     step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness

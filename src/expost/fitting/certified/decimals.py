@@ -87,8 +87,32 @@ def certify_in_decimals(
     Steps use the double Hessian while they halve the gradient, and one in decimals, damped, afterwards. More
     digits are taken whenever rounding stands in the way.
     """
+    digits = 50
     with localcontext(context(60)):  # for the comparisons; every evaluation sets its own
-        return _descend(problem, start, hessian, Decimal(target), grid)
+        allowed = Decimal(problem.l2) * Decimal(target) / 4  # the grid and the noise take at most half
+        here = _evaluate(problem, rounded(start, digits), digits, hessian=hessian is None)
+        while True:
+            if here.error > allowed / 4:
+                digits += max(10, (here.error / allowed).adjusted() + 5)
+                here = _evaluate(problem, here.point, digits, hessian=here.hessian is not None)
+                continue
+            if here.norm + here.error <= allowed:
+                return _settle(problem, here, grid)
+            there = None
+            if hessian is not None:
+                step = _double_step(problem, here, hessian)
+                there = None if step is None else _evaluate(problem, here.point, digits, step)
+                if there is None or not there.norm <= here.norm / 2:
+                    there, hessian = None, None
+            if there is None:
+                if here.hessian is None:
+                    here = _evaluate(problem, here.point, digits, hessian=True)
+                there = _damped(problem, here, digits)
+            if there is None:
+                digits *= 2
+                here = _evaluate(problem, here.point, digits, hessian=True)
+            else:
+                here = there
 
 
 def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool = False) -> tuple[Pair, float]:
@@ -101,37 +125,6 @@ def hessian_in_decimals(problem: ExactProblem, point: Dyadic, *, reduced: bool =
         high = exact.astype(np.float64)
         found = high, (exact - _exactly(high)).astype(np.float64)
     return found, 2.0**-100 * float(np.trace(high))
-
-
-def _descend(
-    problem: ExactProblem, start: Dyadic, hessian: FloatArray | None, target: Decimal, grid: float
-) -> Minimum:
-    digits = 50
-    point = rounded(start, digits)
-    allowed = Decimal(problem.l2) * target / 4  # the grid and the noise take at most half
-    here = _evaluate(problem, point, digits, hessian=hessian is None)
-    while True:
-        if here.error > allowed / 4:
-            digits += max(10, (here.error / allowed).adjusted() + 5)
-            here = _evaluate(problem, here.point, digits, hessian=here.hessian is not None)
-            continue
-        if here.norm + here.error <= allowed:
-            return _settle(problem, here, grid)
-        there = None
-        if hessian is not None:
-            step = _double_step(problem, here, hessian)
-            there = None if step is None else _evaluate(problem, here.point, digits, step)
-            if there is None or not there.norm <= here.norm / 2:
-                there, hessian = None, None
-        if there is None:
-            if here.hessian is None:
-                here = _evaluate(problem, here.point, digits, hessian=True)
-            there = _damped(problem, here, digits)
-        if there is None:
-            digits *= 2
-            here = _evaluate(problem, here.point, digits, hessian=True)
-        else:
-            here = there
 
 
 def _settle(problem: ExactProblem, here: _Found, grid: float) -> Minimum:
@@ -177,17 +170,13 @@ def _double_step(problem: ExactProblem, here: _Found, hessian: FloatArray) -> De
     """Minus the gradient times the inverse of a double Hessian, or None where doubles fail."""
     top = max(map(abs, here.gradient))
     try:
-        matrix = hessian
-        if problem.regularizer is not None:
-            matrix = matrix + problem.regularizer.hessian(np.array([float(value) for value in here.point]))
+        matrix = problem.with_regularizer(hessian, here.point.astype(np.float64))
         factor = cho_factor(matrix, lower=True)
         step = cho_solve(factor, np.array([-float(value / top) for value in here.gradient]))
     except (LinAlgError, ValueError, OverflowError):
         return None
-    if not np.all(np.isfinite(step)):
-        return None
     result: DecimalArray = _exactly(step) * top
-    return result
+    return result if np.all(np.isfinite(step)) else None
 
 
 def _damped(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:

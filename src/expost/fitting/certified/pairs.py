@@ -108,13 +108,7 @@ def round_to(a: FloatArray, unit: float, out: FloatArray | None = None) -> Float
 
 
 def power_above(value: float) -> float:
-    """The smallest power of two that is at least ``value``; one for zero.
-
-    Examples
-    --------
-    >>> power_above(3.0), power_above(4.0), power_above(0.0)
-    (4.0, 4.0, 1.0)
-    """
+    """The smallest power of two that is at least ``value``; one for zero."""
     if value <= 0.0:
         return 1.0
     fraction, exponent = np.frexp(value)
@@ -133,16 +127,7 @@ def length(vector: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Dyadic:
-    """The vector ``counts * 2**exponent``.
-
-    Examples
-    --------
-    >>> vector = Dyadic.of(np.array([0.75, -3.0])) + Dyadic([1, 1], -10)
-    >>> vector.doubles()
-    array([ 0.75097656, -2.99902344])
-    >>> vector.rounded(-1)
-    Dyadic(counts=[2, -6], exponent=-1)
-    """
+    """The vector ``counts * 2**exponent``."""
 
     counts: list[int]
     exponent: int

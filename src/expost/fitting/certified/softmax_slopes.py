@@ -6,12 +6,10 @@ Formulas and errors are in docs/mathematics.md, section 10, "Several classes".
 """
 
 import math
-from collections.abc import Callable
 from decimal import Decimal, localcontext
 from functools import cache
 from itertools import combinations
 from math import isqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,7 +188,7 @@ class ClassScores(ProvedLoss):
         Each entry of the gradient is rounded fewer than ``16 K`` times, relative to a vector of length two.
         """
         with localcontext(context(digits)):
-            basis, true = _decimal_helmert(self.loss.classes, digits), int(label)
+            basis, true = _helmert(self.loss.classes, digits), int(label)
             scores = basis @ (point.reshape(self.outputs, -1) @ row)
             steep, curvature, others, own = _masses(self.loss, scores, true, digits)
             away = others.copy()
@@ -245,23 +243,15 @@ def _as_matrix(blocks: FloatArray) -> FloatArray:
 
 
 @cache
-def _helmert(classes: int) -> NDArray[np.object_]:
-    """In whole numbers of ``2**-192``."""
-    return _helmert_of(classes, lambda square: isqrt((1 << 2 * _BITS) // square))
-
-
-@cache
-def _decimal_helmert(classes: int, digits: int) -> DecimalArray:
-    with localcontext(context(digits)):
-        return _helmert_of(classes, lambda square: 1 / Decimal(square).sqrt())
-
-
-def _helmert_of(classes: int, inverse_root: Callable[[int], Any]) -> NDArray[np.object_]:
-    matrix = np.full((classes, classes - 1), 0 * inverse_root(1), dtype=object)
-    for a in range(classes - 1):
-        root = inverse_root((a + 1) * (a + 2))
-        matrix[: a + 1, a] = root
-        matrix[a + 1, a] = -(a + 1) * root
+def _helmert(classes: int, digits: int | None = None) -> NDArray[np.object_]:
+    """In decimals of this many digits, or in whole numbers of ``2**-192``."""
+    matrix = np.full((classes, classes - 1), 0 if digits is None else Decimal(0), dtype=object)
+    with localcontext(context(digits or 1)):
+        for a in range(classes - 1):
+            square = (a + 1) * (a + 2)
+            root = isqrt((1 << 2 * _BITS) // square) if digits is None else 1 / Decimal(square).sqrt()
+            matrix[: a + 1, a] = root
+            matrix[a + 1, a] = -(a + 1) * root
     return matrix
 
 
