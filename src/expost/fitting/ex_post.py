@@ -126,7 +126,7 @@ def streamed_terms(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Terms(Kernel[LossTerms]):
-    """The pass that finds the terms of every record."""
+    """The pass that finds the terms of every record; the sign is -1 for members, 1 for others."""
 
     loss: RecordLoss
     columns: int
@@ -136,7 +136,6 @@ class Terms(Kernel[LossTerms]):
     r""":math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. Here or on a device."""
     sigma: float
     sign: float
-    """Minus one for members, one for others."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
         """The terms of the part's records, in their order, left where the rows lie."""

@@ -142,7 +142,7 @@ def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
 
 @dataclass(frozen=True, repr=False)
 class _Point:
-    """The computed minimiser and what was measured there; private."""
+    """The computed minimiser, within ``radius`` of the exact one, and what was measured there; private."""
 
     exact: Dyadic
     gradient: Dyadic
@@ -152,7 +152,6 @@ class _Point:
     rows_hessian: Pair | None
     """Of the rows alone, where a statistic needs it; the reduced one where the plan says so."""
     radius: float = 0.0
-    """How far from the exact minimiser it is certified to be at most."""
 
 
 def _certified(

@@ -53,8 +53,8 @@ class NoiseSource(ABC):
 class ExactNoise(NoiseSource):
     """Draws for releases, from OpenDP's exact sampler (Canonne, Kamath and Steinke 2020).
 
-    It is seeded by the operating system's cryptographic generator at each call: there is no state to copy
-    between processes or threads, and no seed to set.
+    It works by exact integer arithmetic, and the operating system's cryptographic generator seeds it at each
+    call: there is no state to copy between processes or threads, and no seed to set.
     """
 
     insecure = False

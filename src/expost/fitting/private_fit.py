@@ -66,7 +66,8 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
 
     Privacy
     -------
-    Decided by public sizes alone: columns, classes, report and threads, never the number of rows.
+    Decided by public sizes alone: columns, classes, report and threads, never the number of rows. The
+    matrices of the coefficients and the blocks of rows that a fit holds do not grow with the table.
     """
     columns, held = records.design.dimension, records.engine.sums_held
     dimension = plan.loss.coefficient_count(columns)

@@ -89,14 +89,10 @@ def allowed_hessian_error(plan: Plan) -> float:
 
 
 def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, public: FloatArray | None) -> Steps:
-    """The statistics that the plan releases, at the exact minimiser and without noise.
+    """The statistics that the plan releases, at the exact minimiser and without noise; private.
 
     ``gradient`` is that of the objective without its noise, ``rows_hessian`` that of the rows alone, or the
     reduced one, as the sum of two matrices; ``public`` is that of the regulariser.
-
-    Privacy
-    -------
-    Private: only noise makes it public.
     """
     found: Steps = {}
     for statistic, scale in plan.scales.released:
@@ -149,12 +145,7 @@ def published(plan: Plan, measured: Steps, draws: Steps) -> dict[str, Any]:
 
 
 def printed(steps: list[int], draws: list[int], grid: float) -> FloatArray:
-    """Steps of a grid, each with its noise, as the nearest doubles: whole multiples of the grid too.
-
-    Privacy
-    -------
-    Exact: integers are added to integers. The result may be published.
-    """
+    """Steps of a grid, each with its noise, added as integers: the nearest doubles, which are public."""
     noisy = [step + drawn for step, drawn in zip(steps, draws, strict=True)]
     return Dyadic(noisy, math.frexp(grid)[1] - 1).doubles()
 

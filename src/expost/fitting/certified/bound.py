@@ -177,9 +177,8 @@ class Visit:
     gradient: FloatArray
     step: FloatArray
     certified: Dyadic
-    """The point that ``radius`` is about: the end of the step."""
     radius: float
-    """Bound on its distance to the minimiser; may be infinite."""
+    """The end of the step, and a bound on its distance to the minimiser, which may be infinite."""
     floor: float
     """The part of it that no further step can lower."""
 
@@ -219,14 +218,11 @@ def bound(
     lasting = errors / math.sqrt(mu) + slopes
     passing = (left + curvature.error * stride) / math.sqrt(mu) + (change + 0.5 * a * math.exp(a)) * energy
     factor = UP * math.exp(a + 2.0 * zeta * predictor_error) / math.sqrt(mu)
-    radius = _enclosing(factor * (lasting + passing), steepening)
-    return Visit(point, gradient, step, end, radius, factor * lasting)
-
-
-def _enclosing(ratio: float, steepening: float) -> float:
-    r"""A radius :math:`\rho \ge qe^{k\rho}`, :math:`q` the ratio, :math:`k` the steepening, or infinity."""
+    ratio = factor * (lasting + passing)
+    # A radius that is at least the ratio times exp(steepening * radius).
     exponent = math.e * steepening * ratio
-    return UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
+    radius = UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
+    return Visit(point, gradient, step, end, radius, factor * lasting)
 
 
 def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
@@ -268,7 +264,7 @@ def _solve(matrix: FloatArray, vector: FloatArray, factor: Any = None) -> FloatA
 
 @dataclass(frozen=True, repr=False)
 class Minimum:
-    """A point of whole multiples of the grid, and how far from it the minimiser can be.
+    """A point of whole multiples of the grid, and how far from it the minimiser is at most (Euclidean).
 
     Privacy
     -------
@@ -277,6 +273,5 @@ class Minimum:
 
     point: Dyadic
     radius: float
-    """The exact minimiser is no farther away than this (Euclidean)."""
     curvature: Curvature | None = None
     """The last Hessian that was taken, where doubles sufficed."""

@@ -211,17 +211,15 @@ class ProvedLoss(ABC):
     """
 
     outputs: int = 1
-    """How many linear predictors there are."""
     sums: int = 1
-    """How many sums of squares make the Hessian."""
+    """How many linear predictors there are, and how many sums of squares make the Hessian."""
     trace: float = 1.0
     """The trace of a record's Hessian in the scores for each unit of its weights."""
     score_error: float = 1.0
     """How often the error of a score counts, times the root of the curvature and in the Hessian's norm."""
     weight_roundings: float = 0.0
-    """How often a weight is rounded more than the one of a scalar loss, at most."""
     hessian_roundings: int = 0
-    """How many more roundings are in a term of the Hessian than a scalar loss has."""
+    """How much more often than for a scalar loss a weight, or a term of the Hessian, is rounded at most."""
     numbers_held: int = 0
     """How many numbers a device holds for each row, besides those of one score."""
     decimal_factor: int = 1

@@ -131,11 +131,10 @@ class _Hinge(_OneScore):
         return float(np.nextafter(1.0 / self.loss.scale, np.inf))
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
-        """A margin of more than 700 scales is taken for 700, which avoids an overflow."""
         (high, low), scale = predictor, self.loss.scale
         xp, limit = namespace_of(high), 700.0 * min(scale, 1e300)
         margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
-        far = xp.abs(margin) > limit
+        far = xp.abs(margin) > limit  # taken for 700 scales, which avoids an overflow
         if xp is not np or far.any():
             margin_low = xp.where(far, 0.0, margin_low)
             margin = xp.clip(margin, -limit, limit)
