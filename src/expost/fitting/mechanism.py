@@ -46,13 +46,15 @@ def perturb(
 ) -> tuple[Release, PrivateFit]:
     r"""Release the minimiser of a randomly tilted objective (Redberg and Wang 2021, Algorithm 1).
 
+    After Kifer, Smith and Thakurta (2012):
+
     .. math:: b \sim N(0, \sigma^2 I), \qquad
               \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta
 
     What is printed is :math:`\mathrm{round}_h(\tilde\theta + sZ)`, where
     :math:`\|\tilde\theta - \hat\theta\| \le r_0` is certified and :math:`s`, :math:`r_0` and :math:`h` are
     the plan's. Where the plan says so, statistics at the exact minimiser are printed too (Algorithms "release
-    g", "release H" and "the smallest eigenvalue" there; after Kifer, Smith and Thakurta 2012):
+    g", "release H" and "the smallest eigenvalue" of Redberg and Wang):
 
     .. math:: \hat g = \nabla J(\hat\theta; D) + N(0, \sigma_2^2 I), \qquad
               \hat H = \nabla^2 J(\hat\theta; D) + \sigma_3\,\mathrm{GOE}, \qquad

@@ -78,8 +78,8 @@ def newton(
 
     It stops where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
     With ``unseen`` the last pass is left to the caller: it stops after a step whose error is likely to be no
-    longer than this, and the evaluation is of the point before. ``model`` is an evaluation nearby, perhaps of
-    fewer rows, whose Hessian is good enough for the first steps.
+    longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
+    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian serves the first steps.
     """
     theta = start
     here = objective.evaluate(theta, hessian=np.float32 if model is None else None)
