@@ -309,7 +309,13 @@ def test_columns_of_several_types_may_be_named_by_numbers():
     np.testing.assert_array_equal(as_dense(table.rows(0, 2)), [[0.5, 2.0, 1.0], [1.5, 3.0, 0.0]])
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "pandas", "polars", "csr", "csc", "pandas, sparse"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("float32", "pandas", "polars", "csr"),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("float64", "csc", "pandas, sparse")),
+    ],
+)
 def test_no_copy_of_the_table_is_made(kind):
     """The extra memory of a fit and of a loss pass is a few numbers per row and a few blocks per thread."""
     big = rng.normal(size=(150_000, 50)).astype(np.float32 if kind == "float32" else np.float64)

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from grids import grid
 from problems import CASES, design_of, gradient_and_hessian, rows_in_ball, with_intercept
 
 import expost
@@ -24,10 +25,11 @@ def log_density(theta, A, y, case, regularizer, weights=1.0):
     return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("regularizer", [None, SmoothedL1(weight=0.7, scale=0.3)], ids=["l2", "l2+r"])
-@pytest.mark.parametrize("fit_intercept", [False, True], ids=["no-intercept", "intercept"])
-@pytest.mark.parametrize("d", range(1, 9))
+@pytest.mark.parametrize(
+    ("case", "regularizer", "fit_intercept", "d"),
+    grid(CASES, [None, SmoothedL1(weight=0.7, scale=0.3)], [False, True], range(1, 9)),
+    ids=str,
+)
 def test_exact_losses_are_the_ratio_of_densities(case, regularizer, fit_intercept, d):
     rng = np.random.default_rng([d, fit_intercept])
     n = 12

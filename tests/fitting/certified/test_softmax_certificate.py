@@ -3,6 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
+from grids import grid
 from hard_tables import RowBlocks, into_ball, tilt
 from problems import design_of
 
@@ -190,9 +191,15 @@ def table_of(kind, loss, random):
     return X, y, l2, tilt(random, sigma, loss.outputs * d)
 
 
-@pytest.mark.parametrize("kind", ["usual", "identical", "separable", "short", "weighted"])
-@pytest.mark.parametrize("loss", [SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(3, cap=0.6)], ids=str)
-@pytest.mark.parametrize("level", ["slices", "decimals"])
+@pytest.mark.parametrize(
+    ("kind", "loss", "level"),
+    grid(
+        ["usual", "identical", "separable", "short", "weighted"],
+        [SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(3, cap=0.6)],
+        ["slices", "decimals"],
+    ),
+    ids=str,
+)
 def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monkeypatch):
     if level == "decimals":
         monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: False)
@@ -201,10 +208,10 @@ def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monke
     weights = 10.0 ** random.uniform(-300, 2, len(y)) if kind == "weighted" else None
     start = start_of(loss, X, y, l2, b, weights)
     target = 2.0**-45
-    for grid in (2.0**-54, 2.0**-90):
-        found = certify(problem_of(loss, X, y, l2, b, weights=weights), start, target=target, grid=grid)
+    for step in (2.0**-54, 2.0**-90):
+        found = certify(problem_of(loss, X, y, l2, b, weights=weights), start, target=target, grid=step)
         assert found.radius <= target
-        assert distance(loss, X, y, l2, b, found.point.counts, grid, weights) <= found.radius
+        assert distance(loss, X, y, l2, b, found.point.counts, step, weights) <= found.radius
 
 
 def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):
