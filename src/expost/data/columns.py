@@ -32,9 +32,7 @@ class Coded:
     """Empty where only rows were asked for."""
     weights: FloatArray | None
 
-    @property
-    def n_rows(self) -> int:
-        """How many records there are."""
+    def __len__(self) -> int:
         return len(self.columns[0])
 
     @property
@@ -42,27 +40,15 @@ class Coded:
         """Everything that there is of the records."""
         return [*self.columns, self.labels, *([] if self.weights is None else [self.weights])]
 
-    @property
-    def bytes(self) -> int:
-        """How much memory they take."""
-        return sum(array.nbytes for array in self.arrays)
-
     def rows(self, start: int, stop: int) -> "Coded":
         """Some of the records; nothing is copied."""
         here = slice(start, stop)
         columns = [column[here] for column in self.columns]
         return Coded(columns, self.labels[here], part_of(self.weights, here))
 
-    def copy(self) -> "Coded":
-        """The records in memory of their own, so that those around them can be forgotten."""
-        weights = None if self.weights is None else self.weights.copy()
-        return Coded([column.copy() for column in self.columns], self.labels.copy(), weights)
-
 
 def joined(runs: Sequence[Coded]) -> Coded:
-    """Several runs of records, one after the other."""
-    if len(runs) == 1:
-        return runs[0]
+    """Runs of records, one after the other, in memory of their own."""
     weights = [run.weights for run in runs if run.weights is not None]
     return Coded(
         [np.concatenate(columns) for columns in zip(*(run.columns for run in runs), strict=True)],
@@ -71,24 +57,24 @@ def joined(runs: Sequence[Coded]) -> Coded:
     )
 
 
-def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[Coded]:
-    """Records in runs of ``length``, except that a run ends after every ``chunk`` records too."""
+def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[list[Coded]]:
+    """Records ``length`` at a time, to be joined; there is a cut after every ``chunk`` records too."""
     pending: list[Coded] = []
     have, left = 0, chunk
     for coded in records:
         start = 0
-        while start < coded.n_rows:
+        while start < len(coded):
             wanted = min(length, left)
             some = coded.rows(start, start + wanted - have)
             pending.append(some)
-            start += some.n_rows
-            have += some.n_rows
+            start += len(some)
+            have += len(some)
             if have == wanted:
-                yield joined(pending)
+                yield pending
                 left = left - have or chunk
                 pending, have = [], 0
     if pending:
-        yield joined(pending)
+        yield pending
 
 
 @dataclass(frozen=True)
@@ -102,7 +88,7 @@ class Trace:
 
     def after(self, coded: Coded) -> "Trace":
         """The trace of these records after those that were seen before."""
-        rows = self.rows + coded.n_rows
+        rows = self.rows + len(coded)
         if not self.summed:
             return Trace(False, rows)
         pairs = zip(coded.arrays, self.sums or (0,) * len(coded.arrays), strict=True)
@@ -122,14 +108,13 @@ class CodedTable(Table):
         """The rows of the block, column by column."""
         parts = []
         place = max(bisect_right(self._starts, start) - 1, 0)
-        while place < len(self._runs) and self._starts[place] < stop:
-            first = self._starts[place]
+        while place < len(self._runs) and (first := self._starts[place]) < stop:
             here = slice(max(start - first, 0), stop - first)
             parts.append([column[here] for column in self._runs[place]])
             place += 1
-        if len(parts) == 1:
-            return self._reader.rows(parts[0])
-        return self._reader.rows([np.concatenate(columns) for columns in zip(*parts, strict=True)])
+        one = len(parts) == 1
+        columns = parts[0] if one else [np.concatenate(some) for some in zip(*parts, strict=True)]
+        return self._reader.rows(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +159,10 @@ class RecordReader:
             ]
         if self.label is None:
             return Coded(columns, NO_LABELS, None)
-        labels = self._labels(batch.column(self.label))
+        kind = "number" if self.declared.classes is None else "classes"
+        label = None if self.domain is None else self.domain.label
+        read = partial(self.declared.column_labels, typed=self.typed)
+        labels = self._advised(label, batch.column(self.label), kind, read)
         sample = None
         if self.weight is not None:
             sample = as_numbers(self.dialect.plain(batch.column(self.weight), "number"), self.weight)
@@ -190,8 +178,9 @@ class RecordReader:
         """The coded columns as columns of numbers."""
         return ColumnRows(columns if self.domain is None else self.domain.expanded(columns))
 
-    def block(self, coded: Coded) -> Block:
-        """The records as a block of rows."""
+    def block(self, runs: Sequence[Coded]) -> Block:
+        """The records as a block of rows; those of one run are not copied."""
+        coded = runs[0] if len(runs) == 1 else joined(runs)
         return Block(self.rows(coded.columns), coded.labels, coded.weights)
 
     def _advised(self, part: Any, column: Any, kind: str, read: Callable[[Any], Any]) -> Any:
@@ -201,13 +190,6 @@ class RecordReader:
         except DomainError as error:
             refusal = str(error)
         raise DomainError(refusal + ("" if part is None else dialect_advice(part, column, self.dialect)))
-
-    def _labels(self, column: Any) -> FloatArray:
-        kind = "number" if self.declared.classes is None else "classes"
-        label = None if self.domain is None else self.domain.label
-        read = partial(self.declared.column_labels, typed=self.typed)
-        labels: FloatArray = self._advised(label, column, kind, read)
-        return labels
 
 
 def split_columns(
@@ -260,9 +242,8 @@ def reader_of(
     roles |= {label: "outcome", weight: "weight"}
     for name in reader.names:
         if name not in table.kinds:
-            role = roles[name]
             advice = delimiter_advice(table.kinds, table.dialect) or "Add or rename it"
-            raise DomainError(f"the table lacks the column {name!r}, a declared {role}. {advice}.")
+            raise DomainError(f"the table lacks the column {name!r}, a declared {roles[name]}. {advice}.")
         if table.kinds[name] == UNREADABLE:
             raise DomainError(
                 f"the column {name!r} must hold numbers, texts or dates; its cells are lists or other parts. "

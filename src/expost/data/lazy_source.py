@@ -59,11 +59,11 @@ class LazySource(Source):
         """Known once all rows were read."""
         return None if self.traces is None else sum(trace.rows for trace in self.traces)
 
-    def parts(self, width: int) -> "list[RowPart]":
+    def parts(self, width: int) -> "list[_RowPart]":
         """A part for every piece, whatever the pass."""
         traces = self.traces or (None,) * len(self.pieces)
-        parts = [CodedPart(self.reader, piece) for piece in self.pieces]
-        return [RowPart(*one) for one in zip(parts, traces, strict=True)]
+        pairs = zip(self.pieces, traces, strict=True)
+        return [_RowPart(_CodedPart(self.reader, piece), trace) for piece, trace in pairs]
 
     def run(
         self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
@@ -72,7 +72,7 @@ class LazySource(Source):
         if isinstance(engine, LocalEngine):
             engine = replace(engine, threads_per_part=2)  # one of them reads
         empty = True
-        for result in chain.from_iterable(engine.map(PerChunk(work), parts, length)):
+        for result in chain.from_iterable(engine.map(_PerChunk(work), parts, length)):
             empty = False
             yield result
         if empty:
@@ -92,22 +92,21 @@ class LazySource(Source):
             most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
             shares = None if watch is None else PieceShares(self.pieces, watch)
         sampled = max(16, _MOST_SAMPLED // (self.n_features * max(len(self.pieces), 1)))
-        parts = [CodedPart(self.reader, piece, shares) for piece in self.pieces]
+        parts = [_CodedPart(self.reader, piece, shares) for piece in self.pieces]
         summed = any(piece.stamp is None for piece in self.pieces)
-        work = FirstReading(self.reader, check, most, sampled, summed)
+        work = _FirstReading(self.reader, check, most, sampled, summed)
         traces: list[Trace] = []
         samples: list[Coded] = []
         kept: list[Coded] | None = []
         for trace, sample, held in engine.map(work, parts, block_length(self.n_features)):
             traces.append(trace)
             samples += sample
-            if kept is not None:
-                kept = None if held is None else kept + held
-            if kept is not None and sum(one.bytes for one in kept) > most:
+            kept = None if kept is None or held is None else kept + held
+            if kept is not None and sum(map(_bytes, kept)) > most:
                 kept = None
         if not any(trace.rows for trace in traces):
             raise _empty_error()
-        thin = _held(self.reader, samples, [sum(one.n_rows for one in samples)])
+        thin = _held(self.reader, samples, [sum(map(len, samples))])
         if kept is None:
             return replace(self, traces=tuple(traces), sample=thin)
         source = replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
@@ -132,16 +131,19 @@ def _empty_error() -> DomainError:
     return DomainError("the table must have at least one row; got an empty one.")
 
 
+def _bytes(records: Coded) -> int:
+    return sum(array.nbytes for array in records.arrays)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CodedPart:
-    """The records of one piece as coded columns."""
+class _CodedPart:
+    """The records of one piece as coded columns; some are read while others are used."""
 
     reader: RecordReader
     piece: Piece
     shares: PieceShares | None = None
 
     def blocks(self, length: int) -> Iterator[Coded]:
-        """The records in batches of several blocks; some are read while others are used."""
         seen = None if self.shares is None else self.shares.of(self.piece)
         with returning_memory():
             batches = self.piece.batches(self.reader.names, _BATCH_BLOCKS * length, seen)
@@ -149,17 +151,15 @@ class CodedPart:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RowPart:
-    """The records of one piece as blocks of rows."""
+class _RowPart:
+    """The records of one piece as blocks of rows; a block ends where a chunk does."""
 
-    part: CodedPart
+    part: _CodedPart
     trace: Trace | None
     """What the piece was when it was first read; None before that."""
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """The rows with their labels and weights; a block ends where a chunk does."""
-        for coded in recut(self._records(length), length, CHUNK_ROWS):
-            yield self.part.reader.block(coded)
+        yield from map(self.part.reader.block, recut(self._records(length), length, CHUNK_ROWS))
 
     def _records(self, length: int) -> Iterator[Coded]:
         seen = Trace(summed=self.part.piece.stamp is None)
@@ -172,8 +172,8 @@ class RowPart:
 
 
 @dataclass(frozen=True, eq=False)
-class FirstReading:
-    """The pass that checks records, and returns a trace, a sample, and all that take few enough bytes."""
+class _FirstReading:
+    """The pass that checks records: their trace, some for warm starts, and all if they take few bytes."""
 
     reader: RecordReader
     check: RecordCheck
@@ -183,53 +183,38 @@ class FirstReading:
     """Whether to take checksums."""
 
     def __call__(self, blocks: Iterator[Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
-        """What was seen, some records for warm starts, and the records or None."""
         trace, size, every = Trace(self.summed), 0, 1
         sample: list[Coded] = []
-        kept: list[Coded] | None = []
-        pending: list[Coded] = []
-        for place, coded in enumerate(blocks):
-            self.reader.check(coded)
-            self.check.check_labels(coded.labels, coded.weights)
-            trace = trace.after(coded)
-            if place % every == 0:
-                sample.append(coded.rows(0, min(_SAMPLE_ROWS, self.sampled)).copy())
-            if sum(one.n_rows for one in sample) > self.sampled:
-                sample, every = sample[::2], 2 * every
-            size += coded.bytes
-            if size > self.most:
-                kept, pending = None, []
-            if kept is not None:
-                pending.append(coded)
-                pending = _move_chunks(pending, kept)
-        if kept is not None and pending:
-            kept.append(_owned(pending))
-        return trace, sample, kept
+        kept: list[Coded] = []
 
+        def few() -> Iterator[Coded]:
+            nonlocal trace, size, every, sample
+            for place, coded in enumerate(blocks):
+                self.reader.check(coded)
+                self.check.check_labels(coded.labels, coded.weights)
+                trace = trace.after(coded)
+                if place % every == 0:
+                    sample.append(joined([coded.rows(0, min(_SAMPLE_ROWS, self.sampled))]))
+                if sum(map(len, sample)) > self.sampled:
+                    sample, every = sample[::2], 2 * every
+                size += _bytes(coded)
+                if size <= self.most:
+                    yield coded
+                else:  # the rest is only checked
+                    kept.clear()
 
-def _move_chunks(pending: list[Coded], kept: list[Coded]) -> list[Coded]:
-    """Move records that fill a chunk to those that are kept, in arrays of their own; the rest is returned."""
-    while (rows := sum(one.n_rows for one in pending)) >= CHUNK_ROWS:
-        last = pending[-1]
-        end = last.n_rows - (rows - CHUNK_ROWS)
-        kept.append(_owned([*pending[:-1], last.rows(0, end)]))
-        pending = [last.rows(end, last.n_rows)]
-    return pending
-
-
-def _owned(runs: list[Coded]) -> Coded:
-    """The records of several runs in memory of their own, copied once."""
-    return joined(runs) if len(runs) > 1 else runs[0].copy()
+        for runs in recut(few(), CHUNK_ROWS, CHUNK_ROWS):
+            kept.append(joined(runs))
+        return trace, sample, kept if size <= self.most else None
 
 
 @dataclass(frozen=True, eq=False)
-class PerChunk(Generic[Result]):
+class _PerChunk(Generic[Result]):
     """The pass that runs another on every chunk of a part."""
 
     work: Pass[Block, Result]
 
     def __call__(self, blocks: Iterator[Block]) -> list[Result]:
-        """A result for each chunk, in their order."""
         rows = 0
 
         def chunk(block: Block) -> int:
