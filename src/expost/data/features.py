@@ -3,14 +3,14 @@
 import datetime
 import math
 import re
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from expost._common.typing import FloatArray
-from expost.data.texts import LONGEST_TEXT, ChosenTexts, FieldTexts, MeasuredTexts, Text
+from expost.data.texts import LONGEST_TEXT, FieldTexts, Line, Text, Units, Word
 from expost.data.values import (
     as_numbers,
     attempted,
@@ -36,7 +36,6 @@ def _as_date(value: Any) -> Any:
     return value
 
 
-Bounded = TypeVar("Bounded", "Number", "Date", "NumberLabel")
 PublicDate = Annotated[datetime.date, BeforeValidator(_as_date), PlainSerializer(datetime.date.isoformat)]
 """A declared date: a date in TOML, a text in JSON."""
 
@@ -71,41 +70,55 @@ def as_days(values: Any, name: str) -> FloatArray:
 
 def _typed_days(values: Any) -> FloatArray | None:
     """The days of a column whose type is that of dates; None for any other column."""
-    if isinstance(values, np.ndarray):
-        if values.dtype.kind != "M":
+    if not isinstance(values, np.ndarray):
+        from pyarrow import compute, date32, types
+
+        if not (types.is_date(values.type) or types.is_timestamp(values.type)):
             return None
-        dates = values.astype("datetime64[D]")
-        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
-    from pyarrow import compute, date32, int32, types
-
-    if not (types.is_date(values.type) or types.is_timestamp(values.type)):
+        values = compute.cast(values, date32(), safe=False).to_numpy(zero_copy_only=False)
+    if values.dtype.kind != "M":
         return None
-    whole = compute.cast(compute.cast(values, date32(), safe=False), int32())
-    found: FloatArray = whole.to_numpy(zero_copy_only=False).astype(np.float64)
-    return found
+    dates = values.astype("datetime64[D]")
+    return np.where(np.isnat(dates), np.nan, dates.astype(np.int64).astype(np.float64))
 
 
-def _check_bounds(part: Bounded) -> Bounded:
-    low, high = part.limits
-    if not low < high or not math.isfinite(high - low):
-        raise ValueError(f"`{printable(part.name)}` must have low < high")
-    if part.example is not None and not part.low <= part.example <= part.high:
-        raise ValueError(f"`{printable(part.name)}` must have an example within its bounds")
-    return part
+class _Bounded(FieldTexts):
+    """A field that has a declared place between public bounds."""
+
+    kind: str
+    low: Any
+    high: Any
+    example: Any = None
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Self:
+        low, high = self.limits
+        if not low < high or not math.isfinite(high - low):
+            raise ValueError(f"`{printable(self.name)}` must have low < high")
+        if self.example is not None and not self.low <= self.example <= self.high:
+            raise ValueError(f"`{printable(self.name)}` must have an example within its bounds")
+        return self
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers."""
+        return self.low, self.high
+
+    @property
+    def values(self) -> str:
+        """The declared values in words."""
+        return f"{self.low} to {self.high}"
+
+    def _share(self, numbers: FloatArray, missing: float | None) -> FloatArray:
+        """Where numbers lie between the bounds, from 0 to 1, missing ones by the default."""
+        gone = np.isnan(numbers)
+        if gone.any():
+            numbers = np.where(gone, default_of(self.name, missing), numbers)
+        return share_of_limits(self.limits, numbers)
 
 
-def _share(part: "Number | Date", numbers: FloatArray, missing: float | None) -> FloatArray:
-    """Where numbers lie between the bounds, from 0 to 1, missing ones by the default."""
-    gone = np.isnan(numbers)
-    if gone.any():
-        numbers = np.where(gone, default_of(part.name, missing), numbers)
-    return share_of_limits(part.limits, numbers)
-
-
-class OneColumn(FieldTexts):
+class _OneColumn(FieldTexts):
     """A feature that is encoded as one column, of its coded values."""
-
-    name: Text
 
     columns: ClassVar[int] = 1
 
@@ -119,7 +132,7 @@ class OneColumn(FieldTexts):
         return [codes]
 
 
-class Date(OneColumn):
+class Date(_OneColumn, _Bounded):
     """A feature that is a day with public bounds; days beyond them are clipped.
 
     Encoded as one column, by the number of days: ``[low, high]`` becomes [-1, 1].
@@ -134,22 +147,15 @@ class Date(OneColumn):
 
     scale: ClassVar[str] = "symmetric"
 
-    _bounds = model_validator(mode="after")(_check_bounds)
-
     @property
     def limits(self) -> tuple[float, float]:
         """The bounds in days from 1 January 1970."""
         return days(self.low), days(self.high)
 
-    @property
-    def values(self) -> str:
-        """The declared values in words."""
-        return f"{self.low} to {self.high}"
-
     def coded(self, values: Any) -> FloatArray:
         """The days on the encoded scale, missing ones by the default."""
         missing = None if self.missing is None else days(self.missing)
-        return 2.0 * _share(self, as_days(values, self.name), missing) - 1.0
+        return 2.0 * self._share(as_days(values, self.name), missing) - 1.0
 
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -183,37 +189,25 @@ def _classes(value: Any) -> Any:
     return classes
 
 
-def _check_example(name: str, example: Class | None, values: tuple[Class, ...]) -> None:
-    if example is not None and (example not in values or not of_one_kind([example, *values])):
-        raise ValueError(f"`{printable(name)}` must have an example that is one of its values")
-
-
-class Number(MeasuredTexts, OneColumn):
-    """A feature measured on a scale with public bounds; values beyond them are clipped.
-
-    Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
-    """
+class _Measured(_Bounded):
+    """A field on a scale with public bounds, and texts about its units."""
 
     kind: Literal["number"] = "number"
     low: float
     high: float
-    scale: Literal["symmetric", "unit"] = "symmetric"
-    missing: float | None = None
-    """What a missing value counts as; if this is None, a missing value is an error."""
     example: float | None = None
     """The value of the invented person that the page shows first."""
+    unit: Word | None = None
+    """The unit of the bounds and of the answer."""
+    units: Units = ()
+    """Other units, each with what to multiply by to come to ``unit``."""
 
-    _bounds = model_validator(mode="after")(_check_bounds)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The bounds as numbers."""
-        return self.low, self.high
-
-    def coded(self, values: Any) -> FloatArray:
-        """The cells as numbers on the encoded scale, missing ones by the default."""
-        share = _share(self, as_numbers(values, self.name), self.missing)
-        return 2.0 * share - 1.0 if self.scale == "symmetric" else share
+    @model_validator(mode="after")
+    def _other_units(self) -> Self:
+        names = [name for name, _ in self.units]
+        if names and (self.unit is None or self.unit in names or len(set(names)) < len(names)):
+            raise ValueError("`units` must be units other than `unit`, which must be declared too")
+        return self
 
     @property
     def values(self) -> str:
@@ -221,10 +215,40 @@ class Number(MeasuredTexts, OneColumn):
         return f"{self.low:g} to {self.high:g}"
 
 
-class Category(ChosenTexts):
+class Number(_OneColumn, _Measured):
+    """A feature measured on a scale with public bounds; values beyond them are clipped.
+
+    Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
+    """
+
+    scale: Literal["symmetric", "unit"] = "symmetric"
+    missing: float | None = None
+    """What a missing value counts as; if this is None, a missing value is an error."""
+
+    def coded(self, values: Any) -> FloatArray:
+        """The cells as numbers on the encoded scale, missing ones by the default."""
+        share = self._share(as_numbers(values, self.name), self.missing)
+        return 2.0 * share - 1.0 if self.scale == "symmetric" else share
+
+
+class _Chosen(FieldTexts):
+    """A field that has one of several declared values."""
+
+    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
+    """What to call each value, in the order of the values."""
+    example: Any = None
+
+    def _check_texts(self, values: tuple[Class, ...]) -> None:
+        example = self.example
+        if example is not None and (example not in values or not of_one_kind([example, *values])):
+            raise ValueError(f"`{printable(self.name)}` must have an example that is one of its values")
+        if self.titles and len(set(self.titles)) != len(values):
+            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
+
+
+class Category(_Chosen):
     """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
 
-    name: Text
     kind: Literal["category"] = "category"
     categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
     missing: str | None = None
@@ -237,8 +261,7 @@ class Category(ChosenTexts):
             raise ValueError(f"`{printable(self.name)}` must have different categories")
         if self.missing is not None and self.missing not in self.categories:
             raise ValueError(f"`{printable(self.name)}` must count missing values as one of its categories")
-        _check_example(self.name, self.example, self.categories)
-        self._check_titles(self.categories)
+        self._check_texts(self.categories)
         return self
 
     @property
@@ -267,7 +290,7 @@ class Category(ChosenTexts):
         return [f"{self.name}={category}" for category in self.categories]
 
 
-class YesNo(OneColumn):
+class YesNo(_OneColumn):
     """A feature that is true or false, encoded as one column of 1 or 0."""
 
     kind: Literal["yes_no"] = "yes_no"
@@ -284,13 +307,12 @@ class YesNo(OneColumn):
         return text_codes(values, self.name, yes_or_no, 1, missing, refusal)
 
 
-class ClassLabel(ChosenTexts):
+class ClassLabel(_Chosen):
     """An outcome with declared classes; of two, positive scores predict the second.
 
     Classes are texts, whole numbers, or false and true; all of one kind. Predictions are what was declared.
     """
 
-    name: Text
     kind: Literal["classes"] = "classes"
     classes: Annotated[tuple[Class, ...], Field(strict=False), BeforeValidator(_classes)]
     example: Class | None = None
@@ -299,8 +321,7 @@ class ClassLabel(ChosenTexts):
     def _distinct(self) -> Self:
         if not 2 <= len(set(self.classes)) == len(self.classes):
             raise ValueError(f"`{printable(self.name)}` must have two or more different classes")
-        _check_example(self.name, self.example, self.classes)
-        self._check_titles(self.classes)
+        self._check_texts(self.classes)
         return self
 
     @property
@@ -309,26 +330,8 @@ class ClassLabel(ChosenTexts):
         return ", ".join(map(class_text, self.classes))
 
 
-class NumberLabel(MeasuredTexts):
+class NumberLabel(_Measured):
     """An outcome on a scale with public bounds; it is clipped and scaled to [-1, 1], as features are."""
-
-    name: Text
-    kind: Literal["number"] = "number"
-    low: float
-    high: float
-    example: float | None = None
-
-    _bounds = model_validator(mode="after")(_check_bounds)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The bounds as numbers."""
-        return self.low, self.high
-
-    @property
-    def values(self) -> str:
-        """The declared values in words."""
-        return f"{self.low:g} to {self.high:g}"
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""

@@ -47,6 +47,16 @@ _KINDS = {
     "dict": "a table of keys, such as { years = 1.0 }",
     "model": "a part with keys of its own",
 }
+# What is said of other errors, by their types.
+_SENTENCES = {
+    "missing": "{key} is missing",
+    "extra_forbidden": "{key} {unknown}",
+    "union_tag_not_found": "`kind`{owner} is missing",
+    "union_tag_invalid": "`kind`{owner} must be one of {choices}; got {got}",
+    "too_short": "{key} must have {min_length} entries or more",
+    "greater_than": "{key} must be above {gt:g}; got {got}",
+    "literal_error": "{key} must be {choices}; got {got}",
+}
 _LONGEST = 60
 
 
@@ -81,26 +91,17 @@ def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collecti
     kind, where, context = first["type"], list(first["loc"]), first.get("ctx", {})
     owner, rest = _owner(where, content)
     key = f"`{rest[0]}`{owner}" if rest else owner.removeprefix(" of ")
-    # pydantic inserts the kind of a feature into the path, and a name may be missing.
     if kind == "value_error":
         message = str(context["error"])
         sentence = message if message.startswith("`") or not rest else f"{key} {message}"
-    elif kind == "missing":
-        sentence = f"{key} is missing" if rest else f"the part [{where[0]}] is missing"
-    elif kind == "extra_forbidden":
-        sentence = f"{key} {_unknown(str(where[-1]), keys)}"
-    elif kind == "union_tag_not_found":
-        sentence = f"`kind`{owner} is missing"
-    elif kind == "union_tag_invalid":
-        choices = context["expected_tags"].replace("'", '"')
-        sentence = f"`kind`{owner} must be one of {choices}; got {_shown(context['tag'])}"
-    elif kind == "too_short":
-        sentence = f"{key} must have {context['min_length']} entries or more"
-    elif kind == "greater_than":
-        sentence = f"{key} must be above {context['gt']:g}; got {_shown(first['input'])}"
-    elif kind == "literal_error":
-        choices = context["expected"].replace("'", '"')
-        sentence = f"{key} must be {choices}; got {_shown(first['input'])}"
+    elif kind == "missing" and not rest:
+        sentence = f"the part [{where[0]}] is missing"
+    elif kind in _SENTENCES:
+        choices = context.get("expected_tags", context.get("expected", "")).replace("'", '"')
+        got = _shown(context.get("tag", first["input"]))
+        unknown = _unknown(str(where[-1]), keys) if where else ""
+        words = {"key": key, "owner": owner, "choices": choices, "got": got, "unknown": unknown}
+        sentence = _SENTENCES[kind].format(**context | words)
     elif kind.split("_")[0] in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
         entry = "every entry of " if rest and isinstance(rest[-1], int) else ""
         wanted = _KINDS[kind.split("_")[0]]
@@ -109,12 +110,14 @@ def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collecti
         sentence = f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
     # A list whose entries are refused is also said to be too short.
     others = sum(one["type"] != "too_short" for one in error.errors(include_url=False)[1:])
-    more = f" ({others} more after this)" if others else ""
-    return f"{sentence}{more}"
+    return sentence + (f" ({others} more after this)" if others else "")
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The part of the file that a path leads to, in words, and the rest of the path."""
+    """The part of the file that a path leads to, in words, and the rest of the path.
+
+    pydantic inserts the kind of a feature into the path, and a name may be missing.
+    """
     if where[:1] == ["features"] and len(where) > 1 and isinstance(where[1], int):
         part = content["features"][where[1]]
         name = part.get("name") if isinstance(part, Mapping) else getattr(part, "name", None)
@@ -212,8 +215,9 @@ class Texts(DeclaredModel):
 
 
 class FieldTexts(Texts):
-    """Texts about a feature or an outcome."""
+    """A feature or an outcome: its name, and texts about it."""
 
+    name: Text
     title: Line | None = None
     """What to call it; by default its name."""
     question: Sentence | None = None
@@ -227,33 +231,6 @@ class FieldTexts(Texts):
 
     # Kinds of fields declare an example each in their own type.
     text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
-
-
-class MeasuredTexts(FieldTexts):
-    """Texts about a number."""
-
-    unit: Word | None = None
-    """The unit of the bounds and of the answer."""
-    units: Units = ()
-    """Other units, each with what to multiply by to come to ``unit``."""
-
-    @model_validator(mode="after")
-    def _other_units(self) -> Self:
-        names = [name for name, _ in self.units]
-        if names and (self.unit is None or self.unit in names or len(set(names)) < len(names)):
-            raise ValueError("`units` must be units other than `unit`, which must be declared too")
-        return self
-
-
-class ChosenTexts(FieldTexts):
-    """Texts about one of several values."""
-
-    titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
-    """What to call each value, in the order of the values."""
-
-    def _check_titles(self, values: tuple[Any, ...]) -> None:
-        if self.titles and len(set(self.titles)) != len(values):
-            raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
 class Contact(Texts):
