@@ -27,9 +27,9 @@ class Block(NamedTuple):
     X: Any
     """Rows of numbers of any real type and order, as columns, or in SciPy's compressed form."""
     y: FloatArray
-    """Their labels; empty where only rows were asked for."""
+    """Empty where only rows were asked for."""
     weights: FloatArray | None
-    """Their weights; None where every weight is one."""
+    """None where every weight is one."""
 
 
 class Table(ABC):
@@ -146,9 +146,8 @@ class SparseRows:
     def summed(self, weights: FloatArray) -> FloatArray:
         """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""
         total = np.asarray((self.features.T @ weights).T)
-        if not self.intercept:
-            return total
-        return np.concatenate([total, np.sum(weights, axis=0)[..., None]], axis=-1)
+        ones = [np.sum(weights, axis=0)[..., None]] if self.intercept else []
+        return np.concatenate([total, *ones], axis=-1)
 
 
 def lie_by_columns(rows: Any) -> bool:
@@ -164,8 +163,7 @@ def as_dense(rows: Any) -> NDArray[Any]:
         matrix = np.empty(rows.shape, order="F")
         rows.copy_to(matrix)
         return matrix
-    sparse: bool = issparse(rows)
-    return np.asarray(rows.toarray() if sparse else rows)
+    return np.asarray(rows.toarray() if issparse(rows) else rows)
 
 
 # What gives the rows of a LazyFrame, of a reader or of a set of files; a table in memory has none of them.
@@ -214,12 +212,10 @@ class _NotNumbersError(DomainError, TypeError):
 
 def matrix_table(X: Any) -> Table:
     """The table of a matrix, dense or sparse, or of a nested list; DomainError where it is none."""
-    return SparseTable(X) if issparse(X) else ArrayTable(_as_matrix(X))
-
-
-def _as_matrix(X: Any) -> NDArray[Any]:
     from sklearn.utils import check_array  # slow to import, and not needed where a domain encodes
 
+    if issparse(X):
+        return SparseTable(X)
     if isinstance(X, np.ma.MaskedArray):
         raise DomainError("`X` must not be masked; fill the masked cells with public constants.")
     if isinstance(X, np.matrix):
@@ -238,7 +234,7 @@ def _as_matrix(X: Any) -> NDArray[Any]:
         raise matrix
     if matrix.dtype.kind not in "fiub":
         raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
-    return matrix
+    return ArrayTable(matrix)
 
 
 def _public_error(error: Exception) -> DomainError:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Self
 
 import narwhals.stable.v1 as nw
@@ -46,7 +45,6 @@ class Finding:
     values: Sequence[str] = ()
     """What the cells hold; of a file that cannot be read, why."""
     ids: Sequence[str] = ()
-    """What the column of identifiers holds, where one was named."""
 
     def rows(self) -> Iterator[tuple[str, int | None, str, str, str, str]]:
         """File, record, identifier, column, problem and value of each cell, or once for the whole file."""
@@ -80,7 +78,8 @@ def find_problems(
     empty = True
     for path, pieces in groupby(every, lambda piece: piece.path):
         kinds = table.kinds if path is None else read_kinds(path, table.dialect)
-        search = _Search(table, path, kinds, declared, weight, max_weight, identifier)
+        file = "" if path is None else path.name
+        search = _Search(table, file, kinds, declared, weight, max_weight, identifier)
         yield from search.in_columns()
         if not search.columns:
             empty = empty and path is not None
@@ -108,7 +107,7 @@ def problem_table(
     elif nw.dependencies.is_dask_dataframe(table):
         opened = DaskTable.of(table, LOCAL)
     else:
-        opened = table if isinstance(table, LazyTable) else MemoryTable.of(table)
+        opened = table if isinstance(table, LazyTable) else _MemoryTable.of(table)
     kind = replace(FrameKind.of(table), index=None).in_library(library)
     if identifier is not None and identifier not in opened.kinds:
         raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
@@ -126,15 +125,14 @@ def problem_table(
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryTable(LazyTable):
+class _MemoryTable(LazyTable):
     """A frame, or a mapping of columns, in memory: one piece."""
 
-    piece: "MemoryPiece"
+    piece: "_MemoryPiece"
     has_types = True
 
     @classmethod
     def of(cls, table: Any) -> Self:
-        """The table of columns with names that are texts, all of one length."""
         if not isinstance(table, Mapping):
             check_at_hand(table)
         columns = columns_of(table)
@@ -150,77 +148,64 @@ class MemoryTable(LazyTable):
         if len({len(column) for column in cells.values()}) > 1:
             raise DomainError("the columns of the table must have one length.")
         kinds = {name: kind_of(one.type) if hasattr(one, "type") else None for name, one in cells.items()}
-        return cls(kinds=kinds, piece=MemoryPiece(cells))
+        return cls(kinds=kinds, piece=_MemoryPiece(cells))
 
-    def pieces(self) -> "list[MemoryPiece]":
-        """All of it."""
+    def pieces(self) -> "list[_MemoryPiece]":
         return [self.piece]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MemoryPiece(Piece):
-    """Columns in memory, by their names, as Arrow's batches have them."""
+class _MemoryPiece(Piece):
+    """Columns in memory, by their names: one run of all rows, which is cut as Arrow's batches are."""
 
     cells: Mapping[str, Any]
 
     @property
     def rows(self) -> int:  # type: ignore[override]  # an attribute of the base
-        """The number of rows."""
         return max(map(len, self.cells.values()), default=0)
 
     def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
-        """All rows at once."""
         yield Run(self)
 
     def __len__(self) -> int:
         return self.rows
 
     def column(self, name: str) -> Any:
-        """One of the columns."""
         return self.cells[name]
 
-    def slice(self, start: int, length: int) -> Self:
-        """Some of the rows."""
-        return replace(
-            self, cells={name: cells[start : start + length] for name, cells in self.cells.items()}
-        )
+    def slice(self, start: int, length: int) -> "_MemoryPiece":
+        return _MemoryPiece({name: cells[start : start + length] for name, cells in self.cells.items()})
 
 
+@dataclass(eq=False, repr=False)
 class _Search:
     """What is looked for in one file or frame, whose records are counted from 1."""
 
-    def __init__(
-        self,
-        table: LazyTable,
-        path: Path | None,
-        kinds: Mapping[str, str | None],
-        declared: Sequence[Feature | Label],
-        weight: str | None,
-        max_weight: float,
-        identifier: str | None,
-    ) -> None:
-        self._table, self._kinds, self._max_weight, self._identifier = table, kinds, max_weight, identifier
-        self.file = "" if path is None else path.name
-        readable = {column for column, kind in kinds.items() if kind != UNREADABLE}
-        self._wanted = [*(part.name for part in declared), *([] if weight is None else [weight])]
-        self._parts = [part for part in declared if part.name in readable]
-        self._weight = weight if weight in readable else None
-        asked = [*self._wanted, *([] if identifier is None else [identifier])]
-        self.columns = [name for name in dict.fromkeys(asked) if name in readable]
-        """The columns that are read."""
-        self.last = 0
-        """The last record that was read, those that were left out included."""
-        self.broken = ""
-        """Why something could not be read, and what follows it in the file neither; a public sentence."""
+    table: LazyTable
+    file: str
+    kinds: Mapping[str, str | None]
+    declared: Sequence[Feature | Label]
+    weight: str | None
+    max_weight: float
+    identifier: str | None
+    last: int = 0
+    """The last record that was read, those that were left out included."""
+    broken: str = ""
+    """Why something could not be read, and what follows it in the file neither; a public sentence."""
+
+    def __post_init__(self) -> None:
+        self.wanted = [*(part.name for part in self.declared), *({self.weight} - {None})]
+        readable = {name for name, kind in self.kinds.items() if kind != UNREADABLE}
+        self.columns = [name for name in dict.fromkeys([*self.wanted, self.identifier]) if name in readable]
 
     def in_columns(self) -> Iterator[Finding]:
         """What is wrong with whole columns, by their kinds here and in the first file."""
-        for name in self._wanted:
-            if name not in self._kinds:
+        for name in self.wanted:
+            if name not in self.kinds:
                 yield Finding(self.file, name, Problem.LACKING)
-            elif self._kinds[name] == UNREADABLE:
+            elif self.kinds[name] == UNREADABLE:
                 yield Finding(self.file, name, Problem.TYPE)
-            elif len({self._kinds[name], self._table.kinds.get(name, self._kinds[name])} - {EMPTY}) > 1:
+            elif len({self.kinds[name], self.table.kinds.get(name, self.kinds[name])} - {EMPTY}) > 1:
                 yield Finding(self.file, name, Problem.MIXED)
 
     def in_piece(self, piece: Piece, seen: Seen | None) -> Iterator[Finding]:
@@ -229,8 +214,7 @@ class _Search:
         if piece.path is None:  # findings of what is in memory are not cut
             length = max(length, piece.rows or 0)
         with returning_memory():
-            runs = piece.runs(self.columns, length, lenient=True)
-            while not self.broken and (run := self._following(runs)) is not None:
+            for run in self._read(piece.runs(self.columns, length, lenient=True)):
                 share += piece.share_of(run.batch)
                 records, uneven = self._numbered(run)
                 for start in range(0, max(len(records), 1), length):
@@ -241,12 +225,13 @@ class _Search:
                     if seen is not None:
                         seen(len(some), share)
 
-    def _following(self, runs: Iterator[Run]) -> Run | None:
+    def _read(self, runs: Iterator[Run]) -> Iterator[Run]:
+        if self.broken:
+            return
         try:
-            return next(runs, None)
+            yield from runs
         except ExpostError as error:  # its sentence quotes nothing
             self.broken = str(error)
-        return None
 
     def _numbered(self, run: Run) -> tuple[NDArray[np.int64], list[Finding]]:
         """The numbers of the records in a run, and what is wrong with the lines that were left out."""
@@ -255,7 +240,7 @@ class _Search:
         records = np.delete(np.arange(first, self.last + 1), np.array(places, dtype=np.int64) - 1)
         if not places:
             return records, []
-        ids = [""] * len(places) if self._identifier is not None else []
+        ids = [""] * len(places) if self.identifier is not None else []
         lines = [first + place - 1 for place in places]
         texts = [text for _, text in run.left_out]
         return records, [Finding(self.file, LINE, Problem.UNEVEN, lines, texts, ids)]
@@ -263,16 +248,16 @@ class _Search:
     def _in_cells(self, records: NDArray[np.int64], batch: Any) -> Iterator[Finding]:
         if not len(records):
             return
-        dialect = self._table.dialect
-        for part in self._parts:
-            column = batch.column(part.name)
-            for problem, cells in problems_in(part, column, dialect, typed=self._table.has_types).items():
-                yield self._finding(part.name, problem, cells, records, batch)
-        if self._weight is not None:
-            column = batch.column(self._weight)
-            wrong = wrong_weights(column, self._weight, self._max_weight, dialect)
+        dialect, typed = self.table.dialect, self.table.has_types
+        for part in self.declared:
+            if part.name in self.columns:
+                found = problems_in(part, batch.column(part.name), dialect, typed=typed)
+                for problem, cells in found.items():
+                    yield self._finding(part.name, problem, cells, records, batch)
+        if self.weight in self.columns:
+            wrong = wrong_weights(batch.column(self.weight), self.weight, self.max_weight, dialect)
             if wrong.any():
-                yield self._finding(self._weight, Problem.WEIGHT, wrong, records, batch)
+                yield self._finding(self.weight, Problem.WEIGHT, wrong, records, batch)
 
     def _finding(
         self, name: str, problem: Problem, cells: NDArray[np.bool_], records: NDArray[np.int64], batch: Any
@@ -282,6 +267,6 @@ class _Search:
             return [text[:_LONGEST_VALUE] for text in as_texts(chosen, column)]
 
         ids: Sequence[str] = ()
-        if self._identifier is not None:  # a file of several may lack it
-            ids = texts(self._identifier) if self._identifier in self.columns else [""] * int(cells.sum())
+        if self.identifier is not None:  # a file of several may lack it
+            ids = texts(self.identifier) if self.identifier in self.columns else [""] * int(cells.sum())
         return Finding(self.file, name, problem, records[cells].tolist(), texts(name), ids)

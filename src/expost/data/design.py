@@ -75,12 +75,11 @@ class Design:
     def products(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, for products with vectors only, in the source's layout.
 
-        Sparse where the source is, and with contiguous columns where it has them. They are those of
-        :meth:`dense` up to rounding.
+        Sparse where the source is, with contiguous columns where it has them; :meth:`dense` up to rounding.
         """
         for block in blocks:
-            features, sparse = block.X, issparse(block.X)
-            if not sparse:
+            features = block.X
+            if not issparse(features):
                 yield from self._copied(chain([block], blocks), "F" if lie_by_columns(features) else "C")
                 return
             scales = self.scales(_sparse_lengths(features))
@@ -96,8 +95,7 @@ class Design:
                 buffer = np.ones((count, self.dimension), order=order)
             rows = buffer[:count]
             features = rows[:, :-1] if self.intercept else rows
-            # Copied before it is measured: what is measured is then what is used, whoever writes to the
-            # table.
+            # Copied before it is measured: what is measured is used, whoever writes to the table.
             if isinstance(raw, ColumnRows) and order == "C":
                 # Column by column, then transposed at once: to write columns into rows takes longer.
                 if len(aside) < count:
@@ -202,9 +200,8 @@ def _sparse_lengths(rows: Any) -> FloatArray:
     largest = np.ones(count)
     np.maximum.at(largest, owner, np.abs(rows.data))
     scaled = rows.data / largest[owner]
-    share: FloatArray = np.sqrt(np.bincount(owner, weights=scaled * scaled, minlength=count))
     with np.errstate(over="ignore"):
-        return largest * share
+        return largest * np.sqrt(np.bincount(owner, weights=scaled * scaled, minlength=count))
 
 
 @dataclass(frozen=True)
@@ -323,10 +320,10 @@ class ArraySource(Source):
         """The rows with labels and weights."""
         return replace(self, labels=labels, weights=weights)
 
-    def parts(self, width: int) -> list["Span"]:
+    def parts(self, width: int) -> list["_Span"]:
         """The spans."""
         pairs = spans(self.n_rows, width) if self.edges is None else pairwise(self.edges)
-        return [Span(self, start, stop) for start, stop in pairs]
+        return [_Span(self, start, stop) for start, stop in pairs]
 
     def thinned(self, every: int) -> "ArraySource":
         """Steps over blocks of the table: what is left out is not read."""
@@ -345,7 +342,7 @@ class ArraySource(Source):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Span:
+class _Span:
     """Rows ``start`` to ``stop`` of a table in memory."""
 
     source: ArraySource
@@ -353,7 +350,6 @@ class Span:
     stop: int
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """The rows of the span, block by block, as they lie in the table."""
         table, labels, weights = self.source.table, self.source.labels, self.source.weights
         for low in range(self.start, self.stop, length * self.source.every):
             here = slice(low, min(low + length, self.stop))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from expost.data.texts import DeclaredModel, Text
+from expost.data.values import is_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -95,9 +96,9 @@ class Dialect(DeclaredModel):
         ``kind`` is that of the feature or label. Missing words become null. Texts that are not what they
         should be stay what they are, or become other such texts; columns of other types stay as they are.
         """
-        from pyarrow import array, compute, scalar, types
+        from pyarrow import array, compute, scalar
 
-        if self == PLAIN or not (types.is_string(column.type) or types.is_large_string(column.type)):
+        if self == PLAIN or not is_text(column):
             return column
         if self.missing_words:
             words = array(self.missing_words, column.type)

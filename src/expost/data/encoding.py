@@ -42,11 +42,9 @@ class Encoded:
     on_host: bool = False
     """Whether kernels are run on the host, wherever the rows lie."""
     checked: bool = False
-    """Whether all rows were read and found good."""
     weights_at_most: bool = False
     """Whether records may have had any weight up to the one that stands here, because nobody knows it."""
     watch: Watch | None = None
-    """Shows how far each pass has come."""
 
     @property
     def n_rows(self) -> int:
@@ -85,11 +83,7 @@ class Encoded:
         return replace(self, source=self.source.thinned(every), engine=LOCAL, watch=None)
 
     def sweep(
-        self,
-        work: Pass[Block, Result],
-        *,
-        width: int | None = None,
-        products: bool = False,
+        self, work: Pass[Block, Result], *, width: int | None = None, products: bool = False
     ) -> Iterator[Result]:
         """Run a pass over the encoded rows; one result for each part, in their order.
 
@@ -103,16 +97,13 @@ class Encoded:
         there = self.kernels_in if isinstance(work, Kernel) else None
         if isinstance(self.source, PlacedSource) and there is not None:
             return self._in_place(self.source, work)
-        length, parts = self.design.block_length(width), None
+        length, raw = self.design.block_length(width), False
         if there is not None:
             assert isinstance(work, Kernel)
-            length, products = sent_length(width), False
-            if sent_as_it_is(self.source):
-                work, parts = OnDevice(work, there, self.design), self.source.parts(width)
-            else:
-                work = OnDevice(work, there)
-        if parts is None:
-            parts = self.source.encoded_parts(self.design, width, products=products)
+            length, products, raw = sent_length(width), False, sent_as_it_is(self.source)
+            work = OnDevice(work, there, self.design if raw else None)
+        encoded = self.source.encoded_parts
+        parts = self.source.parts(width) if raw else encoded(self.design, width, products=products)
         if self.watch is not None:
             self.watch.begin(self.source.n_rows)
             if isinstance(self.engine, LocalEngine):  # elsewhere rows are read where nobody watches
@@ -133,9 +124,8 @@ class Opened:
 
     source: Source
     columns: list[str] | None
-    """The names of the columns, where it is a frame."""
+    """Their names, where it is a frame."""
     device: Space | None
-    """Where its rows are sent, if they are."""
 
 
 def opened(X: Any, domain: Domain | None) -> LazyTable | Opened:
@@ -146,10 +136,8 @@ def opened(X: Any, domain: Domain | None) -> LazyTable | Opened:
     if lazy is not None:
         return lazy
     table = table_of(X)
-    if domain is None and is_foreign(X):
-        source: Source = PlacedSource.of(X)
-    else:
-        source = ArraySource(open_table(table, domain))
+    foreign = domain is None and is_foreign(X)
+    source = PlacedSource.of(X) if foreign else ArraySource(open_table(table, domain))
     frame = domain is None and nw.dependencies.is_into_dataframe(table)
     columns = nw.from_native(table, eager_only=True).columns if frame else None
     return Opened(source, columns, X.space if isinstance(X, StreamedTable) else None)
@@ -219,33 +207,28 @@ _BLOCK_NUMBERS = 500_000
 
 
 @dataclass(frozen=True)
-class RecordDesign(Design):
-    """Records brought into the set that a convex loss declares, with the label as the last column; public."""
+class _RecordDesign(Design):
+    """Records brought into the set that a convex loss declares, with the label as the last column; public.
+
+    A pass takes as many numbers of a record as there are parameters, and holds those of its Hessian.
+    """
 
     loss: ConvexLoss
 
-    @classmethod
-    def of(cls, loss: ConvexLoss) -> Self:
-        """The design of a loss, which declares everything."""
-        return cls(loss.record_set.dimension, 1.0, False, loss)
-
     @property
     def dimension(self) -> int:
-        """How many numbers a pass takes of a record: as many as there are parameters."""
         return self.loss.n_parameters
 
     def numbers_held(self, width: int) -> int:
-        """Those of the record's Hessian."""
         return self.loss.n_parameters**2
 
     def block_length(self, width: int) -> int:
-        """So short that the Hessians of a block's records fit into half a million numbers."""
         most = max(16, _BLOCK_NUMBERS // self.numbers_held(width))
         return min(block_length(width + self.n_features), most)
 
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """Records inside the set, block by block, copied and checked: the caller can change the table."""
         for X, labels, weights in blocks:
+            # Copied and checked in every pass: the caller can change the table.
             rows = np.array(as_dense(X), dtype=np.float64, order="C")
             check_finite(rows)
             rows = self.loss.record_set.enclose(rows)
@@ -270,10 +253,11 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
         raise DomainError(
             f"`X` must have {wanted} columns, as {type(loss).__name__} declares; got {table.n_features}."
         )
+    design = _RecordDesign(wanted, 1.0, False, loss)
     if loss.labels.values == ():
         if y is not None:
             raise DomainError(f"{type(loss).__name__} has no labels; leave `y` out, or make it a column.")
-        return Encoded(ArraySource(table), RecordDesign.of(loss))
+        return Encoded(ArraySource(table), design)
     labels = as_numbers(one_label_per_row(y), "y")
     if len(labels) != table.n_rows:
         raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
@@ -282,4 +266,4 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
             f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Clip or "
             "recode them by public constants."
         )
-    return Encoded(ArraySource(table, labels), RecordDesign.of(loss))
+    return Encoded(ArraySource(table, labels), design)

@@ -275,11 +275,7 @@ def _batches(
     # Columns are decoded a few pages at a time: a row group may be larger than memory.
     buffer = max(1 << 12, min(_COLUMN_BYTES, _ALL_BYTES // max(len(columns), 1)))
     with ParquetFile(
-        path,
-        metadata=metadata,
-        buffer_size=buffer,
-        pre_buffer=False,
-        read_dictionary=texts if shared else [],
+        path, metadata=metadata, buffer_size=buffer, pre_buffer=False, read_dictionary=texts if shared else []
     ) as file:
         yield from file.iter_batches(
             batch_size=length, row_groups=list(row_groups), columns=columns, use_threads=False

@@ -154,37 +154,24 @@ def _stamp(path: Path) -> tuple[int, ...]:
 def _pieces(path: Path, dialect: Dialect) -> list[FilePiece]:
     if not is_parquet(path):
         return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path), dialect=dialect)]
-    pieces = attempted(lambda: _row_groups(path, dialect))
+    pieces = attempted(lambda: list(_row_groups(path, dialect)))
     if pieces is None:
         raise invalid_file(path)
     return pieces
 
 
-def _row_groups(path: Path, dialect: Dialect) -> list[FilePiece]:
+def _row_groups(path: Path, dialect: Dialect) -> Iterator[FilePiece]:
+    """Runs of row groups that have enough rows together, and the rest."""
     from pyarrow import parquet
 
     stamp, metadata = _stamp(path), parquet.read_metadata(path)
-    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-    pieces = []
-    for run in _runs([group.num_rows for group in groups]):
-        size = sum(groups[place].total_byte_size for place in run)
-        rows = sum(groups[place].num_rows for place in run)
-        pieces.append(FilePiece(path, run, size, stamp, dialect, rows))
-    return pieces
-
-
-def _runs(sizes: list[int]) -> Iterator[tuple[int, ...]]:
-    """Consecutive places whose sizes add up to enough rows, and the rest."""
-    run: list[int] = []
-    rows = 0
-    for place, size in enumerate(sizes):
-        run.append(place)
-        rows += size
-        if rows >= _PART_ROWS:
-            yield tuple(run)
-            run, rows = [], 0
-    if run:
-        yield tuple(run)
+    first = rows = size = 0
+    for place in range(metadata.num_row_groups):
+        group = metadata.row_group(place)
+        rows, size, last = rows + group.num_rows, size + group.total_byte_size, place + 1
+        if rows >= _PART_ROWS or last == metadata.num_row_groups:
+            yield FilePiece(path, tuple(range(first, last)), size, stamp, dialect, rows)
+            first, rows, size = last, 0, 0
 
 
 PARQUET = (".parquet", ".pq")
@@ -216,7 +203,12 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
         raise invalid_file(path, dialect, advice)
     if not names:
         raise FileError(f"the first line of {path.name!r} must name the columns; it is empty. Add the names.")
-    _check_names(path, names)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None or not all(names):
+        got = "an empty one" if twice is None else f"{twice!r} twice"
+        raise FileError(
+            f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
+        )
     return kinds
 
 
@@ -243,15 +235,6 @@ def _names_in_csv(path: Path, dialect: Dialect) -> list[str]:
             if '"' not in first:
                 raise
     raise unclosed_quote(path, 1)
-
-
-def _check_names(path: Path, names: list[str]) -> None:
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None or not all(names):
-        got = "an empty one" if twice is None else f"{twice!r} twice"
-        raise FileError(
-            f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
-        )
 
 
 def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:

@@ -99,7 +99,7 @@ def plain_column(name: Any, column: Any, *, numbers: bool = False) -> Any:
     return cells
 
 
-class FrameTable(Table):
+class _FrameTable(Table):
     """A pandas, polars or pyarrow data frame, whose columns are read where they lie, one block at a time.
 
     Columns with missing values, and those that do not lie as plain numbers in one piece, are converted block
@@ -125,16 +125,15 @@ class FrameTable(Table):
         self._views = [attempted(partial(_view, column)) for column in self._columns]
 
     def rows(self, start: int, stop: int) -> ColumnRows:
-        """The rows of the block, column by column."""
-        pairs = zip(self._columns, self._views, strict=True)
-        return ColumnRows([_cells(column, view, start, stop) for column, view in pairs])
-
-
-def _cells(column: "nw.Series[Any]", view: NDArray[Any] | None, start: int, stop: int) -> NDArray[Any]:
-    if view is not None:
-        return view[start:stop]
-    refusal = "`X` must hold numbers only; convert its columns to floats and fill missing cells."
-    return converted(lambda: _converted(column, start, stop), refusal)
+        refusal = "`X` must hold numbers only; convert its columns to floats and fill missing cells."
+        return ColumnRows(
+            [
+                converted(partial(_converted, column, start, stop), refusal)
+                if view is None
+                else view[start:stop]
+                for column, view in zip(self._columns, self._views, strict=True)
+            ]
+        )
 
 
 def _view(column: "nw.Series[Any]") -> NDArray[Any] | None:
@@ -169,13 +168,13 @@ def frame_table(frame: Any) -> Table:
     """A frame as a table; one whose columns are all sparse and empty where they are zero stays sparse."""
     pandas = nw.dependencies.is_pandas_dataframe(frame)
     if not pandas or not any(_is_sparse(dtype) for dtype in frame.dtypes):
-        table = FrameTable(frame)  # refuses what is not a number
+        table = _FrameTable(frame)  # refuses what is not a number
         numbers = attempted(lambda: _one_matrix(frame)) if pandas else None
         return table if numbers is None else ArrayTable(numbers)
     open_frame(frame)  # refuses names that are not those of columns
     # pandas refuses columns that are dense, or not empty where they are zero; they are made dense by blocks.
     matrix = attempted(lambda: frame.sparse.to_coo())
-    return FrameTable(frame) if matrix is None else SparseTable(matrix)
+    return _FrameTable(frame) if matrix is None else SparseTable(matrix)
 
 
 def _one_matrix(frame: Any) -> NDArray[Any] | None:

@@ -42,11 +42,10 @@ class Piece(ABC):
     """Some rows of a table, read as columns where the work is done; it can be pickled."""
 
     path: Path | None = None
-    """The file that it is in, if it is in one."""
     bytes: int = 0
     """About how much memory the rows take; 0 where that is not known before they are read."""
     rows: int | None = None
-    """How many rows there are, where that is known before they are read."""
+    """How many there are, where that is known before they are read."""
     stamp: tuple[int, ...] | None = None
     """What a reader makes sure of before and after it reads; None where only the rows themselves tell."""
 
@@ -111,13 +110,10 @@ class LazyTable(ABC):
     """Each column and its kind, ``"number"``, ``"category"``, ``"yes_no"``, ``"date"`` or, without a value,
     ``"empty"``; None where cells are texts whose types only a domain knows, as in CSV."""
     engine: Engine = LOCAL
-    """Where passes over the rows are run."""
     device: Space | None = None
     """Where rows are sent to be worked on, if they are."""
     paths: tuple[Path, ...] = ()
-    """The files that it is in, if any."""
     dialect: Dialect = PLAIN
-    """How its files are written."""
 
     @property
     def has_types(self) -> bool:
@@ -163,18 +159,16 @@ def with_series(frame: Any, y: Any, sample_weight: Any, label: str | None) -> tu
     Rows are paired by their places, as everywhere else, and never by an index. Labels get the name ``label``
     that a domain has for them.
     """
-    from dask.dataframe import Series
-
-    if isinstance(y, Series):
-        frame, y = _with_column(frame, y, "y", label or "y (expost)")
-    if isinstance(sample_weight, Series):
-        frame, sample_weight = _with_column(frame, sample_weight, "sample_weight", "sample_weight (expost)")
-    return frame, y, sample_weight
+    frame, y = _with_column(frame, y, "y", label or "y (expost)")
+    frame, weight = _with_column(frame, sample_weight, "sample_weight", "sample_weight (expost)")
+    return frame, y, weight
 
 
-def _with_column(frame: Any, series: Any, role: str, name: str) -> tuple[Any, str]:
-    from dask.dataframe import map_partitions
+def _with_column(frame: Any, series: Any, role: str, name: str) -> tuple[Any, Any]:
+    from dask.dataframe import Series, map_partitions
 
+    if not isinstance(series, Series):
+        return frame, series
     refusal = (
         f"`{role}` must have as many rows as `X` in every partition. Put it into a column of the frame, and "
         "name the column."
@@ -206,8 +200,9 @@ class DaskTable(LazyTable):
         kinds = {name: _kind(dtype) for name, dtype in frame.dtypes.items()}
         return cls(frame=frame, kinds=kinds, engine=engine)
 
-    def pieces(self) -> "list[Partition]":
+    def pieces(self) -> "list[_Partition]":
         """The partitions."""
+        from dask.local import get_sync
         from dask.optimization import cull
 
         # One that shares no task with the others is computed inside the pass: what goes wrong there stays
@@ -219,26 +214,13 @@ class DaskTable(LazyTable):
         pieces = []
         for one, graph in zip(delayed, graphs, strict=True):
             alone = all(uses[key] == 1 for key in graph) and not any(map(_is_future, graph.values()))
-            pieces.append(Partition(Deferred(graph, one.key) if alone else one, self.kinds))
+            # Dask looks for tasks in lists and dataclasses, and not in what is called.
+            pieces.append(_Partition(partial(get_sync, graph, one.key) if alone else one, self.kinds))
         return pieces
 
 
-class Deferred:
-    """A partition that is computed where it is asked for."""
-
-    # No dataclass: Dask would look for tasks in its fields.
-    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
-        self._graph, self._key = graph, key
-
-    def compute(self) -> Any:
-        """The partition as a frame of pandas."""
-        from dask.local import get_sync
-
-        return get_sync(self._graph, self._key)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Partition(Piece):
+class _Partition(Piece):
     """One partition of a Dask frame, without a stamp: it can be another one each time; private."""
 
     frame: Any
@@ -246,7 +228,6 @@ class Partition(Piece):
     kinds: Mapping[str, str | None]
 
     def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
-        """The columns of the partition's rows."""
         frame = converted(
             self._computed,
             "a partition of the Dask frame cannot be computed. Compute it by itself to see why: the "
@@ -265,25 +246,24 @@ class Partition(Piece):
                     "Convert it to one type."
                 )
         for start in range(0, len(frame), length):
-            some = partial(_batches, frame, columns, start, start + length)
+            some = partial(_batches, frame, columns, slice(start, start + length))
             refusal = "a column of the Dask frame must hold one plain type: numbers, texts or booleans."
             yield from map(Run, converted(some, refusal))
 
     def _computed(self) -> Any:
         """The frame, or an error of this library's."""
         try:
-            if isinstance(self.frame, Deferred):
-                return self.frame.compute()
+            if isinstance(self.frame, partial):
+                return self.frame()
             return self.frame.compute(scheduler="synchronous") if hasattr(self.frame, "dask") else self.frame
         except DomainError as error:
             return error
 
 
-def _batches(frame: Any, columns: list[str], start: int, stop: int) -> Any:
+def _batches(frame: Any, columns: list[str], rows: slice) -> Any:
     import pyarrow
 
-    some = frame.iloc[start:stop][columns]
-    whole = pyarrow.Table.from_pandas(some, preserve_index=False, nthreads=1)
+    whole = pyarrow.Table.from_pandas(frame.iloc[rows][columns], preserve_index=False, nthreads=1)
     return whole.combine_chunks().to_batches()
 
 

@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost.data.dialect import Dialect
-from expost.data.features import (
-    Category,
-    ClassLabel,
-    Feature,
-    Label,
-    YesNo,
-    as_days,
-    days_of_text,
-    yes_or_no,
-)
+from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, as_days, days_of_text, yes_or_no
 from expost.data.values import (
     as_numbers,
     attempted,
@@ -58,10 +49,7 @@ class Problem(Enum):
 
     LACKING = "the table has no such column", "rename the column, or the name in the domain file"
     MIXED = "another type than in the first file", "write all files of the table with one type"
-    UNEVEN = (
-        "a line with more or fewer cells than names",
-        "quote cells with delimiters, and close quotes",
-    )
+    UNEVEN = ("a line with more or fewer cells than names", "quote cells with delimiters, and close quotes")
     BROKEN = "the file cannot be read to its end", "the last sentence says why; save the file again"
     ENCODING = (
         "characters that the encoding does not have",
@@ -97,11 +85,6 @@ class Problem(Enum):
         """Whether a fit is refused because of it."""
         return self is not Problem.BEYOND
 
-    @property
-    def of_dialect(self) -> bool:
-        """Whether it goes away if the domain file says how the table is written."""
-        return self in (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)
-
 
 def problems_in(
     part: Feature | Label, column: Any, dialect: Dialect, *, typed: bool = False
@@ -110,18 +93,21 @@ def problems_in(
 
     Which problems a column has is what a refusal says too.
     """
+    from pyarrow import array, string
+
     if not isinstance(part, Category | YesNo | ClassLabel):
         beyond = _beyond(part, dialect.plain(column, part.kind))
         if beyond is not None:
             return {Problem.BEYOND: beyond} if beyond.any() else {}
     try:
         places, raw = distinct_texts(column, part.name)
-        texts = _texts_of(raw, dialect, part.kind)
+        texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
     except DomainError:
         return {Problem.TYPE: np.ones(len(column), dtype=bool)}
     if typed and isinstance(part, ClassLabel) and _of_other_kind(column, part):
         return {Problem.KIND: np.ones(len(column), dtype=bool)}
-    found = [_problem_of(part, *both, dialect) for both in zip(raw, texts, strict=True)]
+    pairs = zip(raw, texts, strict=True)
+    found = [_problem_of(part, original, text or "", dialect) for original, text in pairs]
     return {
         problem: np.array([one is problem for one in found])[places]
         for problem in Problem
@@ -134,7 +120,8 @@ def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
 
     Public as a refusal is: it names a kind of problem, and no cell.
     """
-    found = [problem for problem in problems_in(part, column, dialect) if problem.of_dialect]
+    away = (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)  # once the domain file says it
+    found = [problem for problem in problems_in(part, column, dialect) if problem in away]
     return f" It has {found[0].title}: {found[0].advice} in the domain file." if found else ""
 
 
@@ -149,13 +136,6 @@ def _of_other_kind(column: Any, label: ClassLabel) -> bool:
     """Whether a column has texts where classes are none, or the other way round."""
     present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
     return any(isinstance(cell, str) != isinstance(label.classes[0], str) for cell in present)
-
-
-def _texts_of(raw: NDArray[Any], dialect: Dialect, kind: str) -> list[str]:
-    """Texts as the library reads them; a missing one is empty."""
-    from pyarrow import array, string
-
-    return ["" if text is None else text for text in dialect.plain(array(raw, string()), kind).to_pylist()]
 
 
 def _beyond(part: Any, column: Any) -> NDArray[np.bool_] | None:

@@ -50,10 +50,8 @@ def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
     """Convert cells to numbers; an empty cell or null becomes NaN, and infinity is refused if ``finite``."""
     numbers = None if isinstance(values, np.ndarray) else _arrow_numbers(values)
     if numbers is None:
-        cells, refusal = (
-            plain_cells(values),
-            f"`{name}` must be a number in every record; got something else.",
-        )
+        cells = plain_cells(values)
+        refusal = f"`{name}` must be a number in every record; got something else."
         numbers = converted(lambda: _plain_numbers(cells), refusal)
     if finite and np.isinf(numbers).any():
         raise DomainError(f"`{name}` must be finite in every record.")
@@ -89,10 +87,8 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return coded[0], as_texts(coded[1], name)
     texts = as_texts(plain_cells(values), name)
     found: dict[str, int] = {}
-    return (
-        np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.int64),
-        np.array(list(found), dtype=object),
-    )
+    places = np.array([found.setdefault(text, len(found)) for text in texts], dtype=np.int64)
+    return places, np.array(list(found), dtype=object)
 
 
 def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -121,8 +117,7 @@ def plain_cells(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values
     refusal = "a column must hold numbers, texts or booleans; got bytes that are no text."
-    cells: NDArray[Any] = converted(lambda: values.to_numpy(zero_copy_only=False), refusal)
-    return cells
+    return converted(lambda: np.asarray(values.to_numpy(zero_copy_only=False)), refusal)
 
 
 def _arrow_column(values: Any) -> "pyarrow.Array":
@@ -135,13 +130,17 @@ def _arrow_column(values: Any) -> "pyarrow.Array":
         column = column.combine_chunks()
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    kind = column.type
-    plain = (
-        types.is_boolean(kind) or types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
-    )
-    if not (plain or types.is_string(kind) or types.is_large_string(kind)):
+    plain = (types.is_boolean, types.is_integer, types.is_float32, types.is_float64)
+    if not (is_text(column) or any(is_kind(column.type) for is_kind in plain)):
         raise TypeError("not a plain type")
     return column
+
+
+def is_text(column: Any) -> bool:
+    """Whether a column of Arrow's has texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(column.type) or types.is_large_string(column.type))
 
 
 def _arrow_numbers(column: Any) -> FloatArray | None:
@@ -149,29 +148,26 @@ def _arrow_numbers(column: Any) -> FloatArray | None:
     from pyarrow import DoubleArray
 
     if isinstance(column, DoubleArray) and column.null_count == 0:
-        doubles: FloatArray = column.to_numpy(zero_copy_only=True)
-        return doubles
-    return attempted(lambda: _spelt_numbers(_arrow_column(column)))
+        return np.asarray(column.to_numpy(zero_copy_only=True))
+    numbers = attempted(lambda: _cast(_arrow_column(column)))
+    # Few columns have cells that are empty or have spaces around them.
+    return attempted(lambda: _cast(_trimmed(_arrow_column(column)))) if numbers is None else numbers
 
 
-def _spelt_numbers(column: "pyarrow.Array") -> FloatArray | None:
+def _trimmed(column: "pyarrow.Array") -> "pyarrow.Array":
     from pyarrow import compute, scalar
 
-    plain = attempted(lambda: _cast(column))
-    if plain is None:  # few columns have cells that are empty or have spaces around them
-        filled = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
-        plain = _cast(compute.utf8_trim_whitespace(filled))
-    return plain
+    filled = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
+    return compute.utf8_trim_whitespace(filled)
 
 
 def _cast(column: "pyarrow.Array") -> FloatArray | None:
     """The numbers of a column as Arrow casts them; None where it has its own way to spell them."""
-    from pyarrow import compute, float64, types
+    from pyarrow import compute, float64
 
     numbers: FloatArray = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
-    texts = types.is_string(column.type) or types.is_large_string(column.type)
     # Texts for numbers that are not finite are Arrow's own, and not those of the rule for all numbers.
-    if texts and (np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any()):
+    if is_text(column) and (np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any()):
         return None
     return numbers
 
@@ -205,14 +201,10 @@ def _text(value: Any) -> str:
 
 
 def _missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return value == ""
+    if isinstance(value, str | float):
+        return value == "" or value != value
     # pandas' marker for a missing value is not equal even to itself.
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and math.isnan(value))
-    )
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def default_of(name: str, missing: Any) -> Any:
@@ -225,18 +217,18 @@ def default_of(name: str, missing: Any) -> Any:
     return missing
 
 
-KINDS = (bool, str, int, float)
-"""What a class can be; classes of one outcome are of one kind, and numbers are one kind together."""
-
-
 def plain_class(label: Any) -> Any:
     """A class as Python has it, where it is one of NumPy's."""
     return label.item() if isinstance(label, np.generic) else label
 
 
+# What a class can be; a boolean is not one of the numbers, which are one kind together.
+_KINDS = (bool, str, int, float)
+
+
 def of_one_kind(classes: Sequence[Any]) -> bool:
     """Whether classes are all texts, all numbers or all booleans."""
-    kinds = {next((kind for kind in KINDS if isinstance(plain_class(one), kind)), None) for one in classes}
+    kinds = {next((kind for kind in _KINDS if isinstance(plain_class(one), kind)), None) for one in classes}
     return None not in kinds and (len(kinds) == 1 or kinds == {int, float})
 
 
@@ -254,11 +246,7 @@ def class_places(cells: Sequence[Any], classes: Sequence[Any], *, typed: bool) -
     A text is the class that is the same text. A number is the class of that value, whether either is whole, a
     float or a boolean: true counts as 1, and false as 0. Otherwise texts and numbers are never alike, because
     predictions and labels would not be. The cells of CSV have no types (``typed=False``): there a text that
-    spells a number is that number.
-
-    Privacy
-    -------
-    As private as the cells; nothing of them is in an error.
+    spells a number is that number. As private as the cells; nothing of them is in an error.
     """
     found = attempted(lambda: _class_places(cells, classes, typed=typed))
     return np.array([-1] * len(cells) if found is None else found, dtype=np.int64)

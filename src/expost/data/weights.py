@@ -29,23 +29,17 @@ class Weighting:
     A record of class :math:`y` and sample weight :math:`s` has the weight :math:`\omega = c_y s`, and the
     loss :math:`\omega f`. Weight 0 is the same as no record.
 
-    Parameters
-    ----------
-    max_weight
-        The largest sample weight; None where records have none of their own.
-    class_weight
-        The weight of each class, in the order of the classes; None where there are none.
-    otherwise
-        The sample weight of records for which none is given.
-
     Privacy
     -------
     Public. The weight of a record is as private as the record, of which it is a part.
     """
 
     max_weight: float | None = None
+    """The largest sample weight; None where records have none of their own."""
     class_weight: tuple[float, ...] | None = None
+    """The weight of each class, in the order of the classes; None where there are none."""
     otherwise: float = 1.0
+    """The sample weight of records for which none is given."""
 
     @classmethod
     def declared(cls, max_weight: Any, class_weight: Any, *, of_records: bool) -> Self:
@@ -68,10 +62,9 @@ class Weighting:
         lacking = [repr(label) for label in labels if label not in class_weight]
         strange = [repr(label) for label in class_weight if label not in labels]
         if lacking or strange:
-            problems = [f"it lacks {', '.join(lacking)}"] if lacking else []
-            if strange:
-                said = "is no class" if len(strange) == 1 else "are no classes"
-                problems.append(f"{', '.join(strange)} {said}")
+            problems = [f"it lacks {', '.join(lacking)}"] * bool(lacking)
+            said = "is no class" if len(strange) == 1 else "are no classes"
+            problems += [f"{', '.join(strange)} {said}"] * bool(strange)
             wanted = "a weight for each class and for nothing else"
             way_out = f"Of these, {' and '.join(problems)}."
             raise parameter_error("class_weight", wanted, dict(class_weight), way_out)
@@ -162,12 +155,7 @@ def _class_weights(class_weight: Any) -> tuple[float, ...]:
 
 
 UNWEIGHTED = Weighting()
-"""Every record counts once."""
-
 Classes = Sequence[Any] | NDArray[Any] | None
-"""The declared classes in the order of the loss's labels; None where labels are numbers."""
-
-
 # Of more declared classes a message names only the first.
 _MOST_NAMES = 12
 
@@ -176,9 +164,8 @@ def one_label_per_row(y: Any) -> NDArray[Any]:
     """Return labels as a vector; errors say nothing about their values."""
     if y is None:
         raise DomainError("this estimator requires y to be passed, but the target y is None.")
-    labels: NDArray[Any] | None = attempted(lambda: y if is_foreign(y) else np.asarray(y))
-    if labels is None:
-        labels = np.empty((0, 0))
+    found: NDArray[Any] | None = attempted(lambda: y if is_foreign(y) else np.asarray(y))
+    labels = np.empty((0, 0)) if found is None else found
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -236,10 +223,8 @@ class Declared:
                 "`X` and `y` must have one label per row; they have inconsistent numbers of samples."
             )
         numeric = self.classes is None or np.asarray(self.classes).dtype.kind in "fiub"
-        if not is_foreign(labels) or not numeric or self.domain is not None:
-            return self.column_labels(on_host(labels))
-        numbers: FloatArray = self._placed_labels(labels)
-        return numbers
+        stay = is_foreign(labels) and numeric and self.domain is None
+        return self._placed_labels(labels) if stay else self.column_labels(on_host(labels))
 
     def column_labels(self, column: Any, *, typed: bool = True) -> FloatArray:
         """The numbers of a column of labels, NumPy's or Arrow's; without types, texts may spell numbers."""
@@ -249,10 +234,9 @@ class Declared:
         found = class_places(cells.tolist(), self.classes, typed=typed)
         if np.any(found < 0):
             raise self._undeclared_error(typed=typed)
-        numbers: FloatArray = np.array(self.loss.labels.values, dtype=np.float64)[found][places]
-        return numbers
+        return np.asarray(np.array(self.loss.labels.values, dtype=np.float64)[found][places])
 
-    def _placed_labels(self, labels: Any) -> Any:
+    def _placed_labels(self, labels: Any) -> FloatArray:
         """The numbers of labels of another library, which stay where they lie."""
         xp = namespace_of(labels)
         if xp.isdtype(labels.dtype, "bool"):
@@ -260,7 +244,7 @@ class Declared:
         if self.classes is None:
             return self._accepted(xp.astype(labels, xp.float64, copy=False))
         whole = xp.isdtype(labels.dtype, "integral")
-        numbers = xp.full_like(labels, math.nan, dtype=xp.float64)
+        numbers: FloatArray = xp.full_like(labels, math.nan, dtype=xp.float64)
         for one, value in zip(self.classes, self.loss.labels.values or (), strict=True):
             if whole and one != int(one):
                 continue  # no whole number is equal to it
