@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.lazy import Run
@@ -57,11 +57,8 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-CSV_BYTES = 1 << 19
-"""Bytes of a file that are read at a time."""
-LONGEST_RECORD = 1 << 24
-"""The most bytes that a record of a CSV file may have."""
-_LONGEST_TEXT = 200
+# Bytes of a file that are read at a time, and that a record may have; characters that are kept of a bad one.
+CSV_BYTES, LONGEST_RECORD, _LONGEST_TEXT = 1 << 19, 1 << 24, 200
 
 
 def read_csv(path: Path, dialect: Dialect, columns: list[str], *, lenient: bool = False) -> Iterator[Run]:
@@ -111,17 +108,15 @@ def read_csv(path: Path, dialect: Dialect, columns: list[str], *, lenient: bool 
             if " columns, got " not in str(error):
                 raise
         if found is None:  # raised here and not in the handler: Arrow's error quotes the line
-            raise _uneven_error(path) if text.quote is None else unclosed_quote(path, text.quote)
+            if text.quote is not None:
+                raise unclosed_quote(path, text.quote)
+            raise FileError(
+                f"{path.name!r} is not valid CSV: every line must have as many cells as the line of names. "
+                "Quote cells that contain the delimiter."
+            )
         arrays = [column.chunk(0) for column in found.columns]  # one block, one chunk
         yield Run(pyarrow.record_batch(arrays, schema=found.schema), left_out, text.quote)
         left_out = []
-
-
-def _uneven_error(path: Path) -> FileError:
-    return FileError(
-        f"{path.name!r} is not valid CSV: every line must have as many cells as the line of names. Quote "
-        "cells that contain the delimiter."
-    )
 
 
 def unclosed_quote(path: Path, line: int) -> FileError:
@@ -132,31 +127,26 @@ def unclosed_quote(path: Path, line: int) -> FileError:
     )
 
 
-class _Syntax(NamedTuple):
-    """Patterns of a delimiter, as Arrow reads them: a quote counts at the start of a cell."""
-
-    record: re.Pattern[bytes]
-    records: re.Pattern[bytes]
-    """As many as there are. What follows a closing quote in its cell is a group."""
-    cells: re.Pattern[bytes]
-    """As many as there are whose quotes, if any, are around the whole cell."""
-
-
 @cache
-def _syntax(delimiter: str) -> _Syntax:
+def _syntax(delimiter: str) -> tuple[re.Pattern[bytes], ...]:
+    """Patterns of a delimiter, as Arrow reads them: a quote counts at the start of a cell.
+
+    They are for a record; for as many as there are, where what follows a closing quote in its cell is a
+    group; and for as many cells as there are whose quotes, if any, are around the whole cell.
+    """
     mark = re.escape(delimiter)
     quoted, plain = r'"(?:[^"]++|"")*+"', rf'[^"\r\n{mark}][^\r\n{mark}]*+'
     cell = rf"(?:{quoted}([^\r\n{mark}]++)?+|{plain})?+"
     record = rf"(?:{cell}{mark})*+{cell}[\r\n]++"
     cells = rf"(?:(?:{quoted}(?=[\r\n{mark}])|{plain})?+(?:{mark}|[\r\n]++))*+"
-    return _Syntax(*(re.compile(one.encode()) for one in (record, f"(?:{record})*+", cells)))
+    return tuple(re.compile(one.encode()) for one in (record, f"(?:{record})*+", cells))
 
 
 class _Text:
     """The text of a file as UTF-8, and how many lines of it were read."""
 
     def __init__(self, path: Path, dialect: Dialect, *, lenient: bool) -> None:
-        self._path, self._syntax = path, _syntax(dialect.delimiter)
+        self._path, (self._record, self._records, self._cells) = path, _syntax(dialect.delimiter)
         self._decoder: codecs.IncrementalDecoder | None = None
         if lenient or dialect.codec != PLAIN.codec:  # otherwise Arrow looks at the columns that are used
             decoder = codecs.getincrementaldecoder(dialect.codec)
@@ -180,7 +170,7 @@ class _Text:
                 end = self._end_of_records(text)
                 start = 0
                 if end and not named:
-                    start, named = self._syntax.record.match(text).end(), True  # type: ignore[union-attr]
+                    start, named = self._record.match(text).end(), True  # type: ignore[union-attr]
                     yield text[:start]
                 if start < end:
                     yield text[start:end]
@@ -193,7 +183,7 @@ class _Text:
         """Where the last whole record ends."""
         if b'"' not in text:
             return max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-        found = self._syntax.records.match(text)
+        found = self._records.match(text)
         assert found is not None
         if self.quote is None and any(found.groups()):
             self.quote = self._line(text)
@@ -210,7 +200,7 @@ class _Text:
 
     def _line(self, text: bytes) -> int:
         """The line of the first cell whose quotes are not around all of it."""
-        whole = self._syntax.cells.match(text)
+        whole = self._cells.match(text)
         assert whole is not None
         return self._lines + _line_ends(text[: whole.end()]) + 1
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -155,49 +155,38 @@ def _problem_of(part: Feature | Label, original: str, text: str, dialect: Dialec
         if not hasattr(part, "missing"):
             return Problem.NO_OUTCOME
         return Problem.MISSING if part.missing is None else None
-    problem = _CHECKS[part.kind](part, original, text, dialect)
+    if isinstance(part, YesNo):
+        problem = Problem.YES_NO if yes_or_no(text) is None else None
+    elif isinstance(part, Category | ClassLabel):
+        problem = _of_choice(text, part.categories if isinstance(part, Category) else part.classes)
+    else:
+        problem = _of_scale(part, original, text, dialect)
     if problem is not None and original.strip().lower() in _MISSING_WORDS:
         return Problem.WORD
     return problem
 
 
-def _of_choice(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    values = part.categories if isinstance(part, Category) else part.classes
+def _of_choice(text: str, values: Sequence[Any]) -> Problem | None:
     if class_places([text], values, typed=False)[0] >= 0:
         return None
     folded = {class_text(value).strip().casefold() for value in values}
     return Problem.SPELLING if text.strip().casefold() in folded else Problem.UNDECLARED
 
 
-def _of_yes_no(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    return Problem.YES_NO if yes_or_no(text) is None else None
+def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
+    is_date, (low, high) = part.kind == "date", part.limits
+    number = days_of_text(text) if is_date else number_in(text)
+    if not math.isfinite(number):
+        return Problem.INFINITE if math.isinf(number) else _misspelt(original, dialect, is_date=is_date)
+    return None if low <= number <= high else Problem.BEYOND
 
 
-def _of_date(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    day, (low, high) = days_of_text(text), part.limits
-    if not math.isnan(day):
-        return None if low <= day <= high else Problem.BEYOND
-    others = (pattern for name, pattern in _OTHER_DATES.items() if name != dialect.dates)
-    return Problem.DATE_ORDER if any(one.fullmatch(original) for one in others) else Problem.DATE
-
-
-def _of_number(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
-    number, (low, high) = number_in(text), part.limits
-    if math.isinf(number):
-        return Problem.INFINITE
-    if not math.isnan(number):
-        return None if low <= number <= high else Problem.BEYOND
+def _misspelt(original: str, dialect: Dialect, *, is_date: bool) -> Problem:
+    if is_date:
+        others = (pattern for name, pattern in _OTHER_DATES.items() if name != dialect.dates)
+        return Problem.DATE_ORDER if any(one.fullmatch(original) for one in others) else Problem.DATE
     if dialect.decimal == "." and _COMMA.fullmatch(original):
         return Problem.COMMA
     if dialect.decimal == "," and _POINT.fullmatch(original):
         return Problem.POINT
     return Problem.GROUPED if _GROUPED.fullmatch(original) else Problem.NUMBER
-
-
-_CHECKS: dict[str, Callable[[Any, str, str, Dialect], Problem | None]] = {
-    "category": _of_choice,
-    "classes": _of_choice,
-    "yes_no": _of_yes_no,
-    "date": _of_date,
-    "number": _of_number,
-}

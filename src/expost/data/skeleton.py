@@ -63,15 +63,13 @@ _PUBLICATION = """\
 """
 
 _TEXTS = ("title", "unit", "question", "help", "group")
-# Words in names of columns, as people write them in English and in German.
-_IDENTIFIERS = frozenset(
-    "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname surname email mail phone "  # noqa: SIM905
-    "telefon address adresse street strasse straße iban".split()
-)
-_FREE_TEXTS = frozenset(
-    "comment comments kommentar note notes notiz notizen remark remarks bemerkung bemerkungen text "  # noqa: SIM905
-    "freitext description beschreibung".split()
-)
+# Words in names of columns, in English and in German, and what they say about a column.
+_IGNORED = {
+    "by its name an identifier": "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname "
+    "surname email mail phone telefon address adresse street strasse straße iban",
+    "by its name free text": "comment comments kommentar note notes notiz notizen remark remarks bemerkung "
+    "bemerkungen text freitext description beschreibung",
+}
 _DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "geburtsdatum", "dob"])
 
 
@@ -97,11 +95,13 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     ignored = {name: why for name in kinds if name != label and (why := _why_ignored(name))}
     if len(ignored) == len(kinds) - 1:
         ignored = {}
+    entries = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
+    entries = f"\n{entries}" if entries else ""
     features = [name for name in kinds if name != label and name not in ignored]
     return "\n".join(
         [
             _OPENING,
-            _ignore_list(ignored),
+            f"{_IGNORE}ignore = [{entries}]\n",
             _table(dialect),
             *(_feature(name, kinds[name]) for name in features),
             _label(label, numeric=kinds[label] == "number"),
@@ -117,15 +117,7 @@ def _words(name: str) -> set[str]:
 
 
 def _why_ignored(name: str) -> str:
-    words = _words(name)
-    if words & _IDENTIFIERS:
-        return "by its name an identifier"
-    return "by its name free text" if words & _FREE_TEXTS else ""
-
-
-def _ignore_list(ignored: Mapping[str, str]) -> str:
-    lines = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
-    return f"{_IGNORE}ignore = [\n{lines}]\n" if lines else f"{_IGNORE}ignore = []\n"
+    return next((why for why, words in _IGNORED.items() if _words(name) & set(words.split())), "")
 
 
 def _table(dialect: Dialect) -> str:
