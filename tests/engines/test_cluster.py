@@ -228,7 +228,7 @@ def test_workers_may_have_copies_of_the_files(client, tmp_path):
 def test_a_partition_takes_its_own_tasks_along_and_no_others():
     pieces = expost.scan(dd.from_pandas(people(), npartitions=600)).pieces()
     assert len(pieces) == 600
-    assert max(len(piece.frame._graph) for piece in pieces) <= 2
+    assert max(len(piece.frame.args[0]) for piece in pieces) <= 2
 
 
 def test_an_error_of_shared_tasks_is_not_repeated(client):

@@ -66,21 +66,17 @@ _BROKEN = (
 
 
 class SparseTable(Table):
-    """A SciPy matrix or array of any sparse format; its blocks are sparse.
+    """A SciPy matrix or array of any sparse format, as compressed rows; its blocks are sparse.
 
-    Compressed rows are read where they lie. Other formats cannot be cut by rows and are compressed once, in
-    as many numbers as they store. Entries that are stored twice add up, as SciPy has it, and explicit zeros
-    are zeros.
+    Entries that are stored twice add up, as SciPy has it, and explicit zeros are zeros.
     """
 
     def __init__(self, matrix: Any) -> None:
         if matrix.ndim != 2:
             raise DomainError("`X` must be two-dimensional, one row per record; got a sparse vector.")
         if matrix.dtype.kind not in "fiub":
-            raise DomainError(
-                f"a sparse `X` must hold real numbers; got dtype {matrix.dtype}. Convert it with "
-                "X.astype(float)."
-            )
+            wanted = "a sparse `X` must hold real numbers"
+            raise DomainError(f"{wanted}; got dtype {matrix.dtype}. Convert it with X.astype(float).")
         self.n_rows, self.n_features = matrix.shape
         self._matrix = converted(lambda: matrix if matrix.format == "csr" else matrix.tocsr(), _BROKEN)
 
@@ -130,18 +126,16 @@ class SparseRows:
     """A block of encoded sparse rows, for products with vectors and matrices from both sides; private."""
 
     features: Any
-    """The rows without the intercept, in SciPy's compressed form."""
+    """The rows without the intercept, whose constant 1 is not stored, in SciPy's compressed form."""
     intercept: bool
-    """Whether each row ends in a constant 1, which is not stored."""
 
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
     def __matmul__(self, right: FloatArray) -> FloatArray:
         """The inner product of each row with a vector, or with each column of a matrix."""
-        if not self.intercept:
-            return np.asarray(self.features @ right)
-        return np.asarray(self.features @ right[:-1] + right[-1])
+        one = self.intercept
+        return np.asarray(self.features @ right[:-1] + right[-1] if one else self.features @ right)
 
     def summed(self, weights: FloatArray) -> FloatArray:
         """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""

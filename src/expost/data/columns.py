@@ -29,7 +29,6 @@ class Coded:
 
     columns: list[NDArray[Any]]
     labels: FloatArray
-    """Empty where only rows were asked for."""
     weights: FloatArray | None
 
     def __len__(self) -> int:
@@ -79,12 +78,11 @@ def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[list[Co
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen of a piece in a pass: how many records, however they were cut into batches; private."""
+    """How many records were seen of a piece, and a checksum of each column if ``summed``; private."""
 
     summed: bool
     rows: int = 0
     sums: tuple[int, ...] = ()
-    """A checksum for each column, if they are asked for."""
 
     def after(self, coded: Coded) -> "Trace":
         """The trace of these records after those that were seen before."""
@@ -119,21 +117,15 @@ class CodedTable(Table):
 
 @dataclass(frozen=True, eq=False)
 class RecordReader:
-    """How records are made from the columns of a table; public."""
+    """How records are made from the columns of a table; public. Without a label they are rows alone."""
 
     declared: Declared
     features: tuple[str, ...]
     label: str | None
-    """The outcome's column; None where only rows are asked for."""
     weight: str | None = None
     dialect: Dialect = PLAIN
     typed: bool = True
     """Whether cells have types, so that a text is no number."""
-
-    @property
-    def domain(self) -> Domain | None:
-        """What is declared about the columns, where it is."""
-        return self.declared.domain
 
     @property
     def names(self) -> list[str]:
@@ -144,23 +136,25 @@ class RecordReader:
     @property
     def n_features(self) -> int:
         """The number of columns of a row."""
-        return len(self.features) if self.domain is None else len(self.domain.column_names)
+        domain = self.declared.domain
+        return len(self.features if domain is None else domain.column_names)
 
     def coded(self, batch: Any) -> Coded:
         """The records of a batch, or DomainError, which names declared values only."""
         columns: list[NDArray[Any]]
-        if self.domain is None:
+        domain = self.declared.domain
+        if domain is None:
             # What is not finite is refused by the first pass, and by the design in every other.
             columns = [as_numbers(batch.column(name), name, finite=False) for name in self.features]
         else:
             columns = [
                 self._advised(feature, batch.column(feature.name), feature.kind, feature.coded)
-                for feature in self.domain.features
+                for feature in domain.features
             ]
         if self.label is None:
             return Coded(columns, NO_LABELS, None)
         kind = "number" if self.declared.classes is None else "classes"
-        label = None if self.domain is None else self.domain.label
+        label = None if domain is None else domain.label
         read = partial(self.declared.column_labels, typed=self.typed)
         labels = self._advised(label, batch.column(self.label), kind, read)
         sample = None
@@ -170,13 +164,14 @@ class RecordReader:
 
     def check(self, coded: Coded) -> None:
         """Raise DomainError for numbers that are not finite; a domain has refused or replaced them before."""
-        if self.domain is None:
+        if self.declared.domain is None:
             for column in coded.columns:
                 check_finite(column[None, :])
 
     def rows(self, columns: Sequence[NDArray[Any]]) -> ColumnRows:
         """The coded columns as columns of numbers."""
-        return ColumnRows(columns if self.domain is None else self.domain.expanded(columns))
+        domain = self.declared.domain
+        return ColumnRows(columns if domain is None else domain.expanded(columns))
 
     def block(self, runs: Sequence[Coded]) -> Block:
         """The records as a block of rows; those of one run are not copied."""
@@ -229,13 +224,9 @@ def reader_of(
     weight: str | None = None,
 ) -> RecordReader:
     """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
+    domain, names = declared.domain, declared.feature_names
     features, label = split_columns(
-        table,
-        declared.domain,
-        labelled=labelled,
-        label=label,
-        feature_names=declared.feature_names,
-        weight=weight,
+        table, domain, labelled=labelled, label=label, feature_names=names, weight=weight
     )
     reader = RecordReader(declared, features, label, weight, table.dialect, table.has_types)
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")

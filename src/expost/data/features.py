@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
+from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.data.texts import LONGEST_TEXT, FieldTexts, Line, Text, Units, Word
 from expost.data.values import (
     as_numbers,
     attempted,
     class_text,
-    default_of,
     distinct_texts,
+    filled,
     of_one_kind,
     plain_class,
-    share_of_limits,
     text_codes,
 )
 from expost.exceptions import DomainError, printable
@@ -109,12 +109,11 @@ class _Bounded(FieldTexts):
         """The declared values in words."""
         return f"{self.low} to {self.high}"
 
-    def _share(self, numbers: FloatArray, missing: float | None) -> FloatArray:
-        """Where numbers lie between the bounds, from 0 to 1, missing ones by the default."""
-        gone = np.isnan(numbers)
-        if gone.any():
-            numbers = np.where(gone, default_of(self.name, missing), numbers)
-        return share_of_limits(self.limits, numbers)
+    def _share(self, values: FloatArray) -> FloatArray:
+        """Where numbers lie between the bounds, from 0 to 1; those beyond them are clipped."""
+        low, high = self.limits
+        share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
+        return share
 
 
 class _OneColumn(FieldTexts):
@@ -155,7 +154,7 @@ class Date(_OneColumn, _Bounded):
     def coded(self, values: Any) -> FloatArray:
         """The days on the encoded scale, missing ones by the default."""
         missing = None if self.missing is None else days(self.missing)
-        return 2.0 * self._share(as_days(values, self.name), missing) - 1.0
+        return 2.0 * self._share(filled(as_days(values, self.name), self.name, missing)) - 1.0
 
 
 # The words for yes and no, in lower case; the first of each is used to write a default.
@@ -227,7 +226,7 @@ class Number(_OneColumn, _Measured):
 
     def coded(self, values: Any) -> FloatArray:
         """The cells as numbers on the encoded scale, missing ones by the default."""
-        share = self._share(as_numbers(values, self.name), self.missing)
+        share = self._share(filled(as_numbers(values, self.name), self.name, self.missing))
         return 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
 
@@ -335,7 +334,7 @@ class NumberLabel(_Measured):
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
-        return 2.0 * share_of_limits(self.limits, values) - 1.0
+        return 2.0 * self._share(values) - 1.0
 
     def unscaled(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome."""

@@ -26,10 +26,7 @@ _PART_ROWS = 1 << 17
 
 @dataclass(frozen=True, kw_only=True)
 class TableFiles(LazyTable):
-    """A table in one file or several, of one kind.
-
-    The columns are those of the first file, and the files come in the order of their names.
-    """
+    """A table in files of one kind, in the order of their names; the columns are those of the first file."""
 
     @classmethod
     def found(cls, path: str, engine: Engine = LOCAL, dialect: Dialect = PLAIN) -> "TableFiles":
@@ -87,11 +84,10 @@ class FilePiece(Piece):
         with open(self.path, "rb"):  # for a missing file or a folder, raise the system's error, not Arrow's
             pass
         self._check_stamp()
-        runs = (
-            read_csv(self.path, self.dialect, columns, lenient=lenient)
-            if self.row_groups is None
-            else read_parquet(self.path, self.row_groups, columns, length)
-        )
+        if self.row_groups is None:
+            runs = read_csv(self.path, self.dialect, columns, lenient=lenient)
+        else:
+            runs = read_parquet(self.path, self.row_groups, columns, length)
         while True:
             found = self._following(runs)
             # Raised here and not in the handler: Arrow's errors, of whatever kind, quote whole lines.
@@ -110,10 +106,8 @@ class FilePiece(Piece):
             return next(runs, None)
         except MemoryError:
             raise
-        except ExpostError as error:
-            return error
-        except Exception:
-            return invalid_file(self.path, self.dialect)
+        except Exception as error:
+            return error if isinstance(error, ExpostError) else invalid_file(self.path, self.dialect)
 
     def share_of(self, batch: Any) -> float:
         """About which share of the piece a batch is; one of CSV is a block of text."""
@@ -178,15 +172,12 @@ PARQUET = (".parquet", ".pq")
 
 
 def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
-    """The columns of a file and their kinds, from the line of names or the schema; public.
-
-    A CSV file has no schema, so its kinds are None. No value is read.
-    """
+    """The columns of a file and their kinds, from the schema or, without kinds, the line of names; public."""
     kinds: dict[str, str | None] | None = None
+    names: list[str] = []
     advice = ""
     with open(path, "rb"):
         pass
-    names: list[str] = []
     if is_parquet(path):
         from pyarrow import parquet
 

@@ -1,7 +1,6 @@
 """Data frames as blocks of rows, and figures as frames of the library that the records came in."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -43,12 +42,11 @@ class FrameKind:
 
     def frame(self, columns: Mapping[str, FloatArray | Sequence[Any]]) -> Any:
         """A frame with these columns, whose rows are labelled as those of the records were."""
-        made = None
-        with suppress(ImportError):
-            made = nw.from_dict(columns, backend=self.library)  # type: ignore[arg-type]
-        if made is None:
-            raise parameter_error("library", "installed", self.library, "Install it, or name another.")
-        frame = made.to_native()
+        try:
+            frame = nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
+        except ImportError:
+            refusal = "Install it, or name another."
+            raise parameter_error("library", "installed", self.library, refusal) from None
         if self.index is not None:
             frame.index = self.index
         return frame
@@ -85,10 +83,7 @@ def columns_of(frame: Any) -> dict[str, Any] | None:
 
 
 def plain_column(name: Any, column: Any, *, numbers: bool = False) -> Any:
-    """The cells of a column: Arrow's where they can be, else NumPy's.
-
-    With ``numbers``, those that lie as numbers in memory are NumPy's: read where they lie.
-    """
+    """The cells of a column, Arrow's where they can be; with ``numbers``, NumPy's where they lie as such."""
     frames = isinstance(column, nw.Series)
     cells: Any = attempted(column.to_numpy if frames else partial(np.asarray, column))
     if frames and not (numbers and cells is not None and cells.dtype.kind in "fiub"):
@@ -100,10 +95,9 @@ def plain_column(name: Any, column: Any, *, numbers: bool = False) -> Any:
 
 
 class _FrameTable(Table):
-    """A pandas, polars or pyarrow data frame, whose columns are read where they lie, one block at a time.
+    """A data frame of numbers, whose columns are read where they lie, or converted block by block.
 
-    Columns with missing values, and those that do not lie as plain numbers in one piece, are converted block
-    by block. Missing values turn into NaN, which the design matrix refuses.
+    Missing values turn into NaN, which the design refuses.
     """
 
     def __init__(self, frame: Any) -> None:

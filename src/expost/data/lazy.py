@@ -141,23 +141,22 @@ def kind_of(kind: Any) -> str:
     """What a column of a type of Arrow's can be in a domain."""
     from pyarrow import types
 
-    if types.is_null(kind):
-        return EMPTY
-    if types.is_boolean(kind):
-        return "yes_no"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "date"
-    if types.is_nested(kind) or types.is_fixed_size_binary(kind):
-        return UNREADABLE
-    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return "number" if numeric else "category"
+    tests = {
+        EMPTY: (types.is_null,),
+        "yes_no": (types.is_boolean,),
+        "date": (types.is_date, types.is_timestamp),
+        UNREADABLE: (types.is_nested, types.is_fixed_size_binary),
+        "number": (types.is_integer, types.is_floating, types.is_decimal),
+    }
+    return next(
+        (name for name, every in tests.items() if any(is_kind(kind) for is_kind in every)), "category"
+    )
 
 
 def with_series(frame: Any, y: Any, sample_weight: Any, label: str | None) -> tuple[Any, Any, Any]:
     """A frame with labels and weights that are Series as columns of it, and the names of these columns.
 
-    Rows are paired by their places, as everywhere else, and never by an index. Labels get the name ``label``
-    that a domain has for them.
+    Rows are paired by their places, and never by an index. A domain names the labels' column ``label``.
     """
     frame, y = _with_column(frame, y, "y", label or "y (expost)")
     frame, weight = _with_column(frame, sample_weight, "sample_weight", "sample_weight (expost)")

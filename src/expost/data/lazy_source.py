@@ -180,7 +180,6 @@ class _FirstReading:
     most: int
     sampled: int
     summed: bool
-    """Whether to take checksums."""
 
     def __call__(self, blocks: Iterator[Coded]) -> tuple[Trace, list[Coded], list[Coded] | None]:
         trace, size, every = Trace(self.summed), 0, 1

@@ -31,7 +31,7 @@ _COPIED = 1 << 22
 class PlacedSource(Source):
     """A table of another library's, which stays where it is, with its labels and weights.
 
-    Kernels get its encoded rows there (:meth:`PlacedPart.encoded`), other passes on the host.
+    Kernels get its encoded rows there (``encoded`` of its parts), other passes on the host.
     """
 
     matrix: Any
@@ -43,7 +43,6 @@ class PlacedSource(Source):
     lengths: Any = None
     """The norms of the rows, where they were measured and are worth keeping."""
     longest: float = math.inf
-    """The largest of them, where they were all measured."""
 
     @classmethod
     def of(cls, X: Any) -> Self:
@@ -95,7 +94,7 @@ class PlacedSource(Source):
         kept = lengths if longest <= LONG and self.n_features > _WORTH_KEEPING else None
         return replace(self, lengths=kept, longest=longest if kept is not None else math.inf)
 
-    def parts(self, width: int) -> "list[PlacedPart]":
+    def parts(self, width: int) -> "list[_PlacedPart]":
         """Large blocks, the same for every pass.
 
         A row's norm can depend on how many are reduced together. With blocks that are always the same, every
@@ -104,11 +103,11 @@ class PlacedSource(Source):
         numbers = _PER_ROW + (0 if self.matrix.dtype == self.space.xp.float64 else self.n_features)
         length = max(min(self.room // numbers, _MOST_NUMBERS // self.n_features), 1)
         starts = range(0, self.n_rows, length)
-        return [PlacedPart(self, low, min(low + length, self.n_rows)) for low in starts]
+        return [_PlacedPart(self, low, min(low + length, self.n_rows)) for low in starts]
 
-    def encoded_parts(self, design: Design, width: int, *, products: bool) -> "list[HostPart]":
+    def encoded_parts(self, design: Design, width: int, *, products: bool) -> "list[_HostPart]":
         """The blocks encoded on the device, then copied to the host as they are read."""
-        return [HostPart(part, design) for part in self.parts(width)]
+        return [_HostPart(part, design) for part in self.parts(width)]
 
     def block(self, start: int, stop: int) -> Block:
         """Some rows as they lie in the table."""
@@ -118,15 +117,14 @@ class PlacedSource(Source):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlacedPart:
-    """Rows ``start`` to ``stop`` of a table on a device."""
+class _PlacedPart:
+    """Rows ``start`` to ``stop`` of a table on a device, as they lie there."""
 
     source: PlacedSource
     start: int
     stop: int
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """The rows as they lie in the table."""
         for low in range(self.start, self.stop, length):
             yield self.source.block(low, min(low + length, self.stop))
 
@@ -137,19 +135,19 @@ class PlacedPart:
             raw = without_truths(block.X, source.space.xp)
             return block._replace(X=DenseRows(source.space, raw, None, design.intercept, source.room))
         lengths = part_of(source.lengths, slice(self.start, self.stop))
-        rows = DenseRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
-        return block._replace(X=rows)
+        return block._replace(
+            X=DenseRows.of(block.X, design, source.space, room=source.room, lengths=lengths)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HostPart:
-    """Rows that are encoded on their device and copied to the host."""
+class _HostPart:
+    """Rows that are encoded on their device and copied to the host, many blocks at a time."""
 
-    part: PlacedPart
+    part: _PlacedPart
     design: Design
 
     def blocks(self, length: int) -> Iterator[Block]:
-        """The encoded rows block by block, many of them copied at a time."""
         with np.errstate(all="ignore"):
             encoded, y, w = self.part.encoded(self.design)
             matrix = encoded.encoded()
@@ -186,8 +184,7 @@ def sent_length(width: int) -> int:
 class OnDevice(Generic[Result]):
     """The pass that sends rows to a device and runs a kernel there; what it finds comes back.
 
-    A block is copied before the next is asked for. The device works on it while this thread, or another one,
-    reads the next.
+    The device works on a block while this thread, or another one, reads the next.
     """
 
     kernel: Kernel[Result]
@@ -201,17 +198,16 @@ class OnDevice(Generic[Result]):
         if first is None:
             return self.kernel(iter(()))
         with np.errstate(all="ignore"):
-            found: Result = _landed(self.kernel(self._sent(chain([first], blocks)), self.space))
+            found: Result = _landed(self.kernel(map(self._sent, chain([first], blocks)), self.space))
         return found
 
-    def _sent(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        put = self.space.put
-        for rows, y, weights in blocks:
-            if self.design is None:
-                placed = DenseRows(self.space, put(rows), None, intercept=False, room=_ROOM)
-            else:
-                placed = DenseRows.of(self.space.copy_of(rows), self.design, self.space, room=_ROOM)
-            yield Block(placed, put(y), None if weights is None else put(weights))
+    def _sent(self, block: Block) -> Block:
+        space, (rows, y, weights) = self.space, block
+        if self.design is None:
+            placed = DenseRows(space, space.put(rows), None, intercept=False, room=_ROOM)
+        else:
+            placed = DenseRows.of(space.copy_of(rows), self.design, space, room=_ROOM)
+        return Block(placed, space.put(y), None if weights is None else space.put(weights))
 
 
 def sent_as_it_is(source: Source) -> bool:

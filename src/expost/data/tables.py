@@ -38,13 +38,13 @@ class StreamedTable:
 def scan(
     table: "str | os.PathLike[str]",
     *,
-    client: "Client | None" = None,
-    device: Any = None,
-    dialect: Dialect = PLAIN,
+    client: "Client | None" = ...,
+    device: Any = ...,
+    dialect: Dialect = ...,
 ) -> LazyTable: ...
 @overload
 def scan(
-    table: Any, *, client: "Client | None" = None, device: Any = None, dialect: Dialect = PLAIN
+    table: Any, *, client: "Client | None" = ..., device: Any = ..., dialect: Dialect = ...
 ) -> LazyTable | StreamedTable: ...
 def scan(
     table: Any, *, client: "Client | None" = None, device: Any = None, dialect: Dialect = PLAIN
@@ -79,31 +79,23 @@ def scan(
     -------
     Public: names of files and of columns, and types. Nothing of a row is in an error.
     """
-    if device is not None:
-        return _on_device(table, client, Space.named(device), dialect)
-    if nw.dependencies.is_dask_dataframe(table):
-        return replace(DaskTable.of(table, engine_of(client, current=True)), dialect=dialect)
-    if not isinstance(table, str | os.PathLike):
-        raise DomainError(
-            "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
-        )
-    return TableFiles.found(os.fspath(table), engine_of(client), dialect)
-
-
-def _on_device(table: Any, client: Any, space: Space, dialect: Dialect) -> LazyTable | StreamedTable:
-    if client is not None or nw.dependencies.is_dask_dataframe(table):
+    space = None if device is None else Space.named(device)
+    dask = nw.dependencies.is_dask_dataframe(table)
+    if space is not None and (dask or client is not None):
         raise DomainError(
             "`device` is for rows that this process reads, not for a Dask cluster. Leave out one of them."
         )
+    if dask:
+        return replace(DaskTable.of(table, engine_of(client, current=True)), dialect=dialect)
     if isinstance(table, str | os.PathLike):
-        return replace(TableFiles.found(os.fspath(table), dialect=dialect), device=space)
-    if is_foreign(table) or isinstance(table, StreamedTable):
-        raise parameter_error(
-            "table",
-            "a table in this machine's memory, or in files",
-            type(table),
-            "A table on a device is fitted there as it is.",
+        return replace(TableFiles.found(os.fspath(table), engine_of(client), dialect), device=space)
+    if space is None:
+        raise DomainError(
+            "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
         )
+    if is_foreign(table) or isinstance(table, StreamedTable):
+        wanted = "a table in this machine's memory, or in files"
+        raise parameter_error("table", wanted, type(table), "A table on a device is fitted there as it is.")
     return StreamedTable(table, space)
 
 
@@ -124,7 +116,7 @@ def as_lazy(X: Any, domain: Domain | None = None) -> LazyTable | None:
     return found
 
 
-class EncodedTable(Table):
+class _EncodedTable(Table):
     """A frame, or a mapping, of raw records, encoded by their domain one block at a time.
 
     Other columns than the domain's are ignored. Texts become codes once; numbers are read where they lie.
@@ -150,7 +142,6 @@ class EncodedTable(Table):
         self.n_rows, self.n_features = len(chosen[0]), len(domain.column_names)
 
     def rows(self, start: int, stop: int) -> ColumnRows:
-        """The encoded rows of the block."""
         codes = [column[start:stop] for column in self._codes]
         for place, feature in enumerate(self._domain.features):
             if isinstance(feature, Number):  # where they lie they may have changed, or be missing
@@ -172,9 +163,8 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     With a domain, ``X`` is a frame of raw records that the domain encodes. DomainError if there are no rows
     or columns, or something that is not a number; it names no row, value or count.
     """
-    table: Table
     if domain is not None:
-        table = EncodedTable(X, domain)
+        table: Table = _EncodedTable(X, domain)
     else:
         table = frame_table(X) if nw.dependencies.is_into_dataframe(X) else matrix_table(X)
     check_shape(table.n_rows, table.n_features)
@@ -185,7 +175,6 @@ def with_columns(X: Any, y: Any, sample_weight: Any, domain: Domain | None) -> t
     """Labels of a frame from the column that the domain declares, where none are given.
 
     A Dask frame gets labels and weights that are Dask Series as columns of it, and their names are returned.
-    Everything else is returned as it is.
     """
     if nw.dependencies.is_dask_dataframe(X):
         return with_series(X, y, sample_weight, None if domain is None else domain.label.name)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import numeral
 from expost.exceptions import DomainError
@@ -58,13 +57,6 @@ def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
     return numbers
 
 
-def share_of_limits(limits: tuple[float, float], values: FloatArray) -> FloatArray:
-    """Map a range to [0, 1]; values beyond it are clipped."""
-    low, high = limits
-    share: FloatArray = (namespace_of(values).clip(values, low, high) - low) / (high - low)
-    return share
-
-
 def distinct_cells(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The place of each cell among the different ones of a column, and these as Python has them.
 
@@ -106,7 +98,7 @@ def text_codes(
     A text without a code is refused, in a sentence that ``refusal`` completes.
     """
     places, texts = distinct_texts(values, name)
-    codes = [code(default_of(name, missing) if text == "" else text) for text in texts]
+    codes = [code(_default_of(name, missing) if text == "" else text) for text in texts]
     if None in codes:
         raise DomainError(f"`{name}` {refusal}")
     return np.asarray(np.array(codes, dtype=np.min_scalar_type(-most - 1))[places])
@@ -207,8 +199,13 @@ def _missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def default_of(name: str, missing: Any) -> Any:
-    """Return what a missing value counts as; raise DomainError if the feature declares nothing."""
+def filled(numbers: FloatArray, name: str, missing: float | None) -> FloatArray:
+    """Numbers with the default for those that are missing."""
+    gone = np.isnan(numbers)
+    return np.where(gone, _default_of(name, missing), numbers) if gone.any() else numbers
+
+
+def _default_of(name: str, missing: Any) -> Any:
     if missing is None:
         raise DomainError(
             f"`{name}` is missing in a record and the domain declares no default. Declare `missing` for it, "

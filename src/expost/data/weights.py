@@ -43,10 +43,7 @@ class Weighting:
 
     @classmethod
     def declared(cls, max_weight: Any, class_weight: Any, *, of_records: bool) -> Self:
-        """Check what was declared: ``class_weight`` maps each class to its weight, see :meth:`for_classes`.
-
-        ``of_records`` says whether records have weights of their own.
-        """
+        """Check what was declared; ``of_records`` says whether records have weights of their own."""
         most = check_positive("max_weight", max_weight)
         if not 1.0 <= most <= LARGEST_WEIGHT:
             limits = f"between 1 and {LARGEST_WEIGHT:g}"
@@ -82,10 +79,7 @@ class Weighting:
 
     @property
     def unknown(self) -> "Weighting":
-        """The weighting of records whose sample weights nobody knows: they count as the largest.
-
-        No smaller weight has a larger bound (docs/mathematics.md, section 14).
-        """
+        """That of records of unknown sample weights: the largest (docs/mathematics.md, section 14)."""
         return replace(self, otherwise=self.max_weight or 1.0)
 
     def of(self, sample_weight: Any, labels: FloatArray, loss: AnyLoss) -> FloatArray | None:
@@ -135,15 +129,12 @@ def _plain_weights(given: NDArray[Any]) -> FloatArray | None:
 
 def _class_weights(class_weight: Any) -> tuple[float, ...]:
     """The declared weights in any order, or ParameterError."""
+    wanted = "a mapping from each class to its weight"
     if isinstance(class_weight, str) and class_weight == "balanced":
-        raise parameter_error(
-            "class_weight",
-            "a mapping from each class to its weight",
-            class_weight,
-            "Balanced weights count the table's labels, which no budget pays for: declare weights.",
-        )
+        way_out = "Balanced weights count the table's labels, which no budget pays for: declare weights."
+        raise parameter_error("class_weight", wanted, class_weight, way_out)
     if not isinstance(class_weight, Mapping) or not class_weight:
-        raise parameter_error("class_weight", "None or a mapping from each class to its weight", class_weight)
+        raise parameter_error("class_weight", f"None or {wanted}", class_weight)
     for weight in class_weight.values():
         number = isinstance(weight, Real) and not isinstance(weight, bool)
         if not number or not (math.isfinite(weight) and 0.0 <= weight <= LARGEST_WEIGHT):
@@ -191,7 +182,6 @@ class Declared:
     weighting: Weighting = UNWEIGHTED
     n_features: int | None = None
     feature_names: Sequence[str] | None = None
-    """The columns of the fit, which must be those of the table where there is no domain."""
 
     @classmethod
     def of(cls, plan: Plan, *, classes: Classes = None, **others: Any) -> Self:
@@ -213,9 +203,8 @@ class Declared:
     def labels(self, y: Any, rows: int) -> FloatArray:
         """The labels of ``rows`` records as numbers that the loss accepts, where the rows lie.
 
-        The first class becomes the loss's first label, the second its second, and so on; a number with
-        declared bounds is clipped to them and scaled. An error names the declared classes or the loss's label
-        set, never a label of the table or a count.
+        Classes become the loss's labels in their order; a number with declared bounds is clipped and scaled.
+        An error names the declared classes or the loss's label set, never a label of the table or a count.
         """
         labels = one_label_per_row(y)
         if labels.shape[0] != rows:
