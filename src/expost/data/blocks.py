@@ -157,7 +157,8 @@ def as_dense(rows: Any) -> NDArray[Any]:
         matrix = np.empty(rows.shape, order="F")
         rows.copy_to(matrix)
         return matrix
-    return np.asarray(rows.toarray() if issparse(rows) else rows)
+    sparse: bool = issparse(rows)
+    return np.asarray(rows.toarray() if sparse else rows)
 
 
 # What gives the rows of a LazyFrame, of a reader or of a set of files; a table in memory has none of them.

@@ -66,8 +66,7 @@ def find_problems(
     """Every problem that a table has with a domain, as the rows are read.
 
     All of them are found that a fit would refuse, and numbers beyond their bounds, which a fit clips. Lines
-    that cannot be read are found too, and left out. ``declared`` are the features and the outcome, ``weight``
-    and ``identifier`` columns where there are such.
+    that cannot be read are found too, and left out.
 
     Privacy
     -------
@@ -116,10 +115,8 @@ def problem_table(
     # Without a row there is nothing to tell the type of a column from.
     none = [np.empty(0, dtype=str)] * 6
     files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else none
-    listed: dict[str, Any] = {
-        f"{MARK}file": files,
-        "record": np.array([record or 0 for record in records], dtype=np.int64),
-    }
+    numbers = np.array([record or 0 for record in records], dtype=np.int64)
+    listed: dict[str, Any] = {f"{MARK}file": files, "record": numbers}
     listed |= {} if identifier is None else {identifier: ids}
     return kind.frame(listed | {"column": names, "problem": problems, "value": values})
 
@@ -194,7 +191,10 @@ class _Search:
     """Why something could not be read, and what follows it in the file neither; a public sentence."""
 
     def __post_init__(self) -> None:
-        self.wanted = [*(part.name for part in self.declared), *({self.weight} - {None})]
+        self.wanted = [
+            *(part.name for part in self.declared),
+            *([] if self.weight is None else [self.weight]),
+        ]
         readable = {name for name, kind in self.kinds.items() if kind != UNREADABLE}
         self.columns = [name for name in dict.fromkeys([*self.wanted, self.identifier]) if name in readable]
 
@@ -241,8 +241,7 @@ class _Search:
         if not places:
             return records, []
         ids = [""] * len(places) if self.identifier is not None else []
-        lines = [first + place - 1 for place in places]
-        texts = [text for _, text in run.left_out]
+        lines, texts = [first + place - 1 for place in places], [text for _, text in run.left_out]
         return records, [Finding(self.file, LINE, Problem.UNEVEN, lines, texts, ids)]
 
     def _in_cells(self, records: NDArray[np.int64], batch: Any) -> Iterator[Finding]:

@@ -198,8 +198,8 @@ def split_columns(
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of a file that are features, and the outcome's where there is to be one.
 
-    A domain names them. Without one the features are taken by ``feature_names``, or else all columns but the
-    outcome and the weight; the outcome is ``label``, or else the only other column, or else the last.
+    Without a domain, features are ``feature_names``, or else all columns but the outcome and the weight; the
+    outcome is ``label``, or else the only other column, or else the last.
     """
     if domain is not None:
         return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None

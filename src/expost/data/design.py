@@ -67,8 +67,7 @@ class Design:
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, in a buffer with contiguous rows that the next block overwrites.
 
-        Every pass checks and scales what it reads: the caller can change the table in memory, and rows that
-        changed since the last pass must stay inside the ball.
+        Every pass checks and scales what it reads: the caller can change the table in memory.
         """
         return self._copied(blocks, "C")
 
@@ -78,8 +77,8 @@ class Design:
         Sparse where the source is, with contiguous columns where it has them; :meth:`dense` up to rounding.
         """
         for block in blocks:
-            features = block.X
-            if not issparse(features):
+            features, sparse = block.X, issparse(block.X)
+            if not sparse:
                 yield from self._copied(chain([block], blocks), "F" if lie_by_columns(features) else "C")
                 return
             scales = self.scales(_sparse_lengths(features))
@@ -204,6 +203,12 @@ def _sparse_lengths(rows: Any) -> FloatArray:
         return largest * np.sqrt(np.bincount(owner, weights=scaled * scaled, minlength=count))
 
 
+def labels_error(loss: Any, advice: str = "") -> DomainError:
+    """The error for labels that a loss does not accept; the caller raises it."""
+    refusal = f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
+    return DomainError(f"{refusal} {advice}".rstrip())
+
+
 @dataclass(frozen=True)
 class RecordCheck:
     """The pass that counts rows and refuses NaN, infinity, and labels and weights outside of their sets."""
@@ -224,10 +229,7 @@ class RecordCheck:
         """Raise DomainError for labels or weights that are refused."""
         xp = namespace_of(y)
         if not bool(xp.all(self.loss.labels.contains(y))):
-            raise DomainError(
-                f"`y` has labels outside {self.loss.labels}, the set that {type(self.loss).__name__} "
-                "accepts. Recode them."
-            )
+            raise labels_error(self.loss, "Recode them.")
         if weights is not None and not bool(xp.all((weights >= 0.0) & (weights <= self.max_weight))):
             raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
 

@@ -14,7 +14,7 @@ from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, as_dense, check_at_hand
 from expost.data.columns import reader_of
-from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched, check_finite
+from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched, check_finite, labels_error
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
@@ -249,21 +249,17 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
     check_at_hand(X)
     table = open_table(X)
     wanted = loss.record_set.dimension
-    if table.n_features != wanted:
-        raise DomainError(
-            f"`X` must have {wanted} columns, as {type(loss).__name__} declares; got {table.n_features}."
-        )
+    name, got = type(loss).__name__, table.n_features
+    if got != wanted:
+        raise DomainError(f"`X` must have {wanted} columns, as {name} declares; got {got}.")
     design = _RecordDesign(wanted, 1.0, False, loss)
     if loss.labels.values == ():
         if y is not None:
-            raise DomainError(f"{type(loss).__name__} has no labels; leave `y` out, or make it a column.")
+            raise DomainError(f"{name} has no labels; leave `y` out, or make it a column.")
         return Encoded(ArraySource(table), design)
     labels = as_numbers(one_label_per_row(y), "y")
     if len(labels) != table.n_rows:
         raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
     if not np.all(loss.labels.contains(labels)):
-        raise DomainError(
-            f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts. Clip or "
-            "recode them by public constants."
-        )
+        raise labels_error(loss, "Clip or recode them by public constants.")
     return Encoded(ArraySource(table, labels), design)

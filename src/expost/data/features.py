@@ -83,7 +83,7 @@ def _typed_days(values: Any) -> FloatArray | None:
 
 
 class _Bounded(FieldTexts):
-    """A field that has a declared place between public bounds."""
+    """A field with public bounds."""
 
     kind: str
     low: Any

@@ -218,9 +218,9 @@ _NOT_SHARED = "DictAccumulator"
 
 
 def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], length: int) -> Iterator[Run]:
-    """The columns of some row groups, in batches of at most ``length`` rows.
+    """The columns of some row groups; FileError if they are packed more densely than tables are.
 
-    FileError if the file is packed more densely than tables are. Arrow's errors may quote cells.
+    Arrow's own errors may quote cells.
     """
     from pyarrow.parquet import read_metadata
 
@@ -229,16 +229,13 @@ def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], le
     unpacked = max((metadata.row_group(group).total_byte_size for group in row_groups), default=0)
     most = max(_TEXT_BYTES, _RATIO * path.stat().st_size)
     if unpacked > most:
-        raise FileError(
-            f"{path.name!r} unpacks to more than {_RATIO} times its size. Save it again as Parquet with "
-            "smaller pages, or as CSV."
-        )
+        advice = "Save it again as Parquet with smaller pages, or as CSV."
+        raise FileError(f"{path.name!r} unpacks to more than {_RATIO} times its size. {advice}")
     done = 0
     try:
         # A text that is repeated is stored once, and is then held once: a kilobyte can stand for gigabytes.
         for batch in _batches(path, metadata, row_groups, columns, length, shared=True):
-            for some in _spelt_out(batch):
-                yield Run(some)
+            yield from map(Run, _spelt_out(batch))
             done += len(batch)
         return
     except (OSError, NotImplementedError) as error:
@@ -249,8 +246,7 @@ def read_parquet(path: Path, row_groups: tuple[int, ...], columns: list[str], le
     for batch in _batches(path, metadata, row_groups, columns, few, shared=False):
         known = min(done, len(batch))
         done -= known
-        for some in _spelt_out(batch.slice(known)):
-            yield Run(some)
+        yield from map(Run, _spelt_out(batch.slice(known)))
 
 
 def _batches(
@@ -260,12 +256,12 @@ def _batches(
     from pyarrow.parquet import ParquetFile
 
     kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    schema = metadata.schema.to_arrow_schema()
+    schema = metadata.schema.to_arrow_schema() if shared else ()
     texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
     # Columns are decoded a few pages at a time: a row group may be larger than memory.
     buffer = max(1 << 12, min(_COLUMN_BYTES, _ALL_BYTES // max(len(columns), 1)))
     with ParquetFile(
-        path, metadata=metadata, buffer_size=buffer, pre_buffer=False, read_dictionary=texts if shared else []
+        path, metadata=metadata, buffer_size=buffer, pre_buffer=False, read_dictionary=texts
     ) as file:
         yield from file.iter_batches(
             batch_size=length, row_groups=list(row_groups), columns=columns, use_threads=False

@@ -32,7 +32,7 @@ class TableFiles(LazyTable):
     def found(cls, path: str, engine: Engine = LOCAL, dialect: Dialect = PLAIN) -> "TableFiles":
         """The files at a path, in a folder or of a pattern."""
         paths = _found(path)
-        if len({is_parquet(one) for one in paths}) > 1:
+        if len({_is_parquet(one) for one in paths}) > 1:
             raise FileError(
                 "the files of a table must all be CSV or all be Parquet; got both. Name some of them by a "
                 "pattern, such as 'folder/*.csv'."
@@ -47,10 +47,8 @@ class TableFiles(LazyTable):
             kinds = read_kinds(path, self.dialect)
             for name in wanted:
                 if name not in kinds:
-                    raise FileError(
-                        f"{path.name!r} lacks the column {name!r}, which other files of the table have. Add "
-                        "or rename it."
-                    )
+                    lacking = f"{path.name!r} lacks the column {name!r}"
+                    raise FileError(f"{lacking}, which other files of the table have. Add or rename it.")
                 both = {kinds[name], self.kinds[name]} - {EMPTY}
                 if len(both) > 1:
                     raise FileError(
@@ -107,7 +105,7 @@ class FilePiece(Piece):
         except MemoryError:
             raise
         except Exception as error:
-            return error if isinstance(error, ExpostError) else invalid_file(self.path, self.dialect)
+            return error if isinstance(error, ExpostError) else _invalid_file(self.path, self.dialect)
 
     def share_of(self, batch: Any) -> float:
         """About which share of the piece a batch is; one of CSV is a block of text."""
@@ -146,11 +144,11 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 def _pieces(path: Path, dialect: Dialect) -> list[FilePiece]:
-    if not is_parquet(path):
+    if not _is_parquet(path):
         return [FilePiece(path, bytes=os.stat(path).st_size, stamp=_stamp(path), dialect=dialect)]
     pieces = attempted(lambda: list(_row_groups(path, dialect)))
     if pieces is None:
-        raise invalid_file(path)
+        raise _invalid_file(path)
     return pieces
 
 
@@ -178,7 +176,7 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
     advice = ""
     with open(path, "rb"):
         pass
-    if is_parquet(path):
+    if _is_parquet(path):
         from pyarrow import parquet
 
         schema = attempted(lambda: parquet.read_schema(path))
@@ -191,19 +189,17 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
             "".join(names).encode()
             kinds = dict.fromkeys(names)
     if kinds is None:
-        raise invalid_file(path, dialect, advice)
+        raise _invalid_file(path, dialect, advice)
     if not names:
         raise FileError(f"the first line of {path.name!r} must name the columns; it is empty. Add the names.")
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None or not all(names):
-        got = "an empty one" if twice is None else f"{twice!r} twice"
-        raise FileError(
-            f"the columns of {path.name!r} must have different names, none of them empty; got {got}."
-        )
+        got = f"none of them empty; got {'an empty one' if twice is None else f'{twice!r} twice'}"
+        raise FileError(f"the columns of {path.name!r} must have different names, {got}.")
     return kinds
 
 
-def is_parquet(path: Path) -> bool:
+def _is_parquet(path: Path) -> bool:
     """Whether a file is Parquet by its name, and not CSV; FileError where it is neither."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", *PARQUET):
@@ -228,9 +224,8 @@ def _names_in_csv(path: Path, dialect: Dialect) -> list[str]:
     raise unclosed_quote(path, 1)
 
 
-def invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:
-    """The error for a file that is not what its name says, with advice; the caller raises it."""
-    if is_parquet(path):
+def _invalid_file(path: Path, dialect: Dialect = PLAIN, advice: str = "") -> FileError:
+    if _is_parquet(path):
         return FileError(f"{path.name!r} is not valid Parquet; save it again as Parquet or CSV.")
     utf8 = dialect.codec == PLAIN.codec
     other = 'encoding = "cp1252"' if utf8 else 'encoding = "utf-8"'

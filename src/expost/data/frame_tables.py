@@ -111,10 +111,9 @@ class _FrameTable(Table):
             if _is_sparse(native):  # as only pandas knows
                 dtype, numbers = native, native.subtype.kind in "fiub"
             if not numbers:
-                raise DomainError(
-                    f"`X` must hold numbers only; column {column.name!r} has type {dtype}. "
-                    "Encode it as numbers, or leave the column out."
-                )
+                found = f"column {column.name!r} has type {dtype}"
+                advice = "Encode it as numbers, or leave the column out."
+                raise DomainError(f"`X` must hold numbers only; {found}. {advice}")
         # A library refuses what it cannot show without a copy.
         self._views = [attempted(partial(_view, column)) for column in self._columns]
 

@@ -53,8 +53,7 @@ class Piece(ABC):
     def runs(self, columns: list[str], length: int, *, lenient: bool = False) -> Iterator[Run]:
         """The columns of the rows, about ``length`` at a time, or an error that quotes nothing of them.
 
-        With ``lenient``, lines of CSV with too many or too few cells are left out and not refused, and
-        characters that the encoding does not have are replaced.
+        With ``lenient``, uneven lines of CSV are left out, and characters that are none are replaced.
         """
 
     def share_of(self, batch: Any) -> float:

@@ -89,10 +89,7 @@ class Problem(Enum):
 def problems_in(
     part: Feature | Label, column: Any, dialect: Dialect, *, typed: bool = False
 ) -> dict[Problem, NDArray[np.bool_]]:
-    """Which cells of a column have which problem, private; in a ``typed`` table, texts are no numbers.
-
-    Which problems a column has is what a refusal says too.
-    """
+    """Which cells of a column have which problem, private; in a ``typed`` table, texts are no numbers."""
     from pyarrow import array, string
 
     if not isinstance(part, Category | YesNo | ClassLabel):
@@ -116,10 +113,7 @@ def problems_in(
 
 
 def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
-    """What to declare where a column is refused whose cells look like another dialect; else nothing.
-
-    Public as a refusal is: it names a kind of problem, and no cell.
-    """
+    """What to declare where a refused column looks like another dialect; it names a problem, and no cell."""
     away = (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)  # once the domain file says it
     found = [problem for problem in problems_in(part, column, dialect) if problem in away]
     return f" It has {found[0].title}: {found[0].advice} in the domain file." if found else ""

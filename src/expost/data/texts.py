@@ -1,7 +1,4 @@
-"""What a publisher declares in words, and what is wrong with a declaration, in one sentence.
-
-All of it is optional, and none of it changes an encoding or a figure. A file that lacks it reads as before.
-"""
+"""What a publisher declares in words, and what is wrong with a declaration, in one sentence."""
 
 import datetime
 import json
@@ -77,10 +74,7 @@ class DeclaredModel(FrozenModel, metaclass=_DeclaredType):
 
 
 def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> DomainError:
-    """The error for the first thing that validation found in a file as TOML reads it; the caller raises it.
-
-    ``keys`` are all that a domain file can have, for those that are misspelt.
-    """
+    """The error for what validation found first in a file, whose keys are ``keys``; the caller raises it."""
     sentence = _sentence(error, content, keys)
     return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
 
@@ -201,7 +195,7 @@ Units = Annotated[
 
 
 class Texts(DeclaredModel):
-    """A part of a domain that may have texts; those that are not declared are left out of files."""
+    """A part of a domain with texts, all optional; those that are not declared are left out of files."""
 
     text_names: ClassVar[tuple[str, ...]] = ()
     """The names of the texts in the order in which files have them."""

@@ -58,10 +58,7 @@ def as_numbers(values: Any, name: str, *, finite: bool = True) -> FloatArray:
 
 
 def distinct_cells(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The place of each cell among the different ones of a column, and these as Python has them.
-
-    Where Arrow cannot tell which are different, all of them count as that.
-    """
+    """The place of each cell among the different ones of a column, as far as Arrow can tell, and these."""
     found = attempted(lambda: _dictionary(values))
     if found is not None:
         return found
@@ -70,10 +67,7 @@ def distinct_cells(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The place of each cell among the different texts of a column, and these texts.
-
-    Only the different cells are converted one by one. A missing cell has an empty text.
-    """
+    """The place of each cell among the different texts of a column, and these; a missing one is empty."""
     coded = attempted(lambda: _dictionary(values))
     if coded is not None:
         return coded[0], as_texts(coded[1], name)
@@ -93,10 +87,7 @@ def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def text_codes(
     values: Any, name: str, code: Callable[[str], int | None], most: int, missing: str | None, refusal: str
 ) -> NDArray[Any]:
-    """The code of each cell's text, at most ``most``, in few bytes; a missing cell counts as the default.
-
-    A text without a code is refused, in a sentence that ``refusal`` completes.
-    """
+    """The code of each cell's text, at most ``most``, in few bytes; one without a code is refused."""
     places, texts = distinct_texts(values, name)
     codes = [code(_default_of(name, missing) if text == "" else text) for text in texts]
     if None in codes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error, warn_caller
-from expost.data.design import Design
+from expost.data.design import Design, labels_error
 from expost.data.domain import Domain
 from expost.data.features import Label, NumberLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
@@ -97,10 +97,8 @@ class Weighting:
         elif self.otherwise != 1.0:
             weights = xp.full_like(labels, self.otherwise)
         if self.class_weight is not None:
-            values = loss.labels.values
-            assert values is not None
             by_class = xp.zeros_like(labels)
-            for value, weight in zip(values, self.class_weight, strict=True):
+            for value, weight in zip(loss.labels.values or (), self.class_weight, strict=True):
                 by_class = xp.where(labels == value, xp.full_like(labels, weight), by_class)
             weights = by_class if weights is None else weights * by_class
         if weights is not None and not loss.curve.ratio_falls:
@@ -250,9 +248,7 @@ class Declared:
         if isinstance(self.label, NumberLabel):
             numbers = self.label.scaled(numbers)
         if not finite or not bool(xp.all(loss.labels.contains(numbers))):
-            raise DomainError(
-                f"`y` has labels outside {loss.labels}, the set that {type(loss).__name__} accepts."
-            )
+            raise labels_error(loss)
         return numbers
 
     def _undeclared_error(self, *, typed: bool = True) -> DomainError:
@@ -267,9 +263,8 @@ class Declared:
         declared = f"outside the declared classes {{{listed}}}" + f"; {' and '.join(rules)}" * bool(rules)
         if self.label is None:
             return DomainError(f"`y` has labels {declared}. Recode them, or declare others with `classes`.")
-        return DomainError(
-            f"`{self.label.name}` has a value {declared}. Recode it, or declare it in the domain."
-        )
+        name = self.label.name
+        return DomainError(f"`{name}` has a value {declared}. Recode it, or declare it in the domain.")
 
     def weights(self, sample_weight: Any, labels: FloatArray) -> FloatArray | None:
         """The weight of each record; see :meth:`Weighting.of`."""
