@@ -121,11 +121,11 @@ def problem_table(
     return kind.frame(listed | {"column": names, "problem": problems, "value": values})
 
 
-@dataclass(frozen=True, kw_only=True)
-class _MemoryTable(LazyTable):
-    """A frame, or a mapping of columns, in memory: one piece."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _MemoryTable(LazyTable, Piece):
+    """A frame, or a mapping of columns, in memory: its own only piece, cut as Arrow's batches are."""
 
-    piece: "_MemoryPiece"
+    cells: Mapping[str, Any]
     has_types = True
 
     @classmethod
@@ -145,17 +145,10 @@ class _MemoryTable(LazyTable):
         if len({len(column) for column in cells.values()}) > 1:
             raise DomainError("the columns of the table must have one length.")
         kinds = {name: kind_of(one.type) if hasattr(one, "type") else None for name, one in cells.items()}
-        return cls(kinds=kinds, piece=_MemoryPiece(cells))
+        return cls(kinds=kinds, cells=cells)
 
-    def pieces(self) -> "list[_MemoryPiece]":
-        return [self.piece]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _MemoryPiece(Piece):
-    """Columns in memory, by their names: one run of all rows, which is cut as Arrow's batches are."""
-
-    cells: Mapping[str, Any]
+    def pieces(self) -> list[Self]:
+        return [self]
 
     @property
     def rows(self) -> int:  # type: ignore[override]  # an attribute of the base
@@ -170,8 +163,9 @@ class _MemoryPiece(Piece):
     def column(self, name: str) -> Any:
         return self.cells[name]
 
-    def slice(self, start: int, length: int) -> "_MemoryPiece":
-        return _MemoryPiece({name: cells[start : start + length] for name, cells in self.cells.items()})
+    def slice(self, start: int, length: int) -> Self:
+        here = slice(start, start + length)
+        return replace(self, cells={name: cells[here] for name, cells in self.cells.items()})
 
 
 @dataclass(eq=False, repr=False)
