@@ -43,7 +43,11 @@ def test_a_plan_gives_what_its_arguments_give(name):
     plan = expost.calibrate(loss=loss, **arguments)
     weights = rng.uniform(0, 3, 200) if "max_weight" in changes else None
     made = clone(model).set_params(random_state=1, **arguments).fit(X, y, weights)
-    given = clone(model).set_params(random_state=1, plan=plan).fit(X, y, weights)
+    given = (
+        clone(model)
+        .set_params(random_state=1, plan=plan, fit_intercept=plan.fit_intercept)
+        .fit(X, y, weights)
+    )
     assert given.plan_ == made.plan_ == plan
     assert given.publication_ == made.publication_
     both = clone(made).set_params(plan=plan).fit(X, y, weights)  # arguments that agree are no disagreement
@@ -62,19 +66,22 @@ def test_class_weights_are_counted_in_the_plans_largest_weight():
 
 
 def test_a_domain_declares_the_norm_of_a_plan():
-    plan = expost.calibrate(norm=DOMAIN.row_norm)
+    plan = expost.calibrate(norm=DOMAIN.row_norm, fit_intercept=True)
     frame = {"a": X[:, 0], "b": X[:, 1]}
     model = expost.LogisticRegression(domain=DOMAIN, plan=plan).fit(frame, np.array(["no", "yes"])[Y])
     assert model.plan_ == plan
-    other = expost.calibrate(norm=3.0)
-    with pytest.raises(ParameterError, match=r"`plan` must be made for norm=1\.0, the domain's `row_norm`"):
+    other = expost.calibrate(norm=3.0, fit_intercept=True)
+    with pytest.raises(
+        ParameterError,
+        match=r"`plan` must be made with norm=domain\.row_norm, 1\.0; this one is for norm=3\.0",
+    ):
         model.set_params(plan=other).fit(frame, np.array(["no", "yes"])[Y])
     assert model.plan_ == plan
 
 
 PLAIN = expost.calibrate(epsilon=2.0, l2=7.0, report="leverage", fit_intercept=True, max_weight=2.0)
-SQUARED = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)
-SOFT = expost.calibrate(loss=expost.LogisticLoss(soft=True))
+SQUARED = expost.calibrate(loss="squared", sigma=1.0, l2=1.0, fit_intercept=True)
+SOFT = expost.calibrate(loss=expost.LogisticLoss(soft=True), fit_intercept=True)
 LOGISTIC = expost.LogisticRegression(classes=[0, 1], plan=PLAIN)
 DISAGREE = {
     "epsilon": (LOGISTIC, {"epsilon": 3.0}, "`epsilon` must be left out with a plan, which has epsilon=2.0"),
@@ -84,18 +91,23 @@ DISAGREE = {
     "report": (LOGISTIC, {"report": "adaptive"}, "`report` must be left out"),
     "calibration": (LOGISTIC, {"calibration": "kifer2012"}, "`calibration` must be left out"),
     "intercept": (LOGISTIC, {"fit_intercept": False}, "`fit_intercept` must be left out"),
+    "no intercept": (
+        LOGISTIC,
+        {"plan": expost.calibrate()},
+        "`plan` must be made with fit_intercept=True, as LogisticRegression is; this one has",
+    ),
     "cap": (LOGISTIC, {"cap": 0.7}, "`cap` must be left out with a plan, which has cap=1.0"),
     "weights": (LOGISTIC, {"max_weight": 3.0}, "`plan` must be made for max_weight=3"),
     "class weights": (LOGISTIC, {"class_weight": {0: 1.0, 1: 2.5}}, "`plan` must be made for max_weight=2.5"),
     "small weights": (
         LOGISTIC,
-        {"plan": expost.calibrate(max_weight=0.5)},
+        {"plan": expost.calibrate(max_weight=0.5, fit_intercept=True)},
         "`plan` must be made for max_weight=1",
     ),
     "classes": (LOGISTIC, {"classes": [0, 1, 2]}, "`plan` must be made for 3 classes, SoftmaxLoss(3)"),
     "two of softmax": (
         LOGISTIC,
-        {"plan": expost.calibrate(loss=expost.SoftmaxLoss(2))},
+        {"plan": expost.calibrate(loss=expost.SoftmaxLoss(2), fit_intercept=True)},
         "`plan` must be made for 2 classes, LogisticLoss()",
     ),
     "soft labels": (LOGISTIC, {"plan": SOFT}, "`plan` must be made for 2 classes, LogisticLoss()"),

@@ -46,7 +46,9 @@ def test_without_noise_a_weight_of_two_is_the_row_twice(estimator, loss):
 
 def test_without_noise_weights_are_scikit_learns():
     weights, by_class = rng.uniform(size=200), {0: 0.4, 1: 2.5}
-    ours = model(plan=expost.calibrate(sigma=1e-12, l2=0.7, max_weight=2.5), class_weight=by_class)
+    ours = model(
+        plan=expost.calibrate(sigma=1e-12, l2=0.7, max_weight=2.5), class_weight=by_class, fit_intercept=False
+    )
     ours.fit(X, Y, sample_weight=weights)
     peer = Peer(C=1 / 0.7, fit_intercept=False, tol=1e-12, solver="newton-cholesky", class_weight=by_class)
     peer.fit(X, Y, sample_weight=weights)

@@ -26,7 +26,7 @@ MODEL = expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "birch"])
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
     A = np.column_stack([X, np.ones(600)]) if fit_intercept else X
     plan = expost.calibrate(loss=SoftmaxLoss(3), sigma=1e-12, l2=l2, fit_intercept=fit_intercept)
-    ours = clone(MODEL).set_params(plan=plan).fit(X, Y)
+    ours = clone(MODEL).set_params(plan=plan, fit_intercept=plan.fit_intercept).fit(X, Y)
     peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
     got = np.column_stack([ours.coef_, ours.intercept_]) if fit_intercept else ours.coef_
     np.testing.assert_allclose(got, peer.coef_, rtol=0, atol=1e-6)
@@ -99,7 +99,11 @@ def test_the_hessian_is_reduced_above_a_hundred_coefficients():
     model = clone(MODEL).set_params(random_state=0, report="leverage", epsilon=8.0)
     assert not model.fit(X, Y).plan_.reduced
     plan = expost.calibrate(loss=SoftmaxLoss(3), report="leverage", epsilon=8.0, reduced=True)
-    assert expost.LogisticRegression(classes=model.classes, plan=plan).fit(X, Y).plan_.reduced
+    assert (
+        expost.LogisticRegression(classes=model.classes, plan=plan, fit_intercept=False)
+        .fit(X, Y)
+        .plan_.reduced
+    )
     for columns, intercept, reduced in ((50, False, False), (50, True, True), (51, False, True)):
         table = np.hstack([X, np.zeros((600, columns - 4))])
         wide = clone(model).set_params(fit_intercept=intercept).fit(table, Y)

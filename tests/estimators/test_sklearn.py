@@ -51,7 +51,9 @@ def test_scikit_learns_checks(estimator, check):
 @parametrize_with_checks(
     [
         expost.SmoothedHingeClassifier(norm=1.0),
-        expost.LinearRegression(outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=1.0, l2=1.0)),
+        expost.LinearRegression(
+            outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=1.0, l2=1.0, fit_intercept=True)
+        ),
     ],
     expected_failed_checks=expected,
 )
@@ -103,7 +105,7 @@ ESTIMATORS = {
     "hinge": expost.SmoothedHingeClassifier(norm=1.0, classes=[0, 1]),
     "pseudo_huber": expost.LinearRegression(norm=1.0, outcome=(-1, 1)),
     "squared": expost.LinearRegression(
-        outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=3.0, l2=1.0)
+        outcome=(-1, 1), plan=expost.calibrate(loss="squared", sigma=3.0, l2=1.0, fit_intercept=True)
     ),
 }
 
@@ -116,7 +118,7 @@ def test_pipelines_clones_and_searches(name):
     assert make_pipeline(halve, model).fit(X, Y).predict(X).shape == (400,)
     assert len(cross_val_score(model, X, Y, cv=3)) == 3
     loss = model.fit(X, Y).plan_.loss
-    plans = [expost.calibrate(loss=loss, sigma=sigma, l2=0.5) for sigma in (1.0, 2.0)]
+    plans = [expost.calibrate(loss=loss, sigma=sigma, l2=0.5, fit_intercept=True) for sigma in (1.0, 2.0)]
     search = GridSearchCV(model, {"plan": plans}, cv=2).fit(X, Y)
     assert search.best_estimator_.plan_.l2 == 0.5
 
@@ -145,14 +147,14 @@ def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
         expost.calibrate(loss=loss, sigma=1e-12, l2=l2, fit_intercept=fit_intercept)
         for loss in ("logistic", "squared")
     )
-    ours = expost.LogisticRegression(classes=[0, 1], plan=plain).fit(X, Y)
+    ours = expost.LogisticRegression(classes=[0, 1], plan=plain, fit_intercept=plain.fit_intercept).fit(X, Y)
     peer = Peer(C=1 / l2, fit_intercept=False, tol=1e-12, solver="newton-cholesky").fit(A, Y)
     got = np.append(ours.coef_[0], ours.intercept_) if fit_intercept else ours.coef_[0]
     np.testing.assert_allclose(got, peer.coef_[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(A), atol=1e-6)
 
     target = 3.0 * X[:, 0] + 0.1 * rng.normal(size=400)
-    ours = expost.LinearRegression(plan=squared).fit(X, target)
+    ours = expost.LinearRegression(plan=squared, fit_intercept=squared.fit_intercept).fit(X, target)
     peer = Ridge(alpha=l2, fit_intercept=False, solver="cholesky").fit(A, target)
     got = np.append(ours.coef_, ours.intercept_) if fit_intercept else ours.coef_
     np.testing.assert_allclose(got, peer.coef_, rtol=1e-6, atol=1e-6)

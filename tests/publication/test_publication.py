@@ -196,9 +196,11 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
         expost.LogisticRegression(norm=1.0, classes=["no", "yes"], regularizer=SmoothedL1(2, 0.3)),
         expost.LogisticRegression(
             classes=[False, True],
-            plan=expost.calibrate(calibration="kifer2012", report="leverage", split=[0.6, 0.4]),
+            plan=expost.calibrate(
+                calibration="kifer2012", report="leverage", split=[0.6, 0.4], fit_intercept=True
+            ),
         ),
-        expost.LogisticRegression(classes=[0, 1], plan=expost.calibrate(sigma=3, l2=2)),
+        expost.LogisticRegression(classes=[0, 1], plan=expost.calibrate(sigma=3, l2=2, fit_intercept=True)),
         expost.LogisticRegression(
             classes=[0, 1], plan=expost.calibrate(sigma=1e4, l2=2, delta=0.5, fit_intercept=True)
         ),

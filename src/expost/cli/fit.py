@@ -104,7 +104,7 @@ def _declare(options: FitOptions) -> PlannedFit:
         account.check(plan)
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
-        raise parameter_error(missing, "given where the other of `ledger` and `account` is", None)
+        raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
     return PlannedFit(options, domain, weighting, plan, account, began)
 
 

@@ -144,4 +144,7 @@ def line_to_add(line: str) -> str:
     """Where to declare what a file is written with."""
     key, value = line.split(" = ", 1)
     option = f"--{key.replace('_', '-')} {value.strip('[]')}"
-    return f"use  {option}, or add the line  {line}  under [table] in the domain file"
+    return (
+        f"add the line  {line}  under [table] in the domain file, and name that file with --domain where a "
+        f"command has it; expost init takes  {option}, and expost.scan  dialect=domain.table"
+    )

@@ -200,7 +200,7 @@ class PrivateGLM(PrivateEstimator):
         if self.norm is not None:
             raise parameter_error("norm", "None with a domain, which declares it", self.norm)
         if plan is not None and plan.norm != self.domain.row_norm:
-            wanted = f"made for norm={self.domain.row_norm!r}, the domain's `row_norm`"
+            wanted = f"made with norm=domain.row_norm, {self.domain.row_norm!r}"
             raise ParameterError(f"`plan` must be {wanted}; this one is for norm={plan.norm!r}.")
         return plan
 

@@ -198,6 +198,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             if given != usual[name] and given != value:
                 wanted = f"left out with a plan, which has {name}={value!r}"
                 raise parameter_error(name, wanted, given)
+        if "fit_intercept" in decided and self.fit_intercept != plan.fit_intercept:
+            raise ParameterError(
+                f"`plan` must be made with fit_intercept={self.fit_intercept!r}, as {type(self).__name__} "
+                f"is; this one has fit_intercept={plan.fit_intercept!r}. Say the same in both."
+            )
         return plan
 
     def _release(

@@ -123,7 +123,9 @@ def _is_constant(loss: Any) -> bool:
     return frozen and all(isinstance(value, Hashable) for value in (loss, *_parameters(loss).values()))
 
 
-_check_frozen = lru_cache(maxsize=64)(check_loss)
+@lru_cache(maxsize=64)
+def _check_frozen(loss: AnyLoss) -> None:
+    check_loss(loss)
 
 
 def has_certified_slopes(loss: AnyLoss) -> bool:

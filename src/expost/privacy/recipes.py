@@ -133,7 +133,8 @@ EIGENVALUE_PER_HESSIAN = math.sqrt(2.0)
 def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseScales]:
     """The regularisation and the least noise whose certified profile meets the target."""
     if split is not None and not target.kind.releases:
-        raise parameter_error("split", "None where nothing but the model is published", split)
+        wanted = "None where nothing but the model is published"
+        raise parameter_error("split", wanted, split, "Choose a report too, such as 'leverage'.")
     if split is not None:
         check_positive("split", split, below=1.0)
     _check_floor(target, l2)
