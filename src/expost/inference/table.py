@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from expost._common.summary import Summary
+from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, missing_extra_error
 from expost.data.frame_tables import FrameKind
@@ -17,7 +17,6 @@ from expost.inference.coordinates import INTERCEPT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
 
 
 # Okabe and Ito's palette: people with any kind of colour vision can tell its colours apart.
@@ -34,7 +33,7 @@ UNDETERMINED = "—"
 
 
 @dataclass(frozen=True, eq=False)
-class CoefficientTable:
+class CoefficientTable(Summarized):
     """Coefficients without the penalty's shrinkage, in the features' own units, and how sure they are.
 
     With more than two classes every array has one row per class, otherwise one entry per term. What the
@@ -170,12 +169,6 @@ class CoefficientTable:
             for name, term in _grouped(self.terms):
                 rows.append((indent + name, *(empty if term is None else cells[term])))
         return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True, dense=True)
-
-    def __rich__(self) -> "Table":
-        return self._summary().terminal()
-
-    def _repr_html_(self) -> str:
-        return self._summary().html()
 
     def __repr__(self) -> str:
         return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"
