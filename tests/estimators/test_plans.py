@@ -1,6 +1,7 @@
 """A plan of one's own, given to an estimator."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,6 +144,20 @@ DISAGREE = {
     ),
     "nothing": (expost.GeneralizedLinearModel(norm=1.0), {}, "`loss` must be a Loss or one of"),
 }
+
+
+@pytest.mark.parametrize(
+    ("model", "plan"),
+    [
+        (expost.LogisticRegression(classes=[0, 1]), PLAIN),
+        (expost.GeneralizedLinearModel(), expost.calibrate(loss=LogCosh(0.5), fit_intercept=True)),
+        (expost.ConvexModel(), expost.calibrate_convex(expost.SmoothedNorm(3), l2=1e3, epsilon=8.0)),
+    ],
+)
+def test_a_plan_that_its_noise_does_not_certify_is_refused(model, plan):
+    forged = replace(plan, epsilon=plan.epsilon / 100)
+    with pytest.raises(ParameterError, match="`plan` must certify what it states"):
+        clone(model).set_params(plan=forged).fit(X, Y)
 
 
 class Unread:

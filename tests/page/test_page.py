@@ -230,7 +230,7 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
 def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(50, 2))
-    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0)
+    plan = expost.calibrate(loss="squared", sigma=1.0, l2=1.0, fit_intercept=True)
     model = expost.LinearRegression(outcome=(-1, 1), plan=plan)
     assert "No limit for everyone" in render([model.fit(X, X[:, 0]).publication_])
     bounded = expost.LinearRegression(norm=1.0, outcome=(-1, 1), l2=50.0)

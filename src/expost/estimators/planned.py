@@ -1,5 +1,6 @@
 """What all estimators share: arguments, a given plan, the entry of what is spent, and exact losses."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -202,6 +203,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise ParameterError(
                 f"`plan` must be made with fit_intercept={self.fit_intercept!r}, as {type(self).__name__} "
                 f"is; this one has fit_intercept={plan.fit_intercept!r}. Say the same in both."
+            )
+        if math.isfinite(plan.epsilon) and not plan.delta_at(plan.epsilon) <= plan.delta * (1.0 + 1e-9):
+            raise ParameterError(
+                f"`plan` must certify what it states; its noise does not give epsilon={plan.epsilon:g} at "
+                f"delta={plan.delta:g}. Make it with `expost.calibrate`."
             )
         return plan
 

@@ -129,6 +129,11 @@ class Plan(Summarized):
         """How the loss is accounted for."""
         return accounting_of(self.curve, self.radius, reduced=self.reduced)
 
+    @property
+    def released_curvature(self) -> float:
+        """The largest eigenvalue of one record's part in the Hessian that is released."""
+        return self.accounting.released_curvature
+
     def hessian_order(self, dimension: int) -> int:
         """How many rows the released Hessian has, where there are ``dimension`` coefficients."""
         return dimension // self.curve.outputs if self.reduced else dimension
