@@ -1,6 +1,7 @@
 """Data frames as blocks of rows, and figures as frames of the library that the records came in."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -42,11 +43,11 @@ class FrameKind:
 
     def frame(self, columns: Mapping[str, FloatArray | Sequence[Any]]) -> Any:
         """A frame with these columns, whose rows are labelled as those of the records were."""
-        try:
+        frame: Any = None
+        with suppress(ImportError):
             frame = nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
-        except ImportError:
-            refusal = "Install it, or name another."
-            raise parameter_error("library", "installed", self.library, refusal) from None
+        if frame is None:
+            raise parameter_error("library", "installed", self.library, "Install it, or name another.")
         if self.index is not None:
             frame.index = self.index
         return frame
