@@ -56,7 +56,7 @@ def honest(plan, tmp_path_factory):
 
 @pytest.fixture
 def bodies(honest):
-    return [copy.deepcopy(event.body) for event in storage.read(honest.path)[0]]
+    return [copy.deepcopy(event) for event in storage.read(honest.path)[0]]
 
 
 def chained(path, texts):
@@ -243,7 +243,7 @@ def test_08c_honest_entries_of_every_kind_are_read(tmp_path, parameters):
 
 
 def test_08d_a_ledger_does_not_say_when_a_fit_finished(tmp_path, honest, monkeypatch):
-    kinds = {event.body["kind"]: set(event.body) for event in storage.read(honest.path)[0]}
+    kinds = {event["kind"]: set(event) for event in storage.read(honest.path)[0]}
     assert kinds["finished"] == {"kind", "entry", "sha256"}
 
 

@@ -214,15 +214,15 @@ def test_a_changed_file_is_refused_with_one_sentence(ledger, account, plan, sql)
 def test_a_chain_made_again_is_still_refused_where_it_makes_no_sense(ledger, account, plan):
     """Whoever computes all hashes again is not noticed, but an entry must still be one."""
     number = account.enter(plan)
-    (event,) = [event for event in storage.read(ledger.path)[0] if event.number == number]
+    event = storage.read(ledger.path)[0][number - 1]
     bodies = (
-        event.body | {"adding": [[0.0, -0.5]]},
-        event.body | {"removing": [["a", 0.5]]},
-        event.body | {"epsilon": "one"},
+        event | {"adding": [[0.0, -0.5]]},
+        event | {"removing": [["a", 0.5]]},
+        event | {"epsilon": "one"},
         {"kind": "entry", "account": "patients"},
         {"kind": "account", "name": "pupils", "epsilon": -1.0, "delta": 0.1},
         {"kind": "account", "name": "patients", "epsilon": 300.0, "delta": 0.1},
-        event.body | {"account": "nobody"},
+        event | {"account": "nobody"},
         {"kind": "finished", "entry": 99, "sha256": None},
         {"kind": "refund", "entry": number},
         {},
@@ -280,7 +280,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(ledger, account, plan):
 
 def test_another_ledger_in_the_same_place_is_noticed(ledger, account, plan, monkeypatch):
     ledger.path.unlink()
-    monkeypatch.setattr(storage, "_SEEN", storage.Seen())  # as in another process
+    monkeypatch.setattr(storage, "_seen", {})  # as in another process
     expost.Ledger(ledger.path).account("patients", epsilon=9.0, delta=1e-6)
     with pytest.raises(LedgerError, match="with a cap of epsilon 3 at delta 1e-06"):
         account.enter(plan)

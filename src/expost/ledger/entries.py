@@ -1,8 +1,7 @@
 """Accounts and entries as events of a ledger: what publications spent, in public values only."""
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from expost._common.strict_json import FrozenModel
 from expost.exceptions import LedgerError
-from expost.ledger.storage import Event
+from expost.ledger.storage import Events
 from expost.privacy.composition import Composition
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
@@ -162,35 +161,26 @@ AnyEvent: TypeAlias = Opened | Entered | Finished
 _EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="kind")])
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn events that are not what they should be into one sentence about the file."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, LedgerError):
-            raise
-        raise LedgerError(f"{path} has an event that cannot be read. Restore a copy of it.") from None
-
-
-def histories(events: Iterable[Event]) -> dict[str, History]:
-    """Every account by its name, from all events; each event must make sense where it stands."""
+def histories(events: Events, path: Path) -> dict[str, History]:
+    """Every account by its name, from all events of a file; each event must make sense where it stands."""
     found: dict[str, History] = {}
     places: dict[int, tuple[list[Entry], int]] = {}
-    for event in events:
-        body = _EVENT.validate_python(event.body)
-        match body:
-            case Opened() if body.name not in found:
-                found[body.name] = History((body.epsilon, body.delta))
-            case Entered() if body.account in found:
-                entries = found[body.account].entries
-                places[event.number] = entries, len(entries)
-                entries.append(body.entry(event.number))
-            case Finished() if body.entry in places:
-                entries, place = places.pop(body.entry)
-                entries[place] = replace(entries[place], state=FINISHED, sha256=body.sha256)
-            case _:
-                raise ValueError("an event out of place")
+    try:
+        for number, event in enumerate(events, start=1):
+            match _EVENT.validate_python(event):
+                case Opened() as opened if opened.name not in found:
+                    found[opened.name] = History((opened.epsilon, opened.delta))
+                case Entered() as entered if entered.account in found:
+                    entries = found[entered.account].entries
+                    places[number] = entries, len(entries)
+                    entries.append(entered.entry(number))
+                case Finished() as finished:
+                    entries, place = places.pop(finished.entry)
+                    entries[place] = replace(entries[place], state=FINISHED, sha256=finished.sha256)
+                case _:
+                    raise ValueError("an event out of place")
+    except (KeyError, TypeError, ValueError):
+        raise LedgerError(f"{path} has an event that cannot be read. Restore a copy of it.") from None
     return found
 
 

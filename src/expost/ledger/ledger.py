@@ -19,10 +19,9 @@ from expost.ledger.entries import (
     Opened,
     histories,
     is_line,
-    readable,
     spent_by,
 )
-from expost.ledger.storage import Event, create, read, transaction
+from expost.ledger.storage import Events, create, read, transaction
 from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
@@ -104,7 +103,7 @@ class Account(Summarized):
             note = _checked(self.note or note)
             time = spelt(datetime.now(UTC) if began is None else began)
             entered = Entered.of(plan, account=self.name, time=time, note=note, insecure=insecure)
-            return ledger.append(entered.model_dump()).number
+            return ledger.append(entered.model_dump())
 
     def finish(self, number: int, *, sha256: str | None = None) -> None:
         """Mark an entry as finished, with the hash of its publication and without the time. Public.
@@ -119,15 +118,14 @@ class Account(Summarized):
                 raise parameter_error("number", "that of an unfinished entry of this account", number)
             ledger.append(Finished(entry=entry.number, sha256=sha256).model_dump())
 
-    def _entries(self, events: tuple[Event, ...]) -> tuple[Entry, ...]:
-        with readable(self.path):
-            found = histories(events).get(self.name)
-            if found is None or found.cap != (self.epsilon, self.delta):
-                raise LedgerError(
-                    f"{self.path} has no account {self.name!r} with a cap of epsilon {self.epsilon:g} at "
-                    f"delta {self.delta:g}. It is another file than the one in which it was opened."
-                )
-            return tuple(found.entries)
+    def _entries(self, events: Events) -> tuple[Entry, ...]:
+        found = histories(events, self.path).get(self.name)
+        if found is None or found.cap != (self.epsilon, self.delta):
+            raise LedgerError(
+                f"{self.path} has no account {self.name!r} with a cap of epsilon {self.epsilon:g} at "
+                f"delta {self.delta:g}. It is another file than the one in which it was opened."
+            )
+        return tuple(found.entries)
 
     def _standing(self, entries: tuple[Entry, ...]) -> tuple[float, float]:
         """What entries have spent together, and what is left."""
@@ -269,9 +267,8 @@ class Ledger(Summarized):
         """The hash of everything in the ledger; it changes with every event. Public."""
         return read(self.path)[1]
 
-    def _accounts(self, events: tuple[Event, ...]) -> dict[str, Account]:
-        with readable(self.path):
-            found = histories(events)
+    def _accounts(self, events: Events) -> dict[str, Account]:
+        found = histories(events, self.path)
         return {name: Account(self.path, name, *history.cap) for name, history in found.items()}
 
     def _summary(self) -> Summary:

@@ -13,9 +13,9 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from expost._common.files import rename_new
 from expost._common.strict_json import read_object
@@ -35,65 +35,35 @@ INSERT INTO head VALUES (0, '');
 _CONTENT = [("table", "events"), ("table", "head")]
 
 
-@dataclass(frozen=True)
-class Event:
-    """One event of a ledger: its place in the chain and what it says."""
+Events: TypeAlias = tuple[dict[str, Any], ...]
+"""What each event says, in the order of the chain; the first one has the number 1."""
 
-    number: int
-    body: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Head:
-    """The end of a chain: how many events it has, and the hash of the last one."""
-
-    number: int = 0
-    sha256: str = ""
-
-
-class Seen:
-    """The furthest end of each ledger that this process has seen; a ledger only ever grows."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._heads: dict[Path, Head] = {}
-
-    def head(self, path: Path) -> Head:
-        """What the file must still hold. Ask before the file is read: others may add to it meanwhile."""
-        with self._lock:
-            return self._heads.get(path.resolve(), Head())
-
-    def add(self, path: Path, head: Head) -> None:
-        """Remember what was read or written."""
-        with self._lock:
-            if head.number > self._heads.get(path.resolve(), Head()).number:
-                self._heads[path.resolve()] = head
-
-
-_SEEN = Seen()
+# The furthest end of each ledger that this process has seen: how many events, and the hash of the last one.
+_seen: dict[Path, tuple[int, str]] = {}
+_SEEING = threading.Lock()
+_NOTHING = (0, "")
 
 
 class Transaction:
     """A ledger that no other process can write to while this one reads and appends."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, known: Head) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, known: tuple[int, str]) -> None:
         self._connection = connection
         self.events, self.sha256 = _read(connection, path, known)
 
-    def append(self, body: dict[str, Any]) -> Event:
-        """Add an event at the end."""
+    def append(self, body: dict[str, Any]) -> int:
+        """Add an event at the end; return its number."""
         number, text = len(self.events) + 1, json.dumps(body, allow_nan=False, sort_keys=True)
         self.sha256 = _link(self.sha256, text)
         self._connection.execute("INSERT INTO events VALUES (?, ?, ?)", (number, text, self.sha256))
         self._connection.execute("UPDATE head SET number = ?, sha256 = ?", (number, self.sha256))
-        event = Event(number, json.loads(text))
-        self.events += (event,)
-        return event
+        self.events += (json.loads(text),)
+        return number
 
 
 def create(path: Path) -> None:
     """Make an empty ledger, whole or not at all; an existing file stays as it is."""
-    if _SEEN.head(path).number:
+    if path.resolve() in _seen:
         raise _damaged(path, "it is gone, and this process has seen events in it")
     with sqlite3.connect(":memory:") as memory:
         memory.executescript(_SCHEMA)
@@ -114,7 +84,7 @@ def create(path: Path) -> None:
         new.unlink(missing_ok=True)
 
 
-def read(path: Path) -> tuple[tuple[Event, ...], str]:
+def read(path: Path) -> tuple[Events, str]:
     """All events and the hash of the last one, verified."""
     with transaction(path, begin="BEGIN") as found:
         return found.events, found.sha256
@@ -123,13 +93,17 @@ def read(path: Path) -> tuple[tuple[Event, ...], str]:
 @contextmanager
 def transaction(path: Path, *, begin: str = "BEGIN IMMEDIATE") -> Iterator[Transaction]:
     """One change of the ledger: on the disk when the block ends, and not at all if it raises."""
-    known = _SEEN.head(path)
+    # Asked before the file is read: others may add to it meanwhile.
+    known = _seen.get(path.resolve(), _NOTHING)
     with _opened(path) as connection:
         connection.execute(begin)
         change = Transaction(connection, path, known)
         yield change
         connection.execute("COMMIT")
-    _SEEN.add(path, Head(len(change.events), change.sha256))
+    if change.events:
+        with _SEEING:
+            latest = _seen.get(path.resolve(), _NOTHING), (len(change.events), change.sha256)
+            _seen[path.resolve()] = max(latest, key=itemgetter(0))
 
 
 @contextmanager
@@ -158,7 +132,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         raise _damaged(path, str(error)) from None
 
 
-def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tuple[Event, ...], str]:
+def _read(connection: sqlite3.Connection, path: Path, known: tuple[int, str]) -> tuple[Events, str]:
     """All events and the hash of the last one, where the file is a whole ledger that only grew."""
     _check_header(connection, path)
     try:
@@ -173,15 +147,15 @@ def _read(connection: sqlite3.Connection, path: Path, known: Head) -> tuple[tupl
         last = _link(last, body)
         if number != place or sha256 != last or not isinstance(body, str):
             raise _damaged(path, f"event {place} is not what was written")
-        if number == known.number and sha256 != known.sha256:
+        if number == known[0] and sha256 != known[1]:
             raise _damaged(path, "it has other events than this process has seen in it")
         try:
-            events.append(Event(number, read_object(body)))
+            events.append(read_object(body))
         except PublicationError:
             raise _damaged(path, f"event {place} is not what was written") from None
     if head != (len(events), last):
         raise _damaged(path, "its last events are missing")
-    if len(events) < known.number:
+    if len(events) < known[0]:
         raise _damaged(path, "it has fewer events than this process has seen in it")
     return tuple(events), last
 
