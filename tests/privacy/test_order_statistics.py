@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from expost import gaussian
-from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
+from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 
 
 def direct(classes, largest, gap):
@@ -35,10 +35,10 @@ def test_density_agrees_with_its_integral(classes):
 def test_mass_and_margins(classes):
     """The grid's law has mass one, and its gaps integrate to the density of the largest difference."""
     law = LargestTwo(classes)
-    grid = law.grid(-9.0, 13.0, 100, 40)
+    grid = grid_of(law, -9.0, 13.0, 100, 40)
     assert grid.joint.sum() + grid.beyond.sum() == pytest.approx(1.0, abs=1e-9)
     assert grid.beyond.sum() < 1e-9
-    coarse, fine = law.grid(4.5, 9.5, 60, 30), law.grid(4.5, 9.5, 120, 70)
+    coarse, fine = grid_of(law, 4.5, 9.5, 60, 30), grid_of(law, 4.5, 9.5, 120, 70)
     assert coarse.joint.sum() == pytest.approx(fine.joint.sum(), rel=1e-11)
 
 
@@ -68,7 +68,7 @@ def test_weights_bound_an_expectation_from_above(classes, cells):
         return np.maximum(-np.expm1(1.0 - loss), 0.0)
 
     def upper(cells):
-        grid = law.grid(4.0, 10.0, *cells)
+        grid = grid_of(law, 4.0, 10.0, *cells)
         weights = grid.weights(0.16, 0.08)
         assert np.all(weights >= -1e-18)
         return float(np.sum(weights * value(grid.edges[:, None], grid.gaps)))

@@ -13,7 +13,7 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize("kind", REPORT_KINDS.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", REPORT_KINDS.values(), ids=REPORT_KINDS)
 def test_a_failure_probability_is_shared_and_not_exceeded(kind):
     events = {"tilt"}.union(*(EVENTS[name] for name in kind.releases))
     assert kind.failure_shares.keys() == events
@@ -23,7 +23,7 @@ def test_a_failure_probability_is_shared_and_not_exceeded(kind):
         assert min(kind.failure_shares["gradient"], kind.failure_shares["tilt"]) > 1.0 / 3.0
 
 
-@pytest.mark.parametrize("kind", REPORT_KINDS.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", REPORT_KINDS.values(), ids=REPORT_KINDS)
 def test_model_and_gradient_share_one_precision(kind):
     assert 0.0 < kind.model_share <= 1.0
     assert (kind.model_share < 1.0) == ("gradient" in kind.releases)

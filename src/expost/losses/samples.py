@@ -190,17 +190,15 @@ def convex_sample(loss: ConvexLoss, random: np.random.Generator) -> tuple[Sample
 
 def minima(sample: Sample) -> FloatArray:
     """Where some single records have their minimum: there curvature is often largest."""
-    rows = np.unique(np.linspace(0, len(sample.records) - 1, _OWN).astype(int))
-    return np.array([_minimum(sample.only(row)) for row in rows.tolist()])
-
-
-def _minimum(one: Sample) -> FloatArray:
-    """Close to the minimum of one record's loss, by damped Newton steps."""
-    ridge, longest = 1e-6 * one.units[1] * np.eye(len(one.at)), one.unit
-    for _ in range(_NEWTON_STEPS):
-        step = -np.linalg.lstsq(one.hessian[0] + ridge, one.gradient[0], rcond=None)[0]
-        length = float(np.linalg.norm(step))
-        if not np.isfinite(length) or length <= 1e-12 * longest:
-            break
-        one = one.moved(step * min(1.0, longest / length))
-    return one.at
+    ridge, longest = 1e-6 * sample.units[1] * np.eye(len(sample.at)), sample.unit
+    found = []
+    for row in np.unique(np.linspace(0, len(sample.records) - 1, _OWN).astype(int)).tolist():
+        one = sample.only(row)
+        for _ in range(_NEWTON_STEPS):  # damped
+            step = -np.linalg.lstsq(one.hessian[0] + ridge, one.gradient[0], rcond=None)[0]
+            length = float(np.linalg.norm(step))
+            if not np.isfinite(length) or length <= 1e-12 * longest:
+                break
+            one = one.moved(step * min(1.0, longest / length))
+        found.append(one.at)
+    return np.array(found)

@@ -78,10 +78,6 @@ class LargestTwo:
         """A point that the largest difference exceeds with a probability of at most exp(``logarithm``)."""
         return -math.sqrt(2.0) * float(ndtri_exp(min(logarithm - math.log(self.classes - 1), -math.log(2.0))))
 
-    def grid(self, low: float, high: float, cells: int, gap_cells: int) -> "Grid":
-        """The law between two values of the largest difference, cut into cells."""
-        return _grid(self, low, high, cells, gap_cells)
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -114,7 +110,8 @@ class Grid:
 
 # A search for a noise scale comes back to the same grid many times.
 @lru_cache(maxsize=8)
-def _grid(law: LargestTwo, low: float, high: float, cells: int, gap_cells: int) -> Grid:
+def grid_of(law: LargestTwo, low: float, high: float, cells: int, gap_cells: int) -> Grid:
+    """The law between two values of the largest difference, cut into cells."""
     edges = np.linspace(low, high, cells + 1)
     # Small gaps matter most: there a second class adds to the privacy loss.
     gaps = _GAP_REACH * max(high, 1.0) * np.linspace(0.0, 1.0, gap_cells + 1) ** 1.5

@@ -249,13 +249,8 @@ class ConvexPlan(Plan):
 
     def fields(self) -> dict[str, Any]:
         """Its fields as JSON's types, the loss by the name of its type. Public."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "loss": type(self.loss).__name__,
-            "l2": self.l2,
-            "sigma": self.sigma,
-        }
+        every = super().fields()
+        return {name: every[name] for name in ("epsilon", "delta", "loss", "l2", "sigma")}
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """The parameters, which cost everything."""

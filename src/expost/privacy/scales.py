@@ -58,7 +58,6 @@ class ReportKind:
     eigenvalue's or the gradient's noise is large, and under ``"tilt"`` that the objective's own is.
     """
 
-    name: str
     releases: tuple[str, ...]
     model_share: float
     failure_shares: Mapping[str, float]
@@ -68,25 +67,18 @@ class ReportKind:
 # worse than the smaller of the two bounds that it combines would be with a third each. The Hessian's and the
 # eigenvalue's quantiles hardly grow as their shares fall.
 REPORT_KINDS = {
-    kind.name: kind
-    for kind in (
-        ReportKind("independent", (), 1.0, {"tilt": 1.0}),
-        ReportKind(
-            "leverage", ("hessian",), 1.0, {"hessian_below": 0.04, "hessian_above": 0.01, "tilt": 0.95}
-        ),
-        ReportKind(
-            "dependent",
-            ("gradient", "hessian"),
-            0.5,
-            {"hessian_below": 0.04, "hessian_above": 0.01, "gradient": 0.52, "tilt": 0.43},
-        ),
-        ReportKind(
-            "adaptive",
-            ("gradient", "hessian", "eigenvalue"),
-            0.5,
-            {"hessian_below": 0.04, "hessian_above": 0.01, "eigenvalue": 0.05, "gradient": 0.5, "tilt": 0.4},
-        ),
-    )
+    "independent": ReportKind((), 1.0, {"tilt": 1.0}),
+    "leverage": ReportKind(("hessian",), 1.0, {"hessian_below": 0.04, "hessian_above": 0.01, "tilt": 0.95}),
+    "dependent": ReportKind(
+        ("gradient", "hessian"),
+        0.5,
+        {"hessian_below": 0.04, "hessian_above": 0.01, "gradient": 0.52, "tilt": 0.43},
+    ),
+    "adaptive": ReportKind(
+        ("gradient", "hessian", "eigenvalue"),
+        0.5,
+        {"hessian_below": 0.04, "hessian_above": 0.01, "eigenvalue": 0.05, "gradient": 0.5, "tilt": 0.4},
+    ),
 }
 
 

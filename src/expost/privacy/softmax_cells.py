@@ -15,8 +15,6 @@ from scipy.optimize import brentq
 from expost._common.typing import FloatArray
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
-from expost.privacy.precision import Rounding
-from expost.privacy.scales import NoiseScales
 
 # Cells of q and of t, and into how many each is cut for the bound on its Hessian.
 _CELLS = 64
@@ -209,28 +207,15 @@ class SoftmaxValues:
     heights: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        cells: SoftmaxCells,
-        norm: float,
-        l2: float,
-        scales: NoiseScales,
-        rounding: Rounding,
-        *,
-        reduced: bool,
-    ) -> Self:
-        """The values of records whose rows have this norm."""
-        unit = norm / scales.sigma
-        curvature = cells.reduced if reduced else cells.hessian
-        # The norm of the Hessian is at hand, so its rank is not needed.
-        shift = scales.shift(cells.gradient * norm, curvature * norm**2, rank=1, rounding=rounding)
+    def of(cls, cells: SoftmaxCells, unit: float, shift: FloatArray, weight: float) -> Self:
+        """The values of records that move the statistics by these shifts; ``weight`` is R²/λ."""
         # Shifts add up in squares, so their squares are told apart evenly.
         above = shift**2 - float(shift.min()) ** 2
         level = np.zeros(shift.shape, dtype=np.intp)
         if above.max() > 0.0:
             level = np.minimum(above / above.max() * _LEVELS, _LEVELS - 1).astype(np.intp)
         present = np.unique(level)
-        planes = cells.planes(norm**2 / l2)
+        planes = cells.planes(weight)
         heights = np.full((len(present), len(cells.slopes), len(cells.shares)), -np.inf)
         for height, number in zip(heights, present, strict=True):
             own = np.where((level == number)[..., None, None], planes, -np.inf)

@@ -8,15 +8,22 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
+from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
-from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma
+from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Accounting, PrivacyProfile
 from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_cells import SoftmaxCells, SoftmaxValues, largest_log_determinant, softmax_cells
+from expost.privacy.softmax_cells import (
+    Record,
+    SoftmaxCells,
+    SoftmaxValues,
+    largest_log_determinant,
+    softmax_cells,
+)
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
@@ -66,16 +73,19 @@ class SoftmaxProfile(CertifiedProfile):
 
     @cached_property
     def _values(self) -> SoftmaxValues:
-        return SoftmaxValues.of(
-            self._cells, self.norm, self.l2, self.scales, self.rounding, reduced=self.reduced
-        )
+        cells, unit = self._cells, self.norm / self.scales.sigma
+        return SoftmaxValues.of(cells, unit, self._shift(cells), self.norm**2 / self.l2)
+
+    def _shift(self, of: SoftmaxCells | Record) -> FloatArray:
+        # The norm of the Hessian is at hand, so its rank is not needed.
+        curvature = (of.reduced if self.reduced else of.hessian) * self.norm**2
+        shift: FloatArray = self.scales.shift(of.gradient * self.norm, curvature, rounding=self.rounding)
+        return shift
 
     def fixed_record(self, epsilon: float) -> float:
         """The largest delta of a record whose class masses do not depend on the noise: a lower bound."""
         record = self._cells.records(self.norm**2 / self.l2)
-        curvature = (record.reduced if self.reduced else record.hessian) * self.norm**2
-        shift = self.scales.shift(record.gradient * self.norm, curvature, rank=1, rounding=self.rounding)
-        together = np.hypot(record.gradient * self.norm / self.scales.sigma, shift)
+        together = np.hypot(record.gradient * self.norm / self.scales.sigma, self._shift(record))
         value = gaussian.delta(epsilon - record.log_determinant, sensitivity=together, sigma=1.0)
         return float(value.max())
 
@@ -98,7 +108,7 @@ class SoftmaxProfile(CertifiedProfile):
         if width >= _COARSE:
             cells, gap_cells = _GRID_COARSE
         # The density falls by no more than a factor e over a cell, so that its quadrature stays exact.
-        grid = law.grid(low, high, max(cells, math.ceil(0.5 * high * (high - low))), gap_cells)
+        grid = grid_of(law, low, high, max(cells, math.ceil(0.5 * high * (high - low))), gap_cells)
         inside = np.vdot(grid.weights(*self._values.rates), self._values.at(at, grid.edges, grid.gaps))
         return certified(lower, float(inside) + float(values[first]) * law.below(low) + law.above(high))
 
