@@ -173,9 +173,7 @@ def test_a_reduced_hessian_moves_by_the_smallest_mass():
     """The smallest probability times the square of the row: the Hessian's one entry, and its eigenvalue."""
     scales = NoiseScales(1.0, sigma_hessian=0.6, sigma_eigenvalue=0.5)
     rows, labels, counts = np.array([[0.5], [0.8]]), np.array([2.0, 0.0]), np.array([3.0, 1.0])
-    law = ReleaseLaw(
-        SoftmaxLoss(3), rows, labels, counts, counts - [0.0, 1.0], 0.1, 2.0, scales, reduced=True
-    )
+    law = ReleaseLaw(SoftmaxLoss(3), rows, labels, counts, 0.1, 2.0, scales, reduced=True)
     noise = np.array([[0.0, 0.0], [3.0, -1.0], [-2.0, 9.0]])
     scores = 0.8 * law.minimisers(noise) @ BASIS.T
     mass = np.min(np.exp(scores) / np.sum(np.exp(scores), axis=1, keepdims=True), axis=1)

@@ -232,7 +232,6 @@ def hockey_stick(
         rows=np.vstack([rows, point]),
         labels=labels,
         counts=np.append(repeats, 0.0),
-        base_counts=np.append(repeats, 0.0),
         epsilon=check_positive("epsilon", epsilon),
         l2=check_positive("l2", l2),
         # A statistic with infinite noise is not released.

@@ -14,15 +14,14 @@ from expost.privacy.scales import NoiseScales
 class ReleaseLaw:
     """The release of one of two neighbours, for a loss of one linear predictor or of several.
 
-    The record is the last row. ``counts`` says how often each row is in this data set, and ``base_counts``
-    how often in the smaller of the two. Coefficients are vectors of one or two numbers.
+    The record is the last row. ``counts`` says how often each row is in this data set; in the smaller of the
+    two the record is not. Coefficients are vectors of one or two numbers.
     """
 
     loss: AnyLoss
     rows: FloatArray
     labels: FloatArray
     counts: FloatArray
-    base_counts: FloatArray
     epsilon: float
     l2: float
     scales: NoiseScales
@@ -116,11 +115,15 @@ class ReleaseLaw:
         slopes, bends = self._derivatives(theta)
         gradient = self._gradient(slopes[:, -1:], self.rows[-1:])
         record = self._curvature(bends[:, -1:], self.rows[-1:])
-        base = self._hessian(bends, self.base_counts)
+        base = self._hessian(bends, np.append(self.counts[:-1], 0.0))
         ratio = sign * _log_determinant(np.asarray(np.linalg.solve(base, record), dtype=np.float64))
         ratio += np.sum(gradient * (gradient / 2.0 + sign * noise), axis=1) / self.scales.sigma**2
         lengths = np.linalg.norm(gradient, axis=1)
-        norms = self._reduced_curvature(theta) if self.reduced else np.linalg.norm(record, axis=(1, 2))
+        norms = np.linalg.norm(record, axis=(1, 2))
+        if self.reduced:  # what the record adds to the reduced Hessian of one feature, and to its eigenvalue
+            assert isinstance(self.loss, VectorLoss)
+            eta = self.rows[-1, 0] * theta
+            norms = self.rows[-1, 0] ** 2 * self.loss.smallest_mass(eta, np.full(len(eta), self.labels[-1]))
         shift: FloatArray = replace(self.scales, sigma_eigenvalue=None).shift(lengths, norms)
         if self.scales.sigma_eigenvalue is not None:
             # The exact change of the eigenvalue; the certificate uses a bound on it.
@@ -129,13 +132,6 @@ class ReleaseLaw:
                 rise = np.linalg.eigvalsh(base + record)[:, 0] - np.linalg.eigvalsh(base)[:, 0]
             shift = np.hypot(shift, rise / self.scales.sigma_eigenvalue)
         return ratio - self.epsilon, shift, gradient, _log_determinant(record / self.l2)
-
-    def _reduced_curvature(self, theta: FloatArray) -> FloatArray:
-        """What the record adds to the reduced Hessian of one feature, and to its eigenvalue."""
-        assert isinstance(self.loss, VectorLoss)
-        row = float(self.rows[-1, 0])
-        masses = self.loss.smallest_mass(row * theta, np.full(len(theta), self.labels[-1]))
-        return row**2 * masses
 
 
 def _log_determinant(matrices: FloatArray) -> FloatArray:

@@ -249,13 +249,12 @@ def audit_plan(
         way_out="Give an `epsilon` if the plan has none." if epsilon is None else "",
     )
     # Everything over the largest weight: an objective and its noise may be divided by a constant.
-    scales: dict[str, Any] = asdict(plan.scales.over(plan.max_weight))
     audit, pair = worst_pair(
         plan.loss,
         norm=plan.radius,
         epsilon=at,
         l2=plan.l2 / plan.max_weight,
-        **scales,
+        **asdict(plan.scales.over(plan.max_weight)),
         reduced=plan.reduced,
         dimension=dimension,
         trials=trials,
