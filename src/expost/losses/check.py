@@ -7,17 +7,10 @@ import numpy as np
 
 from expost._common.typing import BoolArray, FloatArray
 from expost.exceptions import LossError
+from expost.losses import samples
 from expost.losses.base import SLACK, DerivativeCurve
 from expost.losses.convex import ConvexLoss
-from expost.losses.samples import (
-    Sample,
-    convex_sample,
-    listed,
-    minima,
-    one_predictor,
-    rays,
-    several_predictors,
-)
+from expost.losses.samples import Sample
 from expost.losses.vector import AnyLoss
 
 # The step of a finite difference in units of the parameters, its error, and that of the numbers in it.
@@ -60,7 +53,7 @@ def check_loss(loss: AnyLoss) -> None:
         _refuse(loss, [f"it has {loss.outputs} linear predictors, and may have 1 to {_MOST_PREDICTORS}"])
     if loss.along_row and not isinstance(loss.curve, DerivativeCurve):
         _refuse(loss, ["its curve must be a DerivativeCurve"])
-    sample, near = one_predictor(loss) if loss.along_row else several_predictors(loss)
+    sample, near = samples.one_predictor(loss) if loss.along_row else samples.several_predictors(loss)
     along_axes = partial(_differences, lambda: np.eye(loss.outputs))
     with np.errstate(all="ignore"):
         _refuse(loss, _found([sample], _shapes))
@@ -92,12 +85,12 @@ def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
     """
     random = np.random.default_rng(seed)
     _refuse(loss, _declaration_problems(loss))
-    sample, thetas = convex_sample(loss, random)
+    sample, thetas = samples.convex_sample(loss, random)
     with np.errstate(all="ignore"):
         _refuse(loss, _found(sample.at_each(thetas), _shapes))
         problems = [*_found(sample.at_each(thetas[[len(thetas) // 2]]), _company)]
-        thetas = np.concatenate([thetas, minima(sample)])
-        drawn = partial(rays, random, loss.n_parameters, np.ones(1), axes=0, drawn=2)
+        thetas = np.concatenate([thetas, samples.minima(sample)])
+        drawn = partial(samples.rays, random, loss.n_parameters, np.ones(1), axes=0, drawn=2)
         for look in (partial(_differences, drawn), _hessians):
             problems += _found(sample.at_each(thetas), look)
         for further in (_monotonicity_problems, _bound_problems, _subspace_problems):
@@ -107,18 +100,18 @@ def check_convex_loss(loss: ConvexLoss, *, seed: int = 0) -> None:
 
 def _refuse(loss: object, problems: Iterable[str]) -> None:
     """Raise the error that lists what is wrong with a loss, where anything is."""
-    if listed := "; ".join(problems):
-        raise LossError(f"{type(loss).__name__} is not a valid loss: {listed}.")
+    if found := "; ".join(problems):
+        raise LossError(f"{type(loss).__name__} is not a valid loss: {found}.")
 
 
 _Findings = Iterator[tuple[str, BoolArray | None]]
 """What may be wrong, and with which records; None where it is wrong and no single record shows it."""
 
 
-def _found(samples: Iterable[Sample], look: Callable[[Sample], _Findings]) -> Iterator[str]:
+def _found(looked_at: Iterable[Sample], look: Callable[[Sample], _Findings]) -> Iterator[str]:
     """Everything that is wrong with samples, each with the first record that shows it."""
     found: set[str] = set()
-    for sample in samples:
+    for sample in looked_at:
         for text, bad in look(sample):
             if text not in found and (bad is None or np.any(bad)):
                 found.add(text)
@@ -236,7 +229,7 @@ def _monotonicity_problems(start: Sample, thetas: FloatArray, random: np.random.
         apart = sample.at - other.at
         rise = (sample.gradient - other.gradient) @ apart
         if np.any(bad := rise < -SLACK * sample.units[0] * float(np.linalg.norm(apart))):
-            between = f"between theta={listed(other.at)} and the one {sample.where(bad)}"
+            between = f"between theta={samples.listed(other.at)} and the one {sample.where(bad)}"
             yield f"it is not convex: the gradient falls {between}"
             return
 
@@ -285,5 +278,5 @@ def _subspace_problems(start: Sample, thetas: FloatArray, random: np.random.Gene
         row = int(np.argmax(bad))
         yield (
             f"the gradients of one record span {across[row]} dimensions, more than "
-            f"gradient_dimension={declared}, at {listed(start.records[row])}"
+            f"gradient_dimension={declared}, at {samples.listed(start.records[row])}"
         )

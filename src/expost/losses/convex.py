@@ -311,6 +311,8 @@ class _ConvexRecords(Records):
     def add_hessian(self, squares: Any) -> None:
         """Add the sum of the Hessians, in double precision whatever is asked for."""
         if self.loss.has_hessian:
-            return squares.add_strip(0, np.sum(self.loss.hessian(self.theta, self.records), axis=0))
-        stacked = np.swapaxes(self.factor, 1, 2).reshape(-1, len(self.theta))
-        return squares.add_strip(0, stacked.T @ stacked)
+            total = np.sum(self.loss.hessian(self.theta, self.records), axis=0)
+        else:
+            stacked = np.swapaxes(self.factor, 1, 2).reshape(-1, len(self.theta))
+            total = stacked.T @ stacked
+        squares.add_strip(0, total)

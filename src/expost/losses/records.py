@@ -1,9 +1,4 @@
-r"""Records at a point: each by its gradient and a factor of its Hessian.
-
-What accounting, exact losses and reports need of a record is its gradient :math:`g` and a factor :math:`F` of
-its Hessian :math:`\nabla^2\ell = FF^\top`. Whoever makes these two, for a block of records at a time, has a
-model: its objective, its exact losses and its reports follow.
-"""
+"""Records at a point: each by its gradient and a factor of its Hessian."""
 
 import math
 from abc import ABC, abstractmethod
@@ -20,13 +15,10 @@ from expost._common.typing import FloatArray
 class Records(ABC):
     r"""Some records at a point, each by its gradient :math:`g` and a factor :math:`F` of its Hessian.
 
-    Weights of records are in both. What follows from the two is computed here for gradients and factors that
-    are written out; records whose gradients have a form take shorter ways. A record of another kind, such as
-    a person with several rows, is one more maker of :math:`g` and :math:`F`.
-
-    Privacy
-    -------
-    As private as the records.
+    :math:`\nabla^2\ell = FF^\top`, and weights of records are in both. Whoever makes these two, for a block
+    of records at a time, has a model: its objective, its exact losses and its reports follow. They are
+    computed here for gradients and factors that are written out; records whose gradients have a form take
+    shorter ways. As private as the records.
     """
 
     @property

@@ -158,17 +158,7 @@ def _makes_losses(own: Any) -> bool:
 
 
 def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
-    """The name and the parameters of a loss or a regulariser, as a file has them.
-
-    Examples
-    --------
-    >>> describe(PseudoHuber(2))
-    {'name': 'pseudo_huber', 'threshold': 2.0}
-    >>> describe(LogisticLoss()), describe(LogisticLoss(cap=0.75, corner=0.5))
-    ({'name': 'logistic', 'soft': False}, {'name': 'logistic', 'soft': False, 'cap': 0.75, 'corner': 0.5})
-    >>> describe(SoftmaxLoss(3))
-    {'name': 'softmax', 'classes': 3}
-    """
+    """The name and the parameters of a loss or a regulariser, as a file has them."""
     if type(thing) in (*PUBLISHED.values(), *REGULARIZERS.values()) or _is_own(thing):
         return {"name": thing.name} | _parameters(thing)
     kind = f"a {type(thing).__name__} cannot be published"

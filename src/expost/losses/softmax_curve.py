@@ -86,11 +86,6 @@ class SoftmaxCurve:
         return 0.5 * self.weight
 
     @property
-    def max_reduced(self) -> float:
-        r"""The largest :math:`\min_jP_j` (see :meth:`mass`): that of equal masses, times the weight."""
-        return self.weight / self.classes
-
-    @property
     def rank(self) -> int:
         """The largest rank of a Hessian: that of centred coordinates."""
         return self.classes - 1
