@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import expost
-from expost import PseudoHuber, calibrate
+from expost import LogisticLoss, PseudoHuber, SoftmaxLoss, calibrate
 from expost.exceptions import ParameterError
-from expost.privacy.shapes import default_threshold
+from expost.losses import SoftmaxCurve, describe
+from expost.privacy.shapes import capped_logistic, classification_loss, default_threshold
+from expost.privacy.softmax_cells import largest_log_determinant
 
 
 @given(st.floats(1e-4, 1e3), st.floats(1e-12, 0.5))
@@ -33,3 +35,25 @@ def test_limits_and_refusals():
         default_threshold(0.0, 1e-6)
     with pytest.raises(ParameterError, match="`delta` must be"):
         default_threshold(1.0, 1.0)
+
+
+def test_the_cap_of_a_classification_follows_the_budget():
+    assert str(capped_logistic(0.1, 1e-6)) == "LogisticLoss(cap=0.558278, corner=0.759043)"
+    assert str(capped_logistic(8.0, 1e-6)) == "LogisticLoss(cap=0.82927, corner=0.915613)"
+    assert str(capped_logistic(8.0, 1e-6, l2=0.1)) == "LogisticLoss(cap=0.82927, corner=0.694745)"
+    assert capped_logistic(1.0, 1e-6, cap=1.0) == LogisticLoss()
+    assert classification_loss(2, 8.0, 1e-6) == capped_logistic(8.0, 1e-6)
+    assert str(classification_loss(3, 8.0, 1e-6)) == "SoftmaxLoss(classes=3, cap=0.82927, corner=0.8)"
+
+
+def test_a_cap_lowers_the_largest_determinant():
+    assert round(largest_log_determinant(SoftmaxCurve(3, cap=0.5), 1.0), 4) == 0.4904
+    assert round(largest_log_determinant(SoftmaxCurve(3), 1.0), 4) == 0.5754
+
+
+def test_a_file_names_a_loss_and_its_parameters():
+    assert describe(PseudoHuber(2)) == {"name": "pseudo_huber", "threshold": 2.0}
+    assert describe(LogisticLoss()) == {"name": "logistic", "soft": False}
+    capped = {"name": "logistic", "soft": False, "cap": 0.75, "corner": 0.5}
+    assert describe(LogisticLoss(cap=0.75, corner=0.5)) == capped
+    assert describe(SoftmaxLoss(3)) == {"name": "softmax", "classes": 3}

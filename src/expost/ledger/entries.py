@@ -75,22 +75,18 @@ def is_line(text: object, longest: int) -> bool:
     return isinstance(text, str) and len(text) <= longest and text.isprintable()
 
 
-def _line(longest: int) -> AfterValidator:
-    def check(text: str) -> str:
-        if not is_line(text, longest):
-            raise ValueError("not a line of text")
-        return text
-
-    return AfterValidator(check)
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("not a line of text")
+    return text
 
 
 def _knots(pairs: Any) -> Knots:
     return tuple((epsilon, delta) for epsilon, delta in pairs)
 
 
-_Number: TypeAlias = Annotated[float, Field(ge=0.0)]
 _Delta: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
-_Name: TypeAlias = Annotated[str, Field(min_length=1), _line(LONGEST_NAME)]
+_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
 _Time: TypeAlias = Annotated[
     str, Field(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+00:00\z")
 ]
@@ -113,10 +109,10 @@ class Entered(FrozenModel):
     kind: Literal["entry"] = "entry"
     account: _Name
     time: _Time
-    note: Annotated[str, _line(LONGEST_NOTE)]
+    note: Annotated[str, Field(max_length=LONGEST_NOTE), AfterValidator(_printable)]
     insecure: bool
     plan: dict[str, Any]
-    epsilon: _Number
+    epsilon: Annotated[float, Field(ge=0.0)]
     delta: _Delta
     adding: _Curve
     removing: _Curve

@@ -137,8 +137,12 @@ def calibrate(
         max_weight=_check_weight(loss, max_weight),
         reduced=bool(reduced),
     )
-    if has_certified_slopes(loss):
-        target = replace(target, rounding=_rounding(target, rows_at_most))
+    if has_certified_slopes(loss):  # which states the error of its derivatives: printed numbers are paid for
+        if check_count("rows_at_most", rows_at_most) > 10**15:
+            raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
+        curvature = target.accounting.curvature
+        rounding = Rounding.planned(epsilon, curvature=curvature, rows_at_most=rows_at_most)
+        target = replace(target, rounding=rounding)
     if reduced:
         _check_reduced(target)
     given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue)
@@ -181,14 +185,6 @@ def _check_reduced(target: Target) -> None:
         raise parameter_error("reduced", "False without more than two classes", True)
     if "hessian" not in target.kind.releases:
         raise parameter_error("reduced", f"False with report={target.report!r}, which has no Hessian", True)
-
-
-def _rounding(target: Target, rows_at_most: int) -> Rounding:
-    """What printed numbers cost, where a loss states the error of its derivatives."""
-    if check_count("rows_at_most", rows_at_most) > 10**15:
-        raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)
-    curvature = target.accounting.curvature
-    return Rounding.planned(target.epsilon, curvature=curvature, rows_at_most=rows_at_most)
 
 
 def _precision(target: Target, l2: float, scales: NoiseScales, rows_at_most: int) -> Precision | None:

@@ -160,7 +160,7 @@ class Composition(Summarized):
         counted = Counter(self.curves)
         spread = math.sqrt(sum(count * curve.variance for curve, count in counted.items()) / len(self))
         step = _STEP * (spread or 1.0)  # losses that are all 0 or unbounded fit every grid
-        backwards = Counter({curve.reversed(): count for curve, count in counted.items()})
+        backwards = {ProfileCurve(one.removing, one.adding): count for one, count in counted.items()}
         return JointLoss.of(counted, step), JointLoss.of(backwards, step)
 
     def _summary(self) -> Summary:

@@ -7,7 +7,7 @@ Branch and bound over cells of slopes (:class:`WorstSlope`) and an :func:`expect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln, log_ndtr
@@ -140,14 +140,6 @@ class WorstSlope:
         return np.maximum(upper, lower), best, lower
 
 
-class Cells(NamedTuple):
-    """The noise law cut into cells at ``edges``, one entry per cell."""
-
-    mass: FloatArray
-    mean: FloatArray  # where the mean of v lies on the scale of the noise; never above it
-    chord: FloatArray  # the chord's weight on the upper edge; never below it
-
-
 @dataclass(frozen=True)
 class Noise:
     """A chi variable of ``freedom`` degrees, or, where ``signed``, a standard normal."""
@@ -160,8 +152,12 @@ class Noise:
         beyond = 2.0 * tail if self.signed else tail
         return math.sqrt(2.0 * float(gammainccinv(0.5 * self.freedom, beyond)))
 
-    def cells(self, edges: FloatArray, rate: FloatArray) -> Cells:
-        """Cut the law at ``edges``, which contain 0 where ``signed``, each cell for its own rate in ``v``."""
+    def cells(self, edges: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Cut the law at ``edges``, which contain 0 where ``signed``, each cell for its own rate in ``v``.
+
+        For each cell its mass, where the mean of ``v`` lies on the scale of the noise, never above it, and
+        the chord's weight on the upper edge, never below it.
+        """
         low, high = edges[:-1], edges[1:]
         width = high - low
         half = 0.5 * edges * edges
@@ -174,7 +170,7 @@ class Noise:
         # v is convex in the noise: its mean lies above v at the mean noise and below the chord there.
         fall = np.expm1(-rate * width)
         mean = low - np.log1p(np.maximum(offset / width * fall, 1e-15 - 1.0)) / rate
-        return Cells(0.5 * mass if self.signed else mass, mean, np.expm1(-rate * offset) / fall)
+        return 0.5 * mass if self.signed else mass, mean, np.expm1(-rate * offset) / fall
 
 
 def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.0) -> Bracket:
@@ -308,6 +304,7 @@ class Accounting:
     reduced: bool = False
 
     classical: ClassVar[bool] = True  # whether the classical theorem for objective perturbation holds
+    can_be_reduced: ClassVar[bool] = False  # whether there is a reduced Hessian
 
     @property
     def slope(self) -> float:
@@ -324,19 +321,9 @@ class Accounting:
         """The largest eigenvalue of one record's part in the Hessian that is released."""
         return self.curvature
 
-    @property
-    def released_rank(self) -> int:
-        """The rank of that part where its Frobenius norm is largest."""
-        return self.curve.rank
-
-    @property
-    def can_be_reduced(self) -> bool:
-        """Whether there is a reduced Hessian."""
-        return False
-
     def sensitivity(self, statistic: Statistic) -> float:
         """How far one record can move a statistic."""
-        return float(statistic.sensitivity(self.slope, self.released_curvature, self.released_rank))
+        return float(statistic.sensitivity(self.slope, self.released_curvature, self.curve.rank))
 
     def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and this noise."""

@@ -98,10 +98,6 @@ class ProfileCurve:
         """About the variance of the privacy loss: a Gaussian one's bound ends near 8.5 deviations."""
         return (math.sqrt(8.5**2 + 2.0 * self.last) - 8.5) ** 2
 
-    def reversed(self) -> "ProfileCurve":
-        """The curve of the same neighbours in the other order."""
-        return ProfileCurve(self.removing, self.adding)
-
     def delta(self, epsilon: ArrayLike) -> FloatArray:
         """The bound for both directions at each epsilon, at least 0."""
         return np.maximum(chord(self.adding, epsilon), chord(self.removing, epsilon))

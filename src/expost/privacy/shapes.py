@@ -41,15 +41,6 @@ def capped_logistic(
     :math:`\lambda` the smaller of ``l2`` and the default, :math:`cR^2\sigma_1/2`. :math:`\theta` is the
     largest corner at which the determinant costs no noise (docs/mathematics.md, section 6, "A cap on the
     slope"), but at least 0.1, even where that costs noise. A cap of 1 is the plain logistic loss.
-
-    Examples
-    --------
-    >>> [str(capped_logistic(epsilon, 1e-6)) for epsilon in (0.1, 8.0)]
-    ['LogisticLoss(cap=0.558278, corner=0.759043)', 'LogisticLoss(cap=0.82927, corner=0.915613)']
-    >>> str(capped_logistic(8.0, 1e-6, l2=0.1))
-    'LogisticLoss(cap=0.82927, corner=0.694745)'
-    >>> capped_logistic(1.0, 1e-6, cap=1.0) == LogisticLoss()
-    True
     """
     epsilon = check_positive("epsilon", epsilon)
     noise = gaussian.sigma(epsilon, check_positive("delta", delta, below=1.0), sensitivity=1.0)
@@ -62,7 +53,11 @@ def capped_logistic(
     if l2 is not None:
         penalty = check_positive("l2", l2) / check_positive("radius", radius) / radius
         rate = min(rate, epsilon * penalty / loss.cap)
-    return LogisticLoss(cap=loss.cap, corner=_corner(loss.cap, rate))
+    # The smaller root: (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c, so that
+    # nothing cancels.
+    root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - loss.cap) * rate)
+    corner = min(max(2.0 * rate / (1.0 + rate + root), _SMALLEST_CORNER), LARGEST_CORNER)
+    return LogisticLoss(cap=loss.cap, corner=corner)
 
 
 def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxLoss:
@@ -85,13 +80,7 @@ def classification_loss(
     l2: float | None = None,
     radius: float = 1.0,
 ) -> LogisticLoss | SoftmaxLoss:
-    """The loss for a number of classes that suits a budget: logistic for two, softmax for more.
-
-    Examples
-    --------
-    >>> str(classification_loss(2, 8.0, 1e-6)), str(classification_loss(3, 8.0, 1e-6))
-    ('LogisticLoss(cap=0.82927, corner=0.915613)', 'SoftmaxLoss(classes=3, cap=0.82927, corner=0.8)')
-    """
+    """The loss for a number of classes that suits a budget: logistic for two, softmax for more."""
     if classes == 2:
         return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
     return capped_softmax(classes, epsilon, delta, cap=cap)
@@ -104,10 +93,3 @@ def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:
     """
     several = accounting_of(loss.curve, 1.0).can_be_reduced
     return several and bool(REPORT_KINDS[report].releases) and loss.outputs * columns > _LARGE
-
-
-def _corner(cap: float, rate: float) -> float:
-    """The corner beyond which the curvature falls at this rate: the smaller root of a quadratic equation."""
-    # (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c: nothing cancels.
-    root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - cap) * rate)
-    return min(max(2.0 * rate / (1.0 + rate + root), _SMALLEST_CORNER), LARGEST_CORNER)

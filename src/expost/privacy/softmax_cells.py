@@ -104,24 +104,19 @@ def softmax_cells(curve: SoftmaxCurve) -> SoftmaxCells:
     """The cells of a curve of three classes or more."""
     slopes, shares = _slope_edges(curve), _share_edges(curve.classes)
     fine, across = _cut(slopes), _cut(shares)
+    true = curve.mass(fine[:-1]) - fine[:-1]
     return SoftmaxCells(
         curve,
         slopes,
         shares,
         gradient=slopes[1:, None] * np.sqrt(_squares(shares[:-1])),
         hessian=_largest(_hessian(curve, fine, across)),
-        reduced=_largest(_reduced(curve, fine, across)),
+        reduced=_largest(np.minimum(true[:, None], fine[1:, None] * across[1:] / (curve.classes - 2))),
     )
 
 
 def largest_log_determinant(curve: SoftmaxCurve, weight: float) -> float:
-    """An upper bound on log det(I + wA) of every record; exact for plain softmax (section 11, "Floor").
-
-    Examples
-    --------
-    >>> [round(largest_log_determinant(SoftmaxCurve(3, cap), 1.0), 4) for cap in (1.0, 0.5)]
-    [0.5754, 0.4904]
-    """
+    """An upper bound on log det(I + wA) of every record; exact for plain softmax (section 11, "Floor")."""
     classes, weight = curve.classes, weight * curve.weight
     if classes == 2:
         return math.log1p(2.0 * weight * curve.link.curve.max_curvature)
@@ -184,12 +179,6 @@ def _hessian(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> Flo
     top = -0.5 * linear / np.minimum(square, -np.finfo(float).tiny)
     mean = np.clip(top, low / (curve.classes - 2), np.where(high <= 0.5, high, 1.0 - low))
     return _frobenius(slope, bend, first + low * mean, (1.0 - high) ** 3 + high * mean**2)
-
-
-def _reduced(curve: SoftmaxCurve, slopes: FloatArray, shares: FloatArray) -> FloatArray:
-    """Upper bounds on the smallest mass on small cells."""
-    true = curve.mass(slopes[:-1]) - slopes[:-1]
-    return np.minimum(true[:, None], slopes[1:, None] * shares[1:] / (curve.classes - 2))
 
 
 # The number of shifts that are told apart; each cell counts with the largest of its group.

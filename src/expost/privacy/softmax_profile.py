@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,19 +16,11 @@ from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfi
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Accounting, PrivacyProfile
-from expost.privacy.scales import NoiseScales
-from expost.privacy.softmax_cells import (
-    Record,
-    SoftmaxCells,
-    SoftmaxValues,
-    largest_log_determinant,
-    softmax_cells,
-)
+from expost.privacy.scales import NoiseScales, Statistic
+from expost.privacy.softmax_cells import SoftmaxValues, largest_log_determinant, softmax_cells
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
-# How far the upper end may move with the grid, as a share of itself.
-_WIDTH = 2e-3
 # Cells of the largest difference and of the gap. Statistics smooth the kink, and cost more per value.
 _GRID_MODEL, _GRID = (160, 60), (100, 48)
 # A search begins with fewer.
@@ -55,6 +47,7 @@ class SoftmaxProfile(CertifiedProfile):
     scales: NoiseScales
     rounding: Rounding = REAL
     reduced: bool = False
+    width: ClassVar[float] = 2e-3  # how far the upper end may move with the grid, as a share of itself
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
@@ -62,30 +55,21 @@ class SoftmaxProfile(CertifiedProfile):
             raise parameter_error("curve", "one of weight 1 and at least three classes", self.curve)
         check_positive("l2", self.l2, infinite=True)
 
-    @property
-    def width(self) -> float:
-        """How well the upper end of a bracket is resolved, as a share of itself."""
-        return _WIDTH
-
-    @property
-    def _cells(self) -> SoftmaxCells:
-        return softmax_cells(self.curve)
-
     @cached_property
     def _values(self) -> SoftmaxValues:
-        cells, unit = self._cells, self.norm / self.scales.sigma
-        return SoftmaxValues.of(cells, unit, self._shift(cells), self.norm**2 / self.l2)
+        cells, unit = softmax_cells(self.curve), self.norm / self.scales.sigma
+        shift = self._shift(cells.gradient, cells.reduced if self.reduced else cells.hessian)
+        return SoftmaxValues.of(cells, unit, shift, self.norm**2 / self.l2)
 
-    def _shift(self, of: SoftmaxCells | Record) -> FloatArray:
+    def _shift(self, gradient: FloatArray, hessian: FloatArray) -> Any:
         # The norm of the Hessian is at hand, so its rank is not needed.
-        curvature = (of.reduced if self.reduced else of.hessian) * self.norm**2
-        shift: FloatArray = self.scales.shift(of.gradient * self.norm, curvature, rounding=self.rounding)
-        return shift
+        return self.scales.shift(gradient * self.norm, hessian * self.norm**2, rounding=self.rounding)
 
     def fixed_record(self, epsilon: float) -> float:
         """The largest delta of a record whose class masses do not depend on the noise: a lower bound."""
-        record = self._cells.records(self.norm**2 / self.l2)
-        together = np.hypot(record.gradient * self.norm / self.scales.sigma, self._shift(record))
+        record = softmax_cells(self.curve).records(self.norm**2 / self.l2)
+        shift = self._shift(record.gradient, record.reduced if self.reduced else record.hessian)
+        together = np.hypot(record.gradient * self.norm / self.scales.sigma, shift)
         value = gaussian.delta(epsilon - record.log_determinant, sensitivity=together, sigma=1.0)
         return float(value.max())
 
@@ -140,15 +124,16 @@ class SoftmaxAccounting(Accounting):
     @property
     def released_curvature(self) -> float:
         """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return (self.curve.max_reduced if self.reduced else self.curve.max_curvature) * self.norm**2
+        # The smallest mass is largest where all masses are equal.
+        equal = self.curve.weight / self.curve.classes
+        return (equal if self.reduced else self.curve.max_curvature) * self.norm**2
 
-    @property
-    def released_rank(self) -> int:
+    def sensitivity(self, statistic: Statistic) -> float:
         """The largest Frobenius norm of a Hessian is its largest eigenvalue, attained at rank one."""
-        return 1
+        return float(statistic.sensitivity(self.slope, self.released_curvature, 1))
 
     @property
-    def can_be_reduced(self) -> bool:
+    def can_be_reduced(self) -> bool:  # type: ignore[override]  # an attribute of the base
         """Whether there is a reduced Hessian: with more than two classes."""
         return self.curve.classes > 2
 
