@@ -93,7 +93,7 @@ def test_reports(report, reduced):
     alone = tight(target(curve, rounding=rounding), None, None)[1].sigma
     wanted = target(curve, report=report, reduced=reduced, rounding=rounding)
     l2, scales = tight(wanted, None, None)
-    assert scales.released_names == wanted.kind.releases
+    assert tuple(statistic.name for statistic, _ in scales.released) == wanted.kind.releases
     assert scales.sigma > alone
     assert 0.99 * DELTA <= wanted.profile(l2, scales).delta(1.0).upper <= DELTA
 

@@ -110,14 +110,9 @@ class NoiseScales:
                 yield statistic, scale
 
     @property
-    def released_names(self) -> tuple[str, ...]:
-        """The names of the statistics that are released."""
-        return tuple(statistic.name for statistic, _ in self.released)
-
-    @property
     def releases_statistics(self) -> bool:
         """Whether anything but the coefficients is published."""
-        return bool(self.released_names)
+        return any(self.released)
 
     def entries(self, dimension: int, order: int) -> int:
         """How many numbers go with ``dimension`` coefficients, for a Hessian of ``order`` rows."""

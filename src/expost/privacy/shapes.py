@@ -66,9 +66,7 @@ def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | N
     No corner of several classes makes the determinant free, so that it is a fixed one, 0.8.
     """
     logistic = capped_logistic(epsilon, delta, cap=cap)
-    if classes == 2 or logistic.corner is None:
-        return SoftmaxLoss(classes, logistic.cap, logistic.corner)
-    return SoftmaxLoss(classes, logistic.cap)
+    return SoftmaxLoss(classes, logistic.cap, logistic.corner if classes == 2 else None)
 
 
 def classification_loss(

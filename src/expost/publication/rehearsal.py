@@ -43,7 +43,7 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         check_size(size, numbers)
     except PublicationError:
         way_out = "Leave features out"
-        if "hessian" in plan.scales.released_names:
+        if plan.sigma_hessian is not None:
             way_out += ", or publish no Hessian (report='independent')"
             if plan.loss.noise_classes and not plan.reduced:
                 way_out += ", or the reduced one (reduced=True of expost.calibrate)"
