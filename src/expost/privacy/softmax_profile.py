@@ -65,17 +65,12 @@ class SoftmaxProfile(CertifiedProfile):
         # The norm of the Hessian is at hand, so its rank is not needed.
         return self.scales.shift(gradient * self.norm, hessian * self.norm**2, rounding=self.rounding)
 
-    def fixed_record(self, epsilon: float) -> float:
-        """The largest delta of a record whose class masses do not depend on the noise: a lower bound."""
+    def adding(self, at: float, width: float) -> Bracket:
+        """The bracket when a record is added; the lower end is that of masses fixed in advance."""
         record = softmax_cells(self.curve).records(self.norm**2 / self.l2)
         shift = self._shift(record.gradient, record.reduced if self.reduced else record.hessian)
         together = np.hypot(record.gradient * self.norm / self.scales.sigma, shift)
-        value = gaussian.delta(epsilon - record.log_determinant, sensitivity=together, sigma=1.0)
-        return float(value.max())
-
-    def adding(self, at: float, width: float) -> Bracket:
-        """The bracket when a record is added; the lower end is that of masses fixed in advance."""
-        lower = self.fixed_record(at)
+        lower = float(gaussian.delta(at - record.log_determinant, sensitivity=together, sigma=1.0).max())
         if not self.scales.releases_statistics:
             lower = max(lower, flat_delta(self.curve.classes, at, self.curve.cap * self._values.unit))
             if math.isinf(self.l2) and self.rounding.solver == 0.0:
