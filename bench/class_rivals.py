@@ -13,7 +13,8 @@ from bench.rivals import multiplier
 from expost import LogisticLoss, calibrate
 from expost.data.encoding import with_labels
 from expost.data.weights import Declared
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from expost.privacy.shapes import capped_logistic
 
 # As many rows and models at a time as fit into a cache.
@@ -115,6 +116,6 @@ def one_vs_rest(rows, y, classes, norm, parameters, draws, seed):
         records = with_labels(rows, (y == label).astype(int), Declared.of(plan, classes=(0, 1)))
         for draw in range(draws):
             # Every class has noise of its own.
-            release, _ = fit(plan, records, random_state=seed + classes * draw + label)
+            release, _ = perturb(plan, records, noise=noise_source(seed + classes * draw + label))
             fitted[:, label, draw] = release.coefficients
     return fitted

@@ -13,7 +13,8 @@ from bench.rivals import Descent, Newton, Problem
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
 from expost.data.weights import Declared
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 
 DELTA = 1e-6
 EPSILONS = (0.1, 1.0, 8.0)
@@ -76,7 +77,7 @@ class Comparison:
         rows = encode_rows(self.encoded[0], Declared.of(plan))
         records = with_labels(rows, self.fitted.outcome, declared)
         draws = range(SEED, SEED + self.draws)
-        coefficients = [fit(plan, records, random_state=seed)[0].coefficients for seed in draws]
+        coefficients = [perturb(plan, records, noise=noise_source(seed))[0].coefficients for seed in draws]
         first = np.append(np.ravel(model.coef_), model.intercept_)
         if not np.array_equal(first, coefficients[0]):
             raise AssertionError("the rows compared are not those that the estimator fits")

@@ -15,7 +15,8 @@ from expost.data.design import ArraySource, Design
 from expost.data.encoding import Encoded
 from expost.data.tables import open_table
 from expost.exceptions import PublicationError
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from expost.inference import Inference
 from expost.inference.estimate import model_probabilities
 from expost.losses import LogisticLoss, SoftmaxLoss
@@ -146,7 +147,7 @@ def simulate(setting: Setting, tables: int) -> Iterator[Found]:
     for seed in range(tables):
         rows, shares = setting.records(rng, setting.rows)
         labels = (rng.uniform(size=(setting.rows, 1)) > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1)
-        release, _ = fit(setting.plan, rows.labelled(labels.astype(np.float64)), random_state=seed)
+        release, _ = perturb(setting.plan, rows.labelled(labels.astype(np.float64)), noise=noise_source(seed))
         try:
             inference = Inference(release, setting.domain)
             table = inference.table(CONFIDENCE)

@@ -30,8 +30,8 @@ from bench.rivals import Descent
 from bench.tuning import tuned
 from expost.data.encoding import encode_rows, with_labels
 from expost.data.weights import Declared
-from expost.fitting.mechanism import fit
-from expost.fitting.prediction import class_coefficients
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from papers.datasets import DataUnavailable
 
 # Small tables are cheap and their scores spread widely: they get more draws.
@@ -88,8 +88,8 @@ class ClassComparison:
         model = self.model(epsilon).fit(self.table.X, self.table.y)
         records = with_labels(self.design, self.table.y, Declared.of(model.plan_, classes=model.classes_))
         found = [
-            class_coefficients(
-                fit(model.plan_, records, random_state=seed)[0].coefficients, model.plan_.loss
+            model.plan_.loss.by_predictor(
+                perturb(model.plan_, records, noise=noise_source(seed))[0].coefficients
             ).T
             for seed in range(SEED, SEED + self.draws)
         ]

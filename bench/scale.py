@@ -25,7 +25,8 @@ from expost.data.tables import scan
 from expost.data.weights import Declared
 from expost.engines.cluster import DaskEngine
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from expost.fitting.objective import Objective
 from expost.reports import evaluate
 
@@ -84,7 +85,7 @@ def costs(rows, columns, classes=2):
         "bounds": lambda: evaluate(release, records, member=True),
     }
     found = {name: 1e9 * cpu(work) / rows for name, work in timed.items()}
-    whole, steps = cpu_of_steps(lambda step: fit(plan, records, random_state=0, step=step))
+    whole, steps = cpu_of_steps(lambda step: perturb(plan, records, noise=noise_source(0), step=step))
     return {
         **found,
         "certificate": 1e9 * steps["Certifying the minimiser"] / rows,

@@ -12,7 +12,8 @@ from expost.data.blocks import Block
 from expost.data.encoding import Encoded, encode_records, open_records
 from expost.data.weights import Declared
 from expost.fitting.ex_post import LossTerms as LossTerms, ex_post_terms
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit as PrivateFit, recover
 from expost.fitting.release import Release as Release
 from expost.privacy.plan import ConvexPlan, Plan
@@ -73,7 +74,7 @@ def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, Pri
     >>> bool(np.all(truth <= bounds(release, X, y, confidence=1 - 1e-9, member=True).upper))
     True
     """
-    return fit(plan, _encoded(plan, X, y), random_state=random_state)
+    return perturb(plan, _encoded(plan, X, y), noise=noise_source(random_state))
 
 
 def imagine(plan: Plan, X: Any, y: Any, coefficients: Any) -> tuple[Release, PrivateFit]:

@@ -107,7 +107,7 @@ def test_fit_says_first_what_it_will_spend_and_write(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("expost.fitting.mechanism.perturb", stopped)
+    monkeypatch.setattr("expost.cli.fit.perturb", stopped)
     result = run("fit", domain, table, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.csv")
     assert result.exit_code == 1
     assert "Will spend   epsilon 1 at delta 1e-06" in result.stdout

@@ -174,7 +174,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(tmp_
     def spent(*_, **__):
         raise AssertionError("the budget was spent")
 
-    monkeypatch.setattr("expost.fitting.mechanism.perturb", spent)
+    monkeypatch.setattr("expost.cli.fit.perturb", spent)
     (tmp_path / "file").write_text("in the way")
     assert refused(run("fit", domain, table, "-o", tmp_path / "file" / "p.json"), "Choose another place")
     both = tmp_path / "private.csv"

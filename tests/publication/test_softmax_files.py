@@ -10,7 +10,6 @@ from publications import signed
 
 import expost
 from expost.exceptions import PublicationError
-from expost.fitting.prediction import class_coefficients
 from expost.privacy.scales import NoiseScales
 from expost.publication.rehearsal import rehearse
 
@@ -36,7 +35,7 @@ def test_the_file_reads_back_and_predicts_the_same():
     np.testing.assert_array_equal(publication.predict(X), fitted.predict(X))
     np.testing.assert_array_equal(publication.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(publication.decision_function(X), fitted.decision_function(X))
-    table = class_coefficients(publication.release.coefficients, publication.loss)
+    table = publication.loss.by_predictor(publication.release.coefficients)
     np.testing.assert_array_equal(table, np.column_stack([fitted.coef_, fitted.intercept_]))
     document = json.loads(publication.to_json())
     assert document["loss"] == {"name": "softmax", "classes": 3, "cap": fitted.plan_.loss.cap, "corner": 0.8}

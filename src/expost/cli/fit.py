@@ -26,7 +26,8 @@ from expost.data.tables import scan
 from expost.data.weights import UNWEIGHTED, Declared, Weighting
 from expost.exceptions import DomainError, FileError, LedgerError
 from expost.fitting.ex_post import streamed_terms
-from expost.fitting.mechanism import fit as fit_model
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import ExactNoise
 from expost.fitting.private_fit import PrivateFit, check_room
 from expost.ledger import Account, Ledger
 from expost.privacy.plan import Plan
@@ -57,9 +58,8 @@ class PlannedFit:
     @property
     def published(self) -> dict[str, Any]:
         """What is published with the coefficients."""
-        names = self.domain.column_names
-        public = {"classes": self.domain.classes, "feature_names": names, "domain": self.domain}
-        return {**public, "weighting": self.weighting}
+        public = {"classes": self.domain.classes, "feature_names": self.domain.column_names}
+        return {**public, "domain": self.domain, "weighting": self.weighting}
 
 
 def fit(options: FitOptions) -> None:
@@ -201,7 +201,9 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
         ):
             progress.step("Fitting", passes=_PASSES)
             watched = replace(records, watch=progress.watch)
-            release, private = fit_model(declared.plan, watched, step=progress.rename, before_noise=enter)
+            release, private = perturb(
+                declared.plan, watched, noise=ExactNoise(), step=progress.rename, before_noise=enter
+            )
             progress.step("Verifying and writing the publication")
             publication = Publication.from_release(release, **declared.published)
             file.write(publication.to_json())

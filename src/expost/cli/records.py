@@ -1,13 +1,14 @@
 """``expost predict``, ``bounds`` and ``losses``: what a publication says of each record of a table."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from rich.table import Table
 
 from expost._common.progress import Watch
@@ -23,7 +24,7 @@ from expost.data.lazy import LazyTable
 from expost.data.values import class_text
 from expost.exceptions import DomainError, FileError
 from expost.fitting.ex_post import streamed_terms
-from expost.fitting.prediction import Predictors, class_coefficients, predicted_labels, probabilities
+from expost.fitting.prediction import Predictors, predicted_labels, probabilities
 from expost.fitting.private_fit import plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.publication import Publication
@@ -54,11 +55,8 @@ class FirstRecords:
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns that were kept, joined, with Python's own numbers."""
-
-        def listed(column: FloatArray | Sequence[str]) -> list[Any]:
-            return list(column) if isinstance(column, Sequence) else column.tolist()
-
-        return {name: [one for run in self._kept for one in listed(run[name])] for name in self._kept[0]}
+        runs = {name: [np.asarray(run[name], dtype=object) for run in self._kept] for name in self._kept[0]}
+        return {name: np.concatenate(parts).tolist() for name, parts in runs.items()}
 
 
 def predict(publication: Path, records: Path, output: Path | None, options: RecordOptions) -> None:
@@ -84,7 +82,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
 
 def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
     """Predictions and, of a logistic model, probabilities, in runs of records; as private as these."""
-    coefficients = class_coefficients(publication.release.coefficients, publication.loss)
+    coefficients = publication.loss.by_predictor(publication.release.coefficients)
     work = Predictors(coefficients.T if len(coefficients) > 1 else coefficients[0])
     rows = replace(encoded_rows(publication, table), watch=watch)
     likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
@@ -118,7 +116,9 @@ def bounds(options: BoundsOptions) -> None:
     check_positive("confidence", options.confidence, below=1.0)
     scope, reading, output = _scope(options.simultaneous), options.reading, options.output
     check_order(options.publications[0], options.records)
-    read = _load(options.publications)
+    read = [Publication.load(path) for path in options.publications]
+    if len({publication.sha256 for publication in read}) < len(read):
+        raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     first = FirstRecords(None if reading.as_json and output is None else _MOST_BOUNDS)
     where = {"dask": options.dask, "device": options.device}
     doing = "Reading the publications for each record"
@@ -208,20 +208,11 @@ def _bounds_table(paths: list[Path], columns: dict[str, list[float]]) -> Table:
 
 
 def _scope(simultaneous: str | None) -> Simultaneous:
-    if simultaneous is None:
-        return None
-    if simultaneous == "all":
-        return "all"
+    if simultaneous is None or simultaneous == "all":
+        return cast(Simultaneous, simultaneous)
     with suppress(ValueError):
         return whole_number(simultaneous)
     raise parameter_error("simultaneous", "a number of records or 'all'", simultaneous)
-
-
-def _load(paths: list[Path]) -> list[Publication]:
-    read = [Publication.load(path) for path in paths]
-    if len({publication.sha256 for publication in read}) < len(read):
-        raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
-    return read
 
 
 def _warn(read: list[Publication], options: BoundsOptions) -> None:

@@ -27,7 +27,7 @@ from expost.exceptions import (
     PublicationError,
     UndeclaredWarning,
 )
-from expost.fitting.prediction import class_coefficients, linear_predictor, predicted_labels, scored
+from expost.fitting.prediction import linear_predictor, predicted_labels, scored
 from expost.ledger import Account
 from expost.losses import AnyLoss, Regularizer
 from expost.losses.registry import can_be_published
@@ -117,7 +117,7 @@ class PrivateGLM(PrivateEstimator):
             if promised and can_be_published(plan.loss, self.regularizer):
                 rehearse(plan, self._width, regularizer=self.regularizer, **declared)
             release = self._release(plan, records, spending, step, self.regularizer)
-            table = class_coefficients(release.coefficients, plan.loss)
+            table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
             step("Verifying the publication")

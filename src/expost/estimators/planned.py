@@ -25,7 +25,8 @@ from expost.exceptions import (
     UncountedWarning,
 )
 from expost.fitting.ex_post import LossTerms, streamed_terms
-from expost.fitting.mechanism import fit
+from expost.fitting.mechanism import perturb
+from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
 from expost.ledger import Account
@@ -220,11 +221,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         regularizer: Regularizer | None = None,
     ) -> Release:
         """Spend the plan, and store everything but the coefficients, whose shape is the estimator's."""
-        release, self._private = fit(
+        release, self._private = perturb(
             plan,
             records,
             regularizer=regularizer,
-            random_state=self.random_state,
+            noise=noise_source(self.random_state),
             step=step,
             before_noise=lambda: spending.enter(plan),
         )

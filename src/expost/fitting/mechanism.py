@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from expost.fitting.certified.certify import certify, rows_hessian
 from expost.fitting.certified.pairs import Dyadic, Pair
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
-from expost.fitting.noise import NoiseSource, Tilt, noise_source
+from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian
 from expost.fitting.release import Release
@@ -65,14 +64,17 @@ def perturb(
 
     Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to
     the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is called
-    with what is being done, ``before_noise`` when nothing but the draw and the solution is left.
+    with what is being done, ``before_noise`` when nothing but the draw and the solution is left; what it
+    raises stops the fit.
 
     Privacy
     -------
-    Spends what ``plan`` states, once. The first part of the result is public, the second is not. The noise
-    is never drawn twice: where the solver or the certificate misses its goal, more digits are used with the
-    same noise.
+    Spends what ``plan`` states, once. The first part of the result is public, the second is not. Everything
+    is checked before noise is drawn, which is never drawn twice: where the solver or the certificate misses
+    its goal, more digits are used with the same noise.
     """
+    if regularizer is not None and not isinstance(regularizer, Regularizer):
+        raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     check_inputs(plan, records.design, regularizer)
@@ -228,29 +230,3 @@ def _keep(
     reached = solution.evaluation
     norm = reached.norm if plan.precision is None else point.radius * float(np.linalg.norm(hessian))
     return PrivateFit(coefficients.copy(), gradient, hessian, plan, norm, reached.floor)
-
-
-def fit(
-    plan: Plan,
-    records: Encoded,
-    *,
-    regularizer: Regularizer | None = None,
-    random_state: Any = None,
-    step: Step = silent,
-    before_noise: Callable[[], None] | None = None,
-) -> tuple[Release, PrivateFit]:
-    """Fit a model to records as the plan says, and release it.
-
-    The estimators and the command line both come through here, with a plan of :func:`expost.calibrate`. A
-    ``random_state`` is for tests and makes the release INSECURE: None takes exact noise from the operating
-    system. ``before_noise`` is called once everything was checked; what it raises stops the fit.
-
-    Privacy
-    -------
-    Spends ``plan.epsilon`` at ``plan.delta``, once. The release is public, the other part is private.
-    Arguments are checked before any noise is drawn.
-    """
-    if regularizer is not None and not isinstance(regularizer, Regularizer):
-        raise parameter_error("regularizer", "a Regularizer or None", regularizer)
-    noise = noise_source(random_state)
-    return perturb(plan, records, noise=noise, regularizer=regularizer, step=step, before_noise=before_noise)

@@ -18,14 +18,6 @@ from expost.engines.base import Kernel
 from expost.losses import AnyLoss, LogisticLoss
 
 
-def class_coefficients(coefficients: FloatArray, loss: AnyLoss) -> FloatArray:
-    """The coefficients as a table: one row per class, or per linear predictor; classes sum to zero.
-
-    For the softmax loss :math:`Qw`, :math:`Q` the Helmert matrix (:func:`expost.losses.softmax.centring`).
-    """
-    return loss.by_predictor(coefficients)
-
-
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
     r""":math:`\tilde x^\top\hat\theta` of each record, one column of scores for each column of coefficients.
 

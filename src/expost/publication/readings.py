@@ -13,7 +13,6 @@ from expost.data.frame_tables import FrameKind
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
-    class_coefficients,
     linear_predictor,
     log_probabilities,
     predicted_labels,
@@ -66,7 +65,7 @@ def _declared(publication: PublishedDocument) -> Declared:
 
 def _score_coefficients(publication: PublishedDocument) -> FloatArray:
     """One vector, or a column for each class or linear predictor."""
-    table = class_coefficients(publication.release.coefficients, publication.loss)
+    table = publication.loss.by_predictor(publication.release.coefficients)
     return table.T if len(table) > 1 else table[0]
 
 
