@@ -26,6 +26,6 @@ def test_a_block_has_as_many_numbers_whatever_their_width():
 
 def test_small_matrices_are_factored_in_one_thread_and_large_ones_are_not():
     with limit_blas_threads(10):
-        assert machine._users == 1
+        assert machine.single_threaded_blas.users == 1
     with limit_blas_threads(5000):
-        assert machine._users == 0
+        assert machine.single_threaded_blas.users == 0

@@ -66,7 +66,7 @@ def test_few_results_wait_for_their_turn(three_threads):
     time.sleep(0.05)
     assert len(started) <= 4
     results.close()
-    assert machine._users == 0
+    assert machine.single_threaded_blas.users == 0
 
 
 def test_an_error_in_a_thread_reaches_the_caller(three_threads):
@@ -75,7 +75,7 @@ def test_an_error_in_a_thread_reaches_the_caller(three_threads):
 
     with pytest.raises(DomainError, match="from a thread"):
         list(LOCAL.map(fail, PARTS, 1))
-    assert machine._users == 0
+    assert machine.single_threaded_blas.users == 0
 
 
 @pytest.mark.parametrize("report", ["independent", "adaptive"])

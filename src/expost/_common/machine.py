@@ -3,9 +3,9 @@
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
@@ -129,25 +129,30 @@ def threads() -> int:
     return max([library["num_threads"] for library in _controller().info()], default=1)
 
 
-_lock = threading.Lock()
-_users = 0
-_limiter = None
+class Shared:
+    """A setting of the whole process that holds from its first user, in any thread, to its last."""
+
+    def __init__(self, setting: Callable[[], AbstractContextManager[object]]) -> None:
+        self._setting, self._lock, self._held, self.users = setting, threading.Lock(), ExitStack(), 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self.users == 0:
+                self._held.enter_context(self._setting())
+            self.users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.users -= 1
+                if self.users == 0:
+                    self._held.close()
 
 
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
+@Shared
+def single_threaded_blas() -> AbstractContextManager[object]:
     """Limit BLAS to one thread per caller while any thread of the process runs a pass."""
-    global _users, _limiter
-    with _lock:
-        if _users == 0:
-            threads()  # remember the full number before it is limited
-            _limiter = _controller().limit(limits=1)
-        _users += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0 and _limiter is not None:
-                _limiter.restore_original_limits()
-                _limiter = None
+    threads()  # remember the full number before it is limited
+    limited: AbstractContextManager[object] = _controller().limit(limits=1)
+    return limited

@@ -8,13 +8,13 @@ the process aborts or hangs. So the file is read and decoded here, and Arrow get
 import codecs
 import ctypes
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from expost._common.machine import Shared
 from expost.data.dialect import PLAIN, Dialect
 from expost.data.lazy import Run
 from expost.exceptions import FileError
@@ -23,32 +23,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-_pool_lock = threading.Lock()
-_pool_users = 0
-_usual_pool: Any = None
-
-
+@Shared
 @contextmanager
 def returning_memory() -> Iterator[None]:
     """Let Arrow return memory to the system at once while files are read.
 
     Its own pool keeps for later as much again as a reader of many columns uses, and reserves far more.
     """
-    global _pool_users, _usual_pool
     import pyarrow
 
-    with _pool_lock:
-        if _pool_users == 0:
-            _usual_pool = pyarrow.default_memory_pool()
-            pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-        _pool_users += 1
+    usual = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     try:
         yield
     finally:
-        with _pool_lock:
-            _pool_users -= 1
-            if _pool_users == 0:
-                pyarrow.set_memory_pool(_usual_pool)
+        pyarrow.set_memory_pool(usual)
 
 
 def release_memory() -> None:

@@ -84,7 +84,7 @@ class ExactNoise(NoiseSource):
             last = len(parts) >= 1 and moved <= rounding
             first = fraction
             if not last:
-                first = _root_below(Fraction(fraction) ** 2 - Fraction(1, 2**62))
+                first = root_above(Fraction(fraction) ** 2 - Fraction(1, 2**62), below=True)
             counts = _discrete_gaussian(math.ldexp(first, 41), size)
             parts.append(np.array([math.ldexp(count, exponent - 41) for count in counts]))
             if last:
@@ -137,17 +137,9 @@ def _discrete_gaussian(scale: float, size: int) -> list[int]:
     return [int(draw) for draw in add_noise([0] * size)]
 
 
-def _root_below(value: Fraction) -> float:
-    """The largest double, or one close to it, of which the square is at most the value."""
-    root = math.sqrt(value)
-    while Fraction(root) ** 2 > value:
-        root = math.nextafter(root, 0.0)
-    return root
-
-
-def root_above(value: Fraction) -> float:
-    """The smallest double, or one close to it, of which the square is at least the value."""
-    root = math.sqrt(value)
-    while Fraction(root) ** 2 < value:
-        root = math.nextafter(root, math.inf)
+def root_above(value: Fraction, *, below: bool = False) -> float:
+    """The smallest double, or one close to it, whose square is at least the value; or the largest below."""
+    root, sign = math.sqrt(value), -1 if below else 1
+    while sign * Fraction(root) ** 2 < sign * value:
+        root = math.nextafter(root, sign * math.inf)
     return root

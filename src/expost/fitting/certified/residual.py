@@ -64,14 +64,11 @@ class Partial:
 
     def __add__(self, other: "Partial") -> "Partial":
         both = self.hessian is not None and other.hessian is not None
+        names = ("error", "steepness", "curvature", "absolute", "rows")
         return Partial(
             total=add_accurately(self.total, other.total),
-            error=self.error + other.error,
-            steepness=self.steepness + other.steepness,
-            curvature=self.curvature + other.curvature,
+            **{name: getattr(self, name) + getattr(other, name) for name in names},
             per_curvature=max(self.per_curvature, other.per_curvature),
-            absolute=self.absolute + other.absolute,
-            rows=self.rows + other.rows,
             additions=self.additions + other.additions + 1,
             hessian=self.hessian + other.hessian if both else None,  # type: ignore[operator]
         )
