@@ -190,18 +190,14 @@ class ProgressLine:
         self._bar.update(self._task, description=text)
 
     def _update(self, watch: Watch) -> None:
-        total = 1.0 if watch.share > 0.0 else None
-        self._bar.update(self._task, total=total, completed=watch.share, left=self._left(watch))
-
-    def _left(self, watch: Watch) -> str:
-        parts = []
+        total, parts = 1.0 if watch.share > 0.0 else None, []
         if self._expected is not None:
             number = watch.passes - self._before
             parts.append(f"pass {number}" + (f" of about {self._expected}" * (number <= self._expected)))
         if watch.left is not None and watch.rows:
             about = "" if watch.total is not None else "about "
             parts.append(f"{about}{watch.left:,} rows left")
-        return ", ".join(parts)
+        self._bar.update(self._task, total=total, completed=watch.share, left=", ".join(parts))
 
 
 @contextmanager

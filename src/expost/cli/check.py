@@ -131,7 +131,10 @@ class _Kinds:
 def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:
     if seen.refused:
         _show_refused(seen)
-    _suggest_names(seen.columns(Problem.LACKING), unused)
+    folded = {name.casefold(): name for name in reversed(unused[:_MOST_COMPARED])}
+    for column in seen.columns(Problem.LACKING)[:_MOST_COMPARED]:
+        for close in get_close_matches(column.casefold(), folded, n=1):
+            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")
     clipped = seen.columns(Problem.BEYOND)
     if clipped:
         names = ", ".join(map(legible, clipped))
@@ -158,11 +161,3 @@ def _show_refused(seen: _Kinds) -> None:
     for kind in Problem:
         if kind.refused and seen.columns(kind):
             say(f"  {kind.title}:\n      {legible(kind.advice)}")
-
-
-def _suggest_names(lacking: list[str], unused: list[str]) -> None:
-    """Name columns that may be the ones that are missing."""
-    folded = {name.casefold(): name for name in reversed(unused[:_MOST_COMPARED])}
-    for column in lacking[:_MOST_COMPARED]:
-        for close in get_close_matches(column.casefold(), folded, n=1):
-            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")

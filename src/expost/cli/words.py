@@ -30,7 +30,8 @@ def next_command(name: str, *arguments: object, **options: Any) -> str:
     """
     commands = [one.callback for one in app.registered_commands if one.callback is not None]
     (command,) = (one for one in commands if one.__name__ == name)
-    words = ["expost", name, *map(_as_file, arguments)]
+    # A path is not to be taken for an option.
+    words = ["expost", name, *(f"./{one}" if str(one).startswith("-") else str(one) for one in arguments)]
     for parameter in signature(command).parameters.values():
         option = parameter.default
         if not isinstance(option, OptionInfo):
@@ -50,11 +51,6 @@ def _quoted(word: str) -> str:
         return shlex.quote(word)
     plain = word.replace("\\", "\\\\").replace("'", "\\'")
     return "$'" + "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in plain) + "'"
-
-
-def _as_file(argument: object) -> str:
-    """A path that is not taken for an option."""
-    return f"./{argument}" if str(argument).startswith("-") else str(argument)
 
 
 def _as_words(option: str, value: Any) -> Iterator[str]:

@@ -185,10 +185,8 @@ class _Search:
     """Why something could not be read, and what follows it in the file neither; a public sentence."""
 
     def __post_init__(self) -> None:
-        self.wanted = [
-            *(part.name for part in self.declared),
-            *([] if self.weight is None else [self.weight]),
-        ]
+        self.wanted = [part.name for part in self.declared]
+        self.wanted += [] if self.weight is None else [self.weight]
         readable = {name for name, kind in self.kinds.items() if kind != UNREADABLE}
         self.columns = [name for name in dict.fromkeys([*self.wanted, self.identifier]) if name in readable]
 

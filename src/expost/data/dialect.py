@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from expost.data.texts import DeclaredModel, Text
+from expost.data.texts import DeclaredModel, Text, must
 from expost.data.values import is_text
 
 if TYPE_CHECKING:
@@ -25,29 +25,14 @@ _PARTS = {"YYYY": r"([0-9]{4})", "MM": r"([0-9]{1,2})", "DD": r"([0-9]{1,2})"}
 _ISO = "YYYY-MM-DD"
 
 
-def _one_character(delimiter: str) -> str:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n' or delimiter.isalnum():
-        raise ValueError('must be one ASCII character that separates cells, such as ";" or "\\t"')
-    return delimiter
+def _is_delimiter(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and text not in '"\r\n' and not text.isalnum()
 
 
-def _known_encoding(encoding: str) -> str:
-    try:
-        found = codecs.lookup(encoding)
-    except (LookupError, ValueError):
-        found = None
-    # Python also has codecs that turn bytes into bytes, such as base64.
-    if found is None or not found._is_text_encoding:
-        raise ValueError('must be the name of an encoding, such as "utf-8" or "cp1252"')
-    return encoding
-
-
-def _date_pattern(dates: str) -> str:
-    if sorted(re.findall("YYYY|MM|DD", dates)) != ["DD", "MM", "YYYY"] or re.search(
-        "[A-Za-z0-9]", re.sub("YYYY|MM|DD", "", dates)
-    ):
-        raise ValueError('must be made of YYYY, MM and DD, each once, such as "DD.MM.YYYY"')
-    return dates
+def _is_date_order(dates: str) -> bool:
+    others = re.sub("YYYY|MM|DD", "", dates)
+    each_once = sorted(re.findall("YYYY|MM|DD", dates)) == ["DD", "MM", "YYYY"]
+    return each_once and not re.search("[A-Za-z0-9]", others)
 
 
 class Dialect(DeclaredModel):
@@ -79,11 +64,22 @@ class Dialect(DeclaredModel):
     ','
     """
 
-    delimiter: Annotated[str, AfterValidator(_one_character)] = ","
+    delimiter: Annotated[
+        str, must('one ASCII character that separates cells, such as ";" or "\\t"', _is_delimiter)
+    ] = ","
     decimal: Literal[".", ","] = "."
-    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+    encoding: Annotated[
+        str,
+        # Python also has codecs that turn bytes into bytes, such as base64.
+        must(
+            'the name of an encoding, such as "utf-8" or "cp1252"',
+            lambda name: codecs.lookup(name)._is_text_encoding,
+        ),
+    ] = "utf-8"
     missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
-    dates: Annotated[str, AfterValidator(_date_pattern)] = _ISO
+    dates: Annotated[
+        str, must('made of YYYY, MM and DD, each once, such as "DD.MM.YYYY"', _is_date_order)
+    ] = _ISO
 
     @property
     def codec(self) -> str:

@@ -168,7 +168,10 @@ class Domain(Summarized, Texts):
         except tomllib.TOMLDecodeError as error:
             raise DomainError(f"the domain file is not valid TOML: {error}.") from None
         except ValidationError as error:
-            raise error_in_file(error, content, _keys()) from None
+            kinds = (*get_args(get_args(Feature)[0]), *get_args(get_args(Label)[0]))
+            models: tuple[type[BaseModel], ...] = (cls, Dialect, PublicationTexts, Contact, *kinds)
+            keys = {key for model in models for key in model.model_fields}
+            raise error_in_file(error, content, keys) from None
         except ValueError as error:
             if isinstance(error, DomainError):
                 raise
@@ -259,14 +262,6 @@ class Domain(Summarized, Texts):
             f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
-
-
-def _keys() -> set[str]:
-    """All keys of a domain file."""
-    models: list[type[BaseModel]] = [Domain, Dialect, PublicationTexts, Contact]
-    for union in (Feature, Label):
-        models += get_args(get_args(union)[0])
-    return {key for model in models for key in model.model_fields}
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:

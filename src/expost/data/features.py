@@ -3,6 +3,7 @@
 import datetime
 import math
 import re
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -29,14 +30,13 @@ _DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T][0-9:.+Z-]+)?
 _EPOCH = datetime.date(1970, 1, 1)
 
 
-def _as_date(value: Any) -> Any:
-    """A date that a domain file declares, or a publication spells; anything else is left to be refused."""
-    if isinstance(value, str) and _DATE.fullmatch(value):
-        return datetime.date.fromisoformat(value)
-    return value
-
-
-PublicDate = Annotated[datetime.date, BeforeValidator(_as_date), PlainSerializer(datetime.date.isoformat)]
+PublicDate = Annotated[
+    datetime.date,
+    BeforeValidator(
+        lambda day: datetime.date.fromisoformat(day) if isinstance(day, str) and _DATE.fullmatch(day) else day
+    ),
+    PlainSerializer(datetime.date.isoformat),
+]
 """A declared date: a date in TOML, a text in JSON."""
 
 
@@ -48,12 +48,9 @@ def days(date: datetime.date) -> float:
 def days_of_text(text: str) -> float:
     """The days of a date that is spelt out; NaN for a text that is none."""
     found = _DATE.fullmatch(text)
-    if found is None:
-        return math.nan
-    try:
-        return days(datetime.date(*map(int, found.groups())))
-    except ValueError:
-        return math.nan
+    with suppress(ValueError):
+        return math.nan if found is None else days(datetime.date(*map(int, found.groups())))
+    return math.nan
 
 
 def as_days(values: Any, name: str) -> FloatArray:
@@ -118,8 +115,6 @@ class _Bounded(FieldTexts):
 
 class _OneColumn(FieldTexts):
     """A feature that is encoded as one column, of its coded values."""
-
-    columns: ClassVar[int] = 1
 
     @property
     def column_names(self) -> list[str]:
@@ -262,11 +257,6 @@ class Category(_Chosen):
             raise ValueError(f"`{printable(self.name)}` must count missing values as one of its categories")
         self._check_texts(self.categories)
         return self
-
-    @property
-    def columns(self) -> int:
-        """How many columns it takes."""
-        return len(self.categories)
 
     @property
     def values(self) -> str:

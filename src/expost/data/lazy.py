@@ -209,9 +209,11 @@ class DaskTable(LazyTable):
         whole = dict(delayed[0].dask) if delayed else {}  # all have the graph of the whole frame
         graphs = [cull(whole, [one.key])[0] for one in delayed]
         uses = Counter(key for graph in graphs for key in graph)
+        futures = getattr(sys.modules.get("distributed"), "Future", ())
         pieces = []
         for one, graph in zip(delayed, graphs, strict=True):
-            alone = all(uses[key] == 1 for key in graph) and not any(map(_is_future, graph.values()))
+            values = [getattr(node, "value", node) for node in graph.values()]
+            alone = all(uses[key] == 1 for key in graph) and not any(isinstance(x, futures) for x in values)
             # Dask looks for tasks in lists and dataclasses, and not in what is called.
             pieces.append(_Partition(partial(get_sync, graph, one.key) if alone else one, self.kinds))
         return pieces
@@ -271,8 +273,3 @@ def _kind(dtype: Any) -> str:
     if types.is_bool_dtype(dtype):
         return "yes_no"
     return "number" if types.is_numeric_dtype(dtype) else "category"
-
-
-def _is_future(node: Any) -> bool:
-    distributed = sys.modules.get("distributed")
-    return distributed is not None and isinstance(getattr(node, "value", node), distributed.Future)

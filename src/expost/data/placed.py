@@ -54,7 +54,9 @@ class PlacedSource(Source):
         if not xp.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
             raise DomainError(f"`X` must hold real numbers; got dtype {matrix.dtype}.")
         check_shape(*matrix.shape)
-        numbers = matrix.shape[0] * matrix.shape[1] * _bytes_of(matrix.dtype, xp) // (8 * _SHARE)
+        dtype = without_truths(matrix[:0, :], xp).dtype
+        limits = (xp.finfo if xp.isdtype(dtype, "real floating") else xp.iinfo)(dtype)
+        numbers = matrix.shape[0] * matrix.shape[1] * int(limits.bits) // (64 * _SHARE)
         return cls(matrix, Space.of(matrix), room=min(max(numbers, _LEAST_NUMBERS), _MOST_NUMBERS))
 
     @property
@@ -159,12 +161,6 @@ class _HostPart:
             for first in range(0, len(rows), length):
                 here = slice(low + first, low + first + length)
                 yield Block(rows[first : first + length], labels[here], part_of(weights, here))
-
-
-def _bytes_of(dtype: Any, xp: Any) -> int:
-    if xp.isdtype(dtype, "real floating"):
-        return int(xp.finfo(dtype).bits) // 8
-    return 1 if xp.isdtype(dtype, "bool") else int(xp.iinfo(dtype).bits) // 8
 
 
 Result = TypeVar("Result")

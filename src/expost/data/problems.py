@@ -101,8 +101,11 @@ def problems_in(
         texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
     except DomainError:
         return {Problem.TYPE: np.ones(len(column), dtype=bool)}
-    if typed and isinstance(part, ClassLabel) and _of_other_kind(column, part):
-        return {Problem.KIND: np.ones(len(column), dtype=bool)}
+    if typed and isinstance(part, ClassLabel):
+        of_texts = isinstance(part.classes[0], str)
+        present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
+        if any(isinstance(cell, str) != of_texts for cell in present):
+            return {Problem.KIND: np.ones(len(column), dtype=bool)}
     pairs = zip(raw, texts, strict=True)
     found = [_problem_of(part, original, text or "", dialect) for original, text in pairs]
     return {
@@ -124,12 +127,6 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
     places, texts = distinct_texts(dialect.plain(column, "number"), name)
     weights = np.array([number_in(text) for text in texts])
     return np.asarray(~((weights >= 0.0) & (weights <= largest))[places])
-
-
-def _of_other_kind(column: Any, label: ClassLabel) -> bool:
-    """Whether a column has texts where classes are none, or the other way round."""
-    present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
-    return any(isinstance(cell, str) != isinstance(label.classes[0], str) for cell in present)
 
 
 def _beyond(part: Any, column: Any) -> NDArray[np.bool_] | None:

@@ -64,12 +64,15 @@ _PUBLICATION = """\
 
 _TEXTS = ("title", "unit", "question", "help", "group")
 # Words in names of columns, in English and in German, and what they say about a column.
-_IGNORED = {
-    "by its name an identifier": "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname "
-    "surname email mail phone telefon address adresse street strasse straße iban",
+_IGNORED = {  # the last that fits counts
     "by its name free text": "comment comments kommentar note notes notiz notizen remark remarks bemerkung "
     "bemerkungen text freitext description beschreibung",
+    "by its name an identifier": "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname "
+    "surname email mail phone telefon address adresse street strasse straße iban",
 }
+# What a missing value may count as, and bounds, for each kind of feature.
+_MISSING = {"number": "40.0", "category": '"a"', "yes_no": "false", "date": "1970-01-01"}
+_BOUNDS = {"number": ("0.0", "120.0"), "date": ("1900-01-01", "2030-12-31")}
 _DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "geburtsdatum", "dob"])
 
 
@@ -92,18 +95,19 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     label = list(kinds)[-1] if label is None else label
     if label not in kinds:
         raise DomainError(f"the table has no column {label!r} to be the outcome. Check `--label`.")
-    ignored = {name: why for name in kinds if name != label and (why := _why_ignored(name))}
-    if len(ignored) == len(kinds) - 1:
+    others = [name for name in kinds if name != label]
+    reasons = {why: set(words.split()) for why, words in _IGNORED.items()}
+    ignored = {name: why for name in others for why, words in reasons.items() if _words(name) & words}
+    if len(ignored) == len(others):
         ignored = {}
     entries = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
     entries = f"\n{entries}" if entries else ""
-    features = [name for name in kinds if name != label and name not in ignored]
     return "\n".join(
         [
             _OPENING,
             f"{_IGNORE}ignore = [{entries}]\n",
             _table(dialect),
-            *(_feature(name, kinds[name]) for name in features),
+            *(_feature(name, kinds[name]) for name in others if name not in ignored),
             _label(label, numeric=kinds[label] == "number"),
             _PUBLICATION,
         ]
@@ -116,40 +120,34 @@ def _words(name: str) -> set[str]:
     return set(re.split(r"[\W_]+", parted.lower()))
 
 
-def _why_ignored(name: str) -> str:
-    return next((why for why, words in _IGNORED.items() if _words(name) & set(words.split())), "")
-
-
 def _table(dialect: Dialect) -> str:
     """How the file is written; what is not declared is shown as a comment."""
-    declared = {key: value for key, value in dialect.model_dump().items() if value != PLAIN.model_dump()[key]}
-    lines = ["# How the table is written, if it is not CSV with commas, in UTF-8, with 1.5 for 3/2:\n"]
-    lines.append("[table]\n" if declared else "# [table]\n")
+    text = "# How the table is written, if it is not CSV with commas, in UTF-8, with 1.5 for 3/2:\n"
+    text += f"{'# ' * (dialect == PLAIN)}[table]\n"
     for key, (example, meaning) in _TABLE.items():
-        line = f"{key} = {toml_value(declared[key]) if key in declared else example}"
-        lines.append(f"{'' if key in declared else '# '}{line:<30}# {meaning}\n")
-    return "".join(lines)
+        value, usual = getattr(dialect, key), getattr(PLAIN, key)
+        line = f"{key} = {example if value == usual else toml_value(value)}"
+        text += f"{'# ' * (value == usual)}{line:<30}# {meaning}\n"
+    return text
 
 
 def _feature(name: str, kind: str | None) -> str:
-    unknown = kind not in ("number", "category", "yes_no", "date")
-    if kind is None or unknown:
-        kind = "date" if _words(name) & _DATES else "number"
-    choices = ", ".join(f'"{one}"' for one in ("number", "category", "yes_no", "date") if one != kind)
-    lines = [f"[[features]]\nname = {quoted(name)}\n", f'kind = "{kind}"'.ljust(30) + f"# or {choices}\n"]
-    if kind == "category":
-        lines.append(f'categories = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n')
-    elif kind != "yes_no":
-        example = ("1900-01-01", "2030-12-31") if kind == "date" else ("0.0", "120.0")
-        for bound, one in zip(("low", "high"), example, strict=True):
-            lines.append(f'{bound} = "{PLACEHOLDER}"'.ljust(30) + f"# such as {one}\n")
-    if unknown:
-        lines.append('# categories = ["a", "b"]'.ljust(30) + "# for a category, in place of low and high\n")
-    defaults = {"number": "40.0", "category": '"a"', "yes_no": "false", "date": "1970-01-01"}
-    lines.append(f"# missing = {defaults[kind]}".ljust(30) + "# what a missing value counts as\n")
+    known = kind if kind and kind in _MISSING else "date" if _words(name) & _DATES else "number"
+    notes = {f'kind = "{known}"': "or " + ", ".join(f'"{one}"' for one in _MISSING if one != known)}
+    bounds = zip(("low", "high"), _BOUNDS.get(known, ()), strict=False)
+    notes |= {f'{bound} = "{PLACEHOLDER}"': f"such as {one}" for bound, one in bounds}
+    if kind not in _MISSING:
+        notes['# categories = ["a", "b"]'] = "for a category, in place of low and high"
+    notes[f"# missing = {_MISSING[known]}"] = "what a missing value counts as"
+    lines = [f"{line:<30}# {note}\n" for line, note in notes.items()]
+    if known == "category":
+        lines.insert(1, f'categories = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n')
+    return f"[[features]]\nname = {quoted(name)}\n{''.join(lines)}{_texts(known)}"
+
+
+def _texts(kind: str) -> str:
     # Only what is measured has a unit.
-    lines += [f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or kind == "number"]
-    return "".join(lines)
+    return "".join(f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or kind == "number")
 
 
 def _label(name: str, *, numeric: bool) -> str:
@@ -162,5 +160,5 @@ def _label(name: str, *, numeric: bool) -> str:
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())
-        + "".join(f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or numeric)
+        + _texts("number" if numeric else "classes")
     )

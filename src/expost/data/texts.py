@@ -4,7 +4,7 @@ import datetime
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, dataclass_transform
@@ -140,56 +140,53 @@ def _shown(value: object) -> str:
 # Letters that end a line, steer a terminal or reverse the order of what is read; none belongs into a label.
 _STEERING = {"Cc", "Cs", "Zl", "Zp"}
 _REVERSING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}")
 
 
-def _plain_text(text: str) -> str:
-    if text != text.strip() or any(
-        letter in _REVERSING or unicodedata.category(letter) in _STEERING for letter in text
-    ):
-        raise ValueError("must be one line of plain text without blanks at its ends")
-    return text
+def must(be: str, holds: Callable[[str], object]) -> AfterValidator:
+    """Refuse a text for which something does not hold, or cannot be found out, and say what it must be."""
+
+    def check(text: str) -> str:
+        with suppress(ValueError, LookupError):
+            if holds(text):
+                return text
+        raise ValueError(f"must be {be}")
+
+    return AfterValidator(check)
 
 
-def _address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
-        raise ValueError("must be one plain e-mail address, such as privacy@clinic.example")
-    return text
-
-
-def _day(value: Any) -> Any:
-    """TOML has dates of its own; a file of JSON has texts."""
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value.isoformat()
-    return value
-
-
-def _checked_day(text: str) -> str:
-    with suppress(ValueError):
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) and datetime.date.fromisoformat(text):
-            return text
-    raise ValueError("must be a day such as 2026-06-03")
-
-
-def _pairs(value: Any) -> Any:
-    return tuple(value.items()) if isinstance(value, Mapping) else value
+def _is_plain(text: str) -> bool:
+    odd = (letter in _REVERSING or unicodedata.category(letter) in _STEERING for letter in text)
+    return text == text.strip() and not any(odd)
 
 
 LONGEST_TEXT = 200
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 """A name or a value, as a table has it."""
-Plain = Annotated[str, Field(min_length=1), AfterValidator(_plain_text)]
+Plain = Annotated[
+    str, Field(min_length=1), must("one line of plain text without blanks at its ends", _is_plain)
+]
 Word = Annotated[Plain, Field(max_length=40)]
 Line = Annotated[Plain, Field(max_length=120)]
 Sentence = Annotated[Plain, Field(max_length=300)]
 Paragraph = Annotated[Plain, Field(max_length=600)]
-Day = Annotated[str, BeforeValidator(_day), AfterValidator(_checked_day)]
-Address = Annotated[str, Field(max_length=254), AfterValidator(_address)]
+Day = Annotated[
+    str,
+    # TOML has dates of its own, which are no times of day; a file of JSON has texts.
+    BeforeValidator(lambda day: day.isoformat() if type(day) is datetime.date else day),
+    must("a day such as 2026-06-03", lambda day: _DAY.fullmatch(day) and datetime.date.fromisoformat(day)),
+]
+Address = Annotated[
+    str,
+    Field(max_length=254),
+    must("one plain e-mail address, such as privacy@clinic.example", _ADDRESS.fullmatch),
+]
 Factor = Annotated[float, Field(gt=0.0)]
 Units = Annotated[
     tuple[tuple[Word, Factor], ...],
     Field(max_length=8, strict=False),
-    BeforeValidator(_pairs),
+    BeforeValidator(lambda units: tuple(units.items()) if isinstance(units, Mapping) else units),
     PlainSerializer(dict),
 ]
 

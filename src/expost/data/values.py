@@ -7,6 +7,7 @@ fast as the interpreter; everything else is converted cell by cell.
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -262,7 +263,6 @@ def _spelt_number(cell: Any, *, typed: bool) -> float:
 
 def number_in(text: str) -> float:
     """The number that a text spells; NaN where it spells none."""
-    try:
+    with suppress(ValueError):
         return numeral(text)
-    except ValueError:
-        return math.nan
+    return math.nan

@@ -110,8 +110,10 @@ class Weighting:
 
     def _checked(self, sample_weight: Any, rows: int) -> FloatArray:
         most = self.max_weight or 1.0
-        weights = attempted(lambda: _plain_weights(on_host(sample_weight)))
-        if weights is None or len(weights) != rows:
+        given = attempted(lambda: on_host(sample_weight))
+        plain = given is not None and given.dtype.kind in "fiubO"
+        weights = attempted(lambda: np.asarray(given, dtype=np.float64)) if plain else None
+        if weights is None or weights.shape != (rows,):
             raise DomainError("`sample_weight` must be a vector of numbers, one weight per row.")
         if not np.all((weights >= 0.0) & (weights <= most)):
             raise DomainError(
@@ -119,10 +121,6 @@ class Weighting:
                 "them by a public constant, or declare a larger `max_weight`."
             )
         return weights
-
-
-def _plain_weights(given: NDArray[Any]) -> FloatArray | None:
-    return given.astype(np.float64) if given.dtype.kind in "fiubO" and given.ndim == 1 else None
 
 
 def _class_weights(class_weight: Any) -> tuple[float, ...]:

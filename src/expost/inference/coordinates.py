@@ -70,8 +70,8 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     slopes, constant = np.ones(size), np.zeros(size)
     place, anchored = 0, intercept
     for feature in domain.features:
-        columns = range(place, place + feature.columns)
-        place += feature.columns
+        columns = range(place, place + len(feature.column_names))
+        place = columns.stop
         if isinstance(feature, Category):
             sums.append(np.isin(np.arange(size), columns).astype(np.float64))
             if anchored:
