@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from expost.exceptions import ParameterError
-from expost.fitting.noise import ExactNoise, SeededNoise, noise_source, root_above
+from expost.fitting.noise import ExactNoise, SeededNoise, noise_source, root_of
 from expost.fitting.statistics import printed
 from expost.privacy.precision import MOST_NUMBERS, REAL, Rounding
 
@@ -175,7 +175,7 @@ def test_the_variance_of_the_tilt_is_sigma_squared(monkeypatch):
 
 def test_the_diagonal_scale_is_rounded_up():
     for scale in np.random.default_rng(1).uniform(0.1, 10.0, 300):
-        doubled = root_above(2 * Fraction(float(scale)) ** 2)
+        doubled = root_of(2 * Fraction(float(scale)) ** 2)
         assert Fraction(doubled) ** 2 >= 2 * Fraction(float(scale)) ** 2
         assert doubled <= math.sqrt(2.0) * scale * (1.0 + 4e-16)
 

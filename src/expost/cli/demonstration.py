@@ -75,15 +75,10 @@ class Demonstration:
 def bundled_domain() -> Domain:
     """What is publicly known about a record of the breast-cancer data."""
     features = tuple(
-        Number(
-            name=(name := figure.format(measurement)),
-            low=0.0,
-            high=bounds[kind],
-            title=name.capitalize(),
-            group=heading,
-        )
+        Number(name=name, low=0.0, high=bounds[kind], title=name.capitalize(), group=heading)
         for kind, (figure, heading) in enumerate(_FIGURES.items())
         for measurement, bounds in BOUNDS.items()
+        for name in (figure.format(measurement),)
     )
     label = ClassLabel(name=_LABEL, classes=_CLASSES, title="Diagnosis", group="The diagnosis")
     return Domain(features=features, label=label, publication=_TEXTS)

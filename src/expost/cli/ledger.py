@@ -25,7 +25,12 @@ def ledger(
     """Show all accounts, after opening one where a name and a cap are given."""
     book = Ledger(file)
     if open_account is not None or epsilon is not None or delta is not None:
-        _open(book, open_account, epsilon, delta)
+        if open_account is None:
+            raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
+        if epsilon is None or delta is None:
+            missing = "epsilon" if epsilon is None else "delta"
+            raise parameter_error(missing, "given where an account is opened", None)
+        book.account(open_account, epsilon=epsilon, delta=delta)
         say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
     accounts = book.accounts
     if as_json:
@@ -34,15 +39,6 @@ def ledger(
     for account in accounts:
         _show(account)
     say(f"{len(accounts)} account{'s' * (len(accounts) != 1)}, state {book.sha256[:16] or 'empty'}")
-
-
-def _open(book: Ledger, name: str | None, epsilon: float | None, delta: float | None) -> None:
-    if name is None:
-        raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
-    if epsilon is None or delta is None:
-        missing = "epsilon" if epsilon is None else "delta"
-        raise parameter_error(missing, "given where an account is opened", None)
-    book.account(name, epsilon=epsilon, delta=delta)
 
 
 def _fields(account: Account) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -133,14 +132,25 @@ def bounds(options: BoundsOptions) -> None:
     columns = first.columns()
     promised = float(sum(publication.release.plan.epsilon for publication in read))
     if reading.as_json:
-        listed, names = columns if output is None else {}, _figure_names(len(read))
+        listed: dict[str, list[Any]] = columns if output is None else {}
+        figures = [zip(Figures._fields, names, strict=True) for names in _figure_names(len(read))]
         print_json(
             {
                 "confidence": options.confidence,
                 "member": options.member,
                 "simultaneous": scope,
                 "promised": promised,
-                "publications": list(map(partial(_fields, listed), options.publications, read, names)),
+                "publications": [
+                    {
+                        "publication": path,
+                        "sha256": one.sha256,
+                        "insecure": one.insecure is not None,
+                        "epsilon": one.plan.epsilon,
+                        "delta": one.plan.delta,
+                        **{figure: listed[name] for figure, name in names if name in listed},
+                    }
+                    for path, one, names in zip(options.publications, read, figures, strict=True)
+                ],
                 "total": listed.get("total"),
                 "output": output,
             }
@@ -221,20 +231,6 @@ def _warn(read: list[Publication], options: BoundsOptions) -> None:
     for path, publication in zip(options.publications, read, strict=True):
         if publication.insecure:
             warn(f"{path} was made with seeded noise for a test: its promise and these bounds are void.")
-
-
-def _fields(
-    columns: dict[str, list[Any]], path: Path, publication: Publication, names: list[str]
-) -> dict[str, object]:
-    figures = zip(Figures._fields, names, strict=True)
-    return {
-        "publication": path,
-        "sha256": publication.sha256,
-        "insecure": publication.insecure is not None,
-        "epsilon": publication.plan.epsilon,
-        "delta": publication.plan.delta,
-        **{field: columns[name] for field, name in figures if name in columns},
-    }
 
 
 def losses(options: LossesOptions) -> None:

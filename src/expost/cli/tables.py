@@ -46,10 +46,7 @@ def open_records(
     dask: str | None = None,
     device: str | None = None,
 ) -> Iterator[tuple[LazyTable, Watch]]:
-    """Open the table of a command that reads a publication for its records, and show how far it has come.
-
-    ``names`` are those of the figures, and ``doing`` says what is done.
-    """
+    """Open the table of a command whose figures have these names, and show how far it has come."""
     dialect = PLAIN if options.domain is None else load_domain(options.domain).table
     with connected(dask) as client:
         table = scan(path, client=client, device=device, dialect=dialect)

@@ -160,7 +160,7 @@ class RecordReader:
         sample = None
         if self.weight is not None:
             sample = as_numbers(self.dialect.plain(batch.column(self.weight), "number"), self.weight)
-        return Coded(columns, labels, self.declared.weights(sample, labels))
+        return Coded(columns, labels, self.declared.weighting.of(sample, labels, self.declared.loss))
 
     def check(self, coded: Coded) -> None:
         """Raise DomainError for numbers that are not finite; a domain has refused or replaced them before."""

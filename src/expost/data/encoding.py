@@ -182,7 +182,7 @@ def encode_rows(X: Any, declared: Declared) -> Encoded:
 def with_labels(rows: Encoded, y: Any, declared: Declared, sample_weight: Any = None) -> Encoded:
     """Encoded rows, in memory, with their labels and weights."""
     labels = declared.labels(y, rows.n_rows)
-    return rows.labelled(labels, declared.weights(sample_weight, labels))
+    return rows.labelled(labels, declared.weighting.of(sample_weight, labels, declared.loss))
 
 
 def check_column_names(y: Any, sample_weight: Any) -> None:

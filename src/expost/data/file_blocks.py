@@ -165,8 +165,14 @@ class _Text:
                     yield text[start:end]
                 self._lines += _line_ends(text[:end])
                 rest = text[end:]
-                if rest and (not raw or len(rest) > LONGEST_RECORD):
-                    raise self._unfinished(rest)
+                if not rest or (raw and len(rest) <= LONGEST_RECORD):
+                    continue
+                if b'"' in rest:
+                    raise unclosed_quote(self._path, self.quote or self._line(rest))
+                raise FileError(
+                    f"{self._path.name!r} is not valid CSV: it has a line of more than {LONGEST_RECORD >> 20}"
+                    " MiB. Save it again as CSV or Parquet, with a line for each record."
+                )
 
     def _end_of_records(self, text: bytes) -> int:
         """Where the last whole record ends."""
@@ -177,15 +183,6 @@ class _Text:
         if self.quote is None and any(found.groups()):
             self.quote = self._line(text)
         return found.end()
-
-    def _unfinished(self, rest: bytes) -> FileError:
-        """The error for a record that has no end; the caller raises it."""
-        if b'"' in rest:
-            return unclosed_quote(self._path, self.quote or self._line(rest))
-        return FileError(
-            f"{self._path.name!r} is not valid CSV: it has a line of more than {LONGEST_RECORD >> 20} MiB. "
-            "Save it again as CSV or Parquet, with a line for each record."
-        )
 
     def _line(self, text: bytes) -> int:
         """The line of the first cell whose quotes are not around all of it."""

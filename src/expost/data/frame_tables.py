@@ -57,13 +57,13 @@ def open_frame(frame: Any) -> "nw.DataFrame[Any]":
     """Open a data frame of any library whose columns have different names, all of one kind."""
     # pyarrow calls its columns themselves `columns`.
     names = attempted(lambda: list(getattr(frame, "column_names", frame.columns))) or []
-    opened = attempted(partial(nw.from_native, frame, eager_only=True))
+    opened: nw.DataFrame[Any] | None = attempted(partial(nw.from_native, frame, eager_only=True))
     if len(set(names)) < len(names):
         raise DomainError("the columns of `X` must have different names; rename those that have one name.")
     if len({isinstance(name, str) for name in names}) > 1:
         raise DomainError("the columns of `X` must be named by texts only; got other names too. Rename them.")
     # Some libraries find out only by the schema what they cannot read.
-    if opened is None or attempted(lambda: opened.schema) is None:
+    if opened is None or attempted(partial(getattr, opened, "schema")) is None:
         raise DomainError("`X` must be a data frame with plain columns of numbers, texts or booleans.")
     return opened
 

@@ -167,12 +167,10 @@ def _of_choice(text: str, values: Sequence[Any]) -> Problem | None:
 def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem | None:
     is_date, (low, high) = part.kind == "date", part.limits
     number = days_of_text(text) if is_date else number_in(text)
-    if not math.isfinite(number):
-        return Problem.INFINITE if math.isinf(number) else _misspelt(original, dialect, is_date=is_date)
-    return None if low <= number <= high else Problem.BEYOND
-
-
-def _misspelt(original: str, dialect: Dialect, *, is_date: bool) -> Problem:
+    if math.isfinite(number):
+        return None if low <= number <= high else Problem.BEYOND
+    if math.isinf(number):
+        return Problem.INFINITE
     if is_date:
         others = (pattern for name, pattern in _OTHER_DATES.items() if name != dialect.dates)
         return Problem.DATE_ORDER if any(one.fullmatch(original) for one in others) else Problem.DATE

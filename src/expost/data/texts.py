@@ -195,13 +195,13 @@ class Texts(DeclaredModel):
     """A part of a domain with texts, all optional; those that are not declared are left out of files."""
 
     text_names: ClassVar[tuple[str, ...]] = ()
-    """The names of the texts in the order in which files have them."""
+    """The names of the texts in the order in which files have them; empty where all fields are texts."""
 
     @model_serializer(mode="wrap")
     def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The other fields first, as files without texts have them."""
         fields: dict[str, Any] = whole(self)
-        texts = {name: fields.pop(name) for name in self.text_names if name in fields}
+        texts = {name: fields.pop(name) for name in self.text_names or list(fields) if name in fields}
         return fields | {name: text for name, text in texts.items() if text not in (None, (), [], {})}
 
 
@@ -230,8 +230,6 @@ class Contact(Texts):
     email: Address | None = None
     phone: Word | None = None
     address: Sentence | None = None
-
-    text_names = ("email", "phone", "address")
 
     @model_validator(mode="after")
     def _some(self) -> Self:
@@ -264,8 +262,6 @@ class PublicationTexts(Texts):
     """Whether the publisher promises to leave out the next time whoever asks for it."""
     reply: Sentence | None = None
     """What the publisher promises to those who ask."""
-
-    text_names = ("title", "publisher", "contact", "purpose", "date", "population", "opt_out", "reply")
 
 
 def quoted(text: str) -> str:

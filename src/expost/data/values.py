@@ -135,20 +135,16 @@ def _arrow_numbers(column: Any) -> FloatArray | None:
         return np.asarray(column.to_numpy(zero_copy_only=True))
     numbers = attempted(lambda: _cast(_arrow_column(column)))
     # Few columns have cells that are empty or have spaces around them.
-    return attempted(lambda: _cast(_trimmed(_arrow_column(column)))) if numbers is None else numbers
+    return attempted(lambda: _cast(_arrow_column(column), trim=True)) if numbers is None else numbers
 
 
-def _trimmed(column: "pyarrow.Array") -> "pyarrow.Array":
-    from pyarrow import compute, scalar
-
-    filled = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
-    return compute.utf8_trim_whitespace(filled)
-
-
-def _cast(column: "pyarrow.Array") -> FloatArray | None:
+def _cast(column: "pyarrow.Array", *, trim: bool = False) -> FloatArray | None:
     """The numbers of a column as Arrow casts them; None where it has its own way to spell them."""
-    from pyarrow import compute, float64
+    from pyarrow import compute, float64, scalar
 
+    if trim:
+        some = compute.if_else(compute.equal(column, ""), scalar(None, column.type), column)
+        column = compute.utf8_trim_whitespace(some)
     numbers: FloatArray = compute.cast(column, float64()).to_numpy(zero_copy_only=False)
     # Texts for numbers that are not finite are Arrow's own, and not those of the rule for all numbers.
     if is_text(column) and (np.isnan(numbers).sum() > column.null_count or np.isinf(numbers).any()):

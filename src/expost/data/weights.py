@@ -263,7 +263,3 @@ class Declared:
             return DomainError(f"`y` has labels {declared}. Recode them, or declare others with `classes`.")
         name = self.label.name
         return DomainError(f"`{name}` has a value {declared}. Recode it, or declare it in the domain.")
-
-    def weights(self, sample_weight: Any, labels: FloatArray) -> FloatArray | None:
-        """The weight of each record; see :meth:`Weighting.of`."""
-        return self.weighting.of(sample_weight, labels, self.loss)

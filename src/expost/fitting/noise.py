@@ -6,6 +6,7 @@ Values and noise are integers, the noise from the discrete Gaussian law
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
@@ -61,12 +62,8 @@ class ExactNoise(NoiseSource):
 
     def integers(self, scales: Sequence[float]) -> list[int]:
         """Exact draws; about 25 microseconds each."""
-        draws = [0] * len(scales)
-        for scale in set(scales):
-            places = [place for place, other in enumerate(scales) if other == scale]
-            for place, draw in zip(places, _discrete_gaussian(scale, len(places)), strict=True):
-                draws[place] = draw
-        return draws
+        draws = {scale: iter(_discrete_gaussian(scale, count)) for scale, count in Counter(scales).items()}
+        return [next(draws[scale]) for scale in scales]
 
     def tilt(self, sigma: float, size: int, *, rounding: float = math.inf) -> Tilt:
         """An exact sum of doubles, two or more per coordinate, each a discrete Gaussian on a grid of its own.
@@ -82,14 +79,13 @@ class ExactNoise(NoiseSource):
             fraction, exponent = math.frexp(scale)  # scales are computed for a number between 1/2 and 1
             moved = math.ldexp(math.sqrt(size) * (1.0 + 2.0**-40), exponent - 42)
             last = len(parts) >= 1 and moved <= rounding
-            first = fraction
-            if not last:
-                first = root_above(Fraction(fraction) ** 2 - Fraction(1, 2**62), below=True)
+            rest = Fraction(fraction) ** 2 - Fraction(1, 2**62)
+            first = fraction if last else root_of(rest, below=True)
             counts = _discrete_gaussian(math.ldexp(first, 41), size)
             parts.append(np.array([math.ldexp(count, exponent - 41) for count in counts]))
             if last:
                 return Tilt(tuple(parts), moved)
-            left = root_above(Fraction(fraction) ** 2 - Fraction(first) ** 2)
+            left = root_of(Fraction(fraction) ** 2 - Fraction(first) ** 2)
             scale = math.ldexp(left, exponent)
 
 
@@ -137,7 +133,7 @@ def _discrete_gaussian(scale: float, size: int) -> list[int]:
     return [int(draw) for draw in add_noise([0] * size)]
 
 
-def root_above(value: Fraction, *, below: bool = False) -> float:
+def root_of(value: Fraction, *, below: bool = False) -> float:
     """The smallest double, or one close to it, whose square is at least the value; or the largest below."""
     root, sign = math.sqrt(value), -1 if below else 1
     while sign * Fraction(root) ** 2 < sign * value:

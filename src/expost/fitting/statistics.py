@@ -13,7 +13,7 @@ from scipy.linalg import eigvalsh
 
 from expost._common.typing import FloatArray
 from expost.fitting.certified.pairs import UNIT, Dyadic, Pair, two_sum
-from expost.fitting.noise import NoiseSource, root_above
+from expost.fitting.noise import NoiseSource, root_of
 from expost.fitting.release import unpack
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
@@ -125,7 +125,7 @@ def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
         scales = [unit] * statistic.entries(dimension, plan.hessian_order(dimension))
         if statistic.name == "hessian":
             # The GOE has twice the variance on its diagonal; the scale there is rounded up.
-            diagonal = root_above(2 * Fraction(unit) ** 2)
+            diagonal = root_of(2 * Fraction(unit) ** 2)
             rows, columns = np.triu_indices(plan.hessian_order(dimension))
             scales = np.where(rows == columns, diagonal, unit).tolist()
         draws[statistic.name] = noise.integers(scales)
