@@ -109,7 +109,7 @@ def test_missing_cells_of_kidney_count_as_declared():
     for feature in table.domain.features:
         values = table.columns[feature.name]
         gone = np.isnan(values) if isinstance(feature, Number) else values == ""
-        block = rows[gone, start : start + feature.columns]
+        block = rows[gone, start : start + len(feature.column_names)]
         if isinstance(feature, Number):
             assert feature.low <= feature.missing <= feature.high
             share = (feature.missing - feature.low) / (feature.high - feature.low)
@@ -118,7 +118,7 @@ def test_missing_cells_of_kidney_count_as_declared():
             assert np.all(block == 0.0)
         else:
             assert np.all(block == (np.array(feature.categories) == feature.missing))
-        start += feature.columns
+        start += len(feature.column_names)
         gone_at_all += gone
     assert gone_at_all.sum() == 1012  # as documented
     assert np.sum(gone_at_all == 0) == 158
