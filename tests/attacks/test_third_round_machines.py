@@ -136,7 +136,10 @@ def fail_the_check():
 
 
 @pytest.mark.parametrize(
-    ("processes", "classes"), grid([True, False], [("no", "yes"), ("no", "some", "yes")], together=1)
+    ("processes", "classes"),
+    grid(
+        [True, False], [("no", "yes"), ("no", "some", "yes")], together=1, slow=lambda processes, _: processes
+    ),
 )
 def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals(
     processes, classes, tmp_path, monkeypatch

@@ -83,7 +83,7 @@ def kill_many(tmp_path, count):
 
 
 def test_a_killed_fit_leaves_a_whole_file_or_none(tmp_path):
-    kill_many(tmp_path, 4)
+    kill_many(tmp_path, 2)
 
 
 @pytest.mark.slow

@@ -11,6 +11,9 @@ from browser import Visit
 
 from expost.page import render
 
+# `make check-docs` runs these: a browser takes its time.
+pytestmark = pytest.mark.docs
+
 WIDTHS = [1280, 390, 320]
 # The rules of WCAG 2.2 A and AA, and axe's own advice.
 RULES = {
