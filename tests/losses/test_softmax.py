@@ -178,6 +178,13 @@ def test_classes_are_counted(classes):
         SoftmaxLoss(classes)
 
 
+def test_the_number_of_classes_has_two_names():
+    assert SoftmaxLoss(n_classes=3) == SoftmaxLoss(classes=3) == SoftmaxLoss(3)
+    assert replace(SoftmaxLoss(n_classes=4), cap=0.5).classes == 4
+    with pytest.raises(ParameterError, match="classes"):
+        SoftmaxLoss()
+
+
 def test_a_cap_is_that_of_the_logistic_loss():
     assert SoftmaxLoss(3, cap=0.5).corner == 0.8
     assert str(SoftmaxLoss(3, cap=0.5)) == "SoftmaxLoss(classes=3, cap=0.5, corner=0.8)"

@@ -113,7 +113,18 @@ class _Bounded(FieldTexts):
         return share
 
 
-class _OneColumn(FieldTexts):
+class _Encoded(FieldTexts):
+    """A feature, which is encoded as columns of numbers."""
+
+    column_names: ClassVar[Any]
+
+    @property
+    def columns(self) -> int:
+        """How many columns it takes."""
+        return len(self.column_names)
+
+
+class _OneColumn(_Encoded):
     """A feature that is encoded as one column, of its coded values."""
 
     @property
@@ -240,7 +251,7 @@ class _Chosen(FieldTexts):
             raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
-class Category(_Chosen):
+class Category(_Chosen, _Encoded):
     """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
 
     kind: Literal["category"] = "category"

@@ -270,6 +270,13 @@ class ConvexLoss(RecordLoss):
         """Whether the loss defines Hessians itself."""
         return type(self).hessian is not ConvexLoss.hessian
 
+    def total_hessian(self, theta: FloatArray, records: FloatArray) -> FloatArray:
+        """The sum of the records' Hessians."""
+        if self.has_hessian:
+            return np.asarray(np.sum(self.hessian(theta, records), axis=0))
+        stacked = np.swapaxes(self.factor(theta, records), 1, 2).reshape(-1, self.n_parameters)
+        return np.asarray(stacked.T @ stacked)
+
     def at(self, theta: FloatArray, block: Any) -> Records:
         """The records of a block at parameters."""
         return _ConvexRecords(self, theta, block.X.encoded())
@@ -310,9 +317,4 @@ class _ConvexRecords(Records):
 
     def add_hessian(self, squares: Any) -> None:
         """Add the sum of the Hessians, in double precision whatever is asked for."""
-        if self.loss.has_hessian:
-            total = np.sum(self.loss.hessian(self.theta, self.records), axis=0)
-        else:
-            stacked = np.swapaxes(self.factor, 1, 2).reshape(-1, len(self.theta))
-            total = stacked.T @ stacked
-        squares.add_strip(0, total)
+        squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))

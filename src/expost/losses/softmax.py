@@ -1,7 +1,7 @@
 """The softmax loss of several classes, in centred coordinates, with a cap on its slope if wanted."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cache
 from typing import Any, ClassVar
 
@@ -38,7 +38,7 @@ class SoftmaxLoss(VectorLoss):
     Parameters
     ----------
     classes
-        The number :math:`K` of classes, at least 2; labels are 0, ..., K - 1.
+        The number :math:`K` of classes, at least 2, also as ``n_classes``; labels are 0, ..., K - 1.
     cap
         The largest :math:`q`, between 1e-6 and 1; 1 for none. The gradient is then no longer than
         :math:`\sqrt2` times the cap.
@@ -53,15 +53,18 @@ class SoftmaxLoss(VectorLoss):
     array([[ 0.333,  0.333, -0.667]])
     """
 
-    classes: int
+    classes: int = field(default=0, metadata={"needed": True})
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
+    n_classes: InitVar[int | None] = field(default=None, kw_only=True)
     name: ClassVar[str] = "softmax"
     is_likelihood: ClassVar[bool] = True
     in_any_namespace: ClassVar[bool] = True
     class_scores: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, n_classes: int | None) -> None:
+        if n_classes is not None:
+            object.__setattr__(self, "classes", n_classes)
         curve = SoftmaxCurve(self.classes, self.cap, self.corner)  # refuses what is out of range
         object.__setattr__(self, "cap", curve.cap)
         object.__setattr__(self, "corner", curve.corner)

@@ -54,7 +54,7 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     parameters = {key: given for key, given in value.items() if key in declared}
     for key, given in parameters.items():
         _check_parameter(f"{field}.{key}", given, declared[key], positive=name in PUBLISHED | REGULARIZERS)
-    needed = {one.name for one in fields(known[name]) if one.default is MISSING}  # type: ignore[arg-type]
+    needed = {one.name for one in fields(known[name]) if one.default is MISSING or "needed" in one.metadata}  # type: ignore[arg-type]
     must = f"`{field}` of kind {name!r} must have"
     require(needed <= set(parameters), f"{must} {', '.join(sorted(needed))}")
     try:
