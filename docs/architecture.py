@@ -133,11 +133,32 @@ def table_of_two_classes() -> Any:
 
 
 def walks() -> dict[str, list[str]]:
-    """The modules that a plan, a fit of a dense table, and a reader's bounds enter."""
+    """The modules that a plan, a fit of a dense table and of a file, and a reader's bounds enter."""
     model, rows, labels = table_of_two_classes()
     fit = entered(lambda: model.fit(rows, labels))
     publication = model.publication_
-    return {"plan": entered(plan), "fit": fit, "bounds": entered(lambda: publication.bounds(rows, labels))}
+    return {
+        "plan": entered(plan),
+        "fit": fit,
+        "fit of a file": fit_of_a_file(),
+        "bounds": entered(lambda: publication.bounds(rows, labels)),
+    }
+
+
+def fit_of_a_file() -> list[str]:
+    """The modules that a fit of two classes in a CSV file enters."""
+    from tempfile import TemporaryDirectory
+
+    import expost
+
+    domain = expost.Domain(
+        features=[expost.Number(name="age", low=0.0, high=100.0)],
+        label=expost.ClassLabel(name="ill", classes=("no", "yes")),
+    )
+    with TemporaryDirectory() as folder:
+        table = Path(folder, "people.csv")
+        table.write_text("age,ill\n" + "70,yes\n30,no\n" * 50, encoding="utf-8")
+        return entered(lambda: expost.LogisticRegression(domain=domain, random_state=0).fit(table))
 
 
 def filled(page: str, taken: dict[str, list[str]]) -> str:

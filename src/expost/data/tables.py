@@ -19,6 +19,7 @@ from expost.data.files import TableFiles
 from expost.data.frame_tables import columns_of, frame_table, open_frame, plain_column
 from expost.data.lazy import DaskTable, LazyTable, with_series
 from expost.data.values import as_numbers
+from expost.engines.base import LOCAL
 from expost.engines.cluster import engine_of
 from expost.exceptions import DomainError
 
@@ -88,7 +89,8 @@ def scan(
     if dask:
         return replace(DaskTable.of(table, engine_of(client, current=True)), dialect=dialect)
     if isinstance(table, str | os.PathLike):
-        return replace(TableFiles.found(os.fspath(table), engine_of(client), dialect), device=space)
+        engine = LOCAL if client is None else engine_of(client)
+        return replace(TableFiles.found(os.fspath(table), engine, dialect), device=space)
     if space is None:
         raise DomainError(
             "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
