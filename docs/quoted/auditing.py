@@ -68,7 +68,7 @@ def audit_gap(document: Document) -> str:
 
 @passage("audit-others", "audit")
 def audit_others(document: Document) -> str:
-    """Other losses, and what is published beside the model."""
+    """Other losses, and what is published with the model."""
     rows = document["others"]
     ((epsilon, l2, trials),) = {(row["epsilon"], row["l2"], row["trials"]) for row in rows}
     opening = f"Other plans at ε = {epsilon:g} and l2 = {l2:g}, with {trials} random pairs:"
@@ -81,7 +81,7 @@ def audit_others(document: Document) -> str:
         "the noise, and so counts both tails of the noise. The data found at this l2 use only one. This "
         f"factor of 2 in δ corresponds to {saved} in σ."
     )
-    header = "loss | published beside the model | audited δ / certified δ"
+    header = "loss | published with the model | audited δ / certified δ"
     return f"{opening}\n\n{table(header, cells, left=2)}\n\n{paragraph(closing)}"
 
 

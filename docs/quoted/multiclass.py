@@ -115,7 +115,7 @@ def multiclass_seen(document: Document) -> str:
 
 @passage("multiclass-fit", "multiclass fit")
 def multiclass_fit(document: Document) -> str:
-    """Time and memory beside scikit-learn."""
+    """Time and memory next to scikit-learn's."""
     shape = document["shape"]
 
     def told(row: Row) -> str:

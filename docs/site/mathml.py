@@ -21,7 +21,7 @@ _BARE = re.compile(r"\\[dt]?frac\s*[0-9]")
 # Primes, which fonts draw raised and small already: they are no superscripts. Quotation marks in words stay.
 _PRIMES = re.compile(r"\\text\{[^}]*\}|('+)|\^(\\prime)(?![A-Za-z])|\^\{((?:\\prime)+)\s*(\w?)\}")
 _SEVERAL = re.compile(r"(?:<mi>′</mi>\s*){2,3}")
-# The name of a function and what stands beside it, between which browsers leave no space by themselves.
+# The name of a function and what stands next to it, between which browsers leave no space by themselves.
 _FUNCTION = re.compile(
     r"(\\(?:log|det|dim|(?:mathrm|operatorname)\{[A-Za-z]{2,}\}))\s*(?=[A-Za-z0-9]|\\(?!left|right|thinspace)[A-Za-z])"
 )
@@ -35,7 +35,7 @@ _SIGN = re.compile(r'((?:[=≤≥≈∼↦→∈⪯⪰≻,;∶]|&[lg]t;|"mathope
 _ALONE = re.compile(r"(<math[^>]*>\s*|[(,]</mo>\s*)<mo[^>]*>([−+⋅])</mo>(?=\s*(?:</math>|<mo[^>]*>\)))")
 # A definition is one sign.
 _DEFINED = re.compile(r"<mo>∶</mo>\s*<mo>=</mo>")
-# An index stands beside its letter, not below it, also where the letter has an accent.
+# An index stands next to its letter, not below it, also where the letter has an accent.
 _INDEXED = re.compile(r"<munderover>\s*(<mi>[^<]</mi>)(.*?)(<mo[^>]*>[ˆ~ˉ]</mo>)\s*</munderover>", re.DOTALL)
 # A bar lies above its letter: as an accent it would touch a capital.
 _BAR = re.compile(r'<mover accent="true">(\s*<mi[^>]*>.</mi>\s*<mo stretchy="false">)ˉ')

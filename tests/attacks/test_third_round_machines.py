@@ -227,6 +227,7 @@ def test_11c_the_command_line_refuses_it_in_a_sentence(options, monkeypatch, no_
     book = expost.Ledger(tmp_path / "l.json").account("people", epsilon=3.0, delta=1e-5)
     monkeypatch.chdir(tmp_path)
     machine_of(monkeypatch, 10_000)
+    monkeypatch.setattr(machine, "threads", lambda: 1)
     fitted = run("fit", domain, table, "-o", tmp_path / "p.json", *options)
     assert refused(
         fitted, "this fit takes up to 12.0 MiB of memory, and this machine has 0.0 MiB. Use fewer columns"

@@ -24,7 +24,7 @@ def short_blocks(monkeypatch):
     monkeypatch.setattr("expost.data.placed._SENT", 3000)
 
 
-def beside(place):
+def device_of(place):
     """An array that lies on the device."""
     return place(np.zeros(1))
 
@@ -33,7 +33,7 @@ def beside(place):
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
 def test_a_table_in_memory_that_is_sent(place, classes):
     y = Y if len(classes) == 2 else CLASSES
-    sent = expost.scan(X, device=beside(place))
+    sent = expost.scan(X, device=device_of(place))
     models = [expost.LogisticRegression(norm=1.0, classes=classes, random_state=3) for _ in range(2)]
     here, there = models[0].fit(X, y), models[1].fit(sent, y)
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0.0, atol=1e-9)
@@ -55,7 +55,7 @@ def test_files_that_are_sent(place, tmp_path, monkeypatch):
     frame = polars.DataFrame(dict(zip("abcd", X.T, strict=True))).with_columns(y=polars.Series(Y))
     path = tmp_path / "people.parquet"
     frame.write_parquet(path, row_group_size=1000)
-    sent = expost.scan(path, device=beside(place))
+    sent = expost.scan(path, device=device_of(place))
     models = [expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=3) for _ in range(2)]
     here, there = models[0].fit(path, "y"), models[1].fit(sent, "y")
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0.0, atol=1e-9)
@@ -98,7 +98,7 @@ def test_rows_of_any_kind_are_sent(place, kind):
     }.get(kind, lambda: table.astype(kind))()
     model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=3)
     here = model.fit(table, Y).coef_
-    there = model.fit(expost.scan(table, device=beside(place)), Y).coef_
+    there = model.fit(expost.scan(table, device=device_of(place)), Y).coef_
     np.testing.assert_allclose(there, here, rtol=0.0, atol=1e-9)
 
 

@@ -60,7 +60,7 @@ def _compat() -> Any:
     raise missing_extra_error("an array of another library than NumPy", "array-api-compat", "gpu")
 
 
-def beside(constants: FloatArray, values: Any) -> FloatArray:
+def placed_like(constants: FloatArray, values: Any) -> FloatArray:
     """Constants of NumPy's, put where an array lies."""
     return cast(FloatArray, Space.of(values).put(constants))
 

@@ -95,7 +95,7 @@ class PlanOptions:
     delta: float = DELTA
     report: Literal["independent", "leverage", "dependent", "adaptive"] = option(
         "independent",
-        "What readers get beside the model. independent, the default: nothing more, and it costs them "
+        "What readers get with the model. independent, the default: nothing more, and it costs them "
         "nothing. leverage, recommended from about a thousand rows for each column on: most people look up "
         "a lower figure, and with --split 0.98 --cap 1 the coefficients get error bars, for hardly more "
         "noise in the model. dependent and adaptive: figures closer to the truth, but a noisier model.",
@@ -335,7 +335,7 @@ def bounds(options: BoundsOptions) -> None:
     """Bound what publications cost each record, from the publication and the record alone.
 
     Nothing is sent anywhere, except to the cluster of `--dask`, and nothing about anyone else is revealed.
-    The interval for the model, the cost of what was published beside it and the total each hold with the
+    The interval for the model, the cost of what was published with it and the total each hold with the
     chosen confidence on their own, not jointly. With several publications, each has its share of the
     confidence, and the total of all together is a bound of its own, below their sum.
 

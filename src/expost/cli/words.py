@@ -63,7 +63,7 @@ def _as_words(option: str, value: Any) -> Iterator[str]:
 
 # What a reader gains by each report and what it costs her, as a steward would say it to a colleague.
 REPORTS = {
-    "independent": "nothing beside the model. It costs nobody anything more. Everyone can look up her own "
+    "independent": "nothing but the model. It costs nobody anything more. Everyone can look up her own "
     "figure, which is often higher than what she really lost. The default, and right for tables with "
     "fewer than about a thousand rows for each column.",
     "leverage": "also a noisy Hessian, a summary of how records spread. With about a thousand "

@@ -44,7 +44,7 @@ _TABLE = {
     "delimiter": ('";"', "what separates the cells"),
     "decimal": ('","', "the decimal mark of numbers"),
     "encoding": ('"cp1252"', "what Excel on Windows writes"),
-    "missing_words": ('["NA", "-"]', "words for a missing value, beside empty cells"),
+    "missing_words": ('["NA", "-"]', "words for a missing value, as empty cells are"),
     "dates": ('"DD.MM.YYYY"', "how dates are written"),
 }
 

@@ -41,7 +41,7 @@ class ConvexModel(PrivateEstimator):
         values. Write the loss so that zero is a sensible guess.
     plan
         What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
-        what it states, and an argument that says otherwise is refused.
+        what it states; an argument that is not at its default and says otherwise is refused.
     epsilon, delta, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 

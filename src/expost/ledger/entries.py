@@ -93,7 +93,7 @@ _Time: TypeAlias = Annotated[
 _Curve: TypeAlias = Annotated[Knots, BeforeValidator(_knots)]
 
 
-class Opened(FrozenModel):
+class AccountOpened(FrozenModel):
     """An account is opened."""
 
     kind: Literal["account"] = "account"
@@ -153,7 +153,7 @@ class Finished(FrozenModel):
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")] | None
 
 
-AnyEvent: TypeAlias = Opened | Entered | Finished
+AnyEvent: TypeAlias = AccountOpened | Entered | Finished
 _EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Annotated[AnyEvent, Field(discriminator="kind")])
 
 
@@ -164,7 +164,7 @@ def histories(events: Events, path: Path) -> dict[str, History]:
     try:
         for number, event in enumerate(events, start=1):
             match _EVENT.validate_python(event):
-                case Opened() as opened if opened.name not in found:
+                case AccountOpened() as opened if opened.name not in found:
                     found[opened.name] = History((opened.epsilon, opened.delta))
                 case Entered() as entered if entered.account in found:
                     entries = found[entered.account].entries

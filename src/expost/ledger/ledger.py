@@ -13,10 +13,10 @@ from expost.ledger.entries import (
     FINISHED,
     LONGEST_NAME,
     LONGEST_NOTE,
+    AccountOpened,
     Entered,
     Entry,
     Finished,
-    Opened,
     histories,
     is_line,
     spent_by,
@@ -242,7 +242,9 @@ class Ledger(Summarized):
             with transaction(self.path) as ledger:
                 found = self._accounts(ledger.events).get(name)
                 if found is None:
-                    opened = Opened(name=name, epsilon=cap[0], delta=cap[1], time=spelt(datetime.now(UTC)))
+                    opened = AccountOpened(
+                        name=name, epsilon=cap[0], delta=cap[1], time=spelt(datetime.now(UTC))
+                    )
                     ledger.append(opened.model_dump())
                     found = Account(self.path, name, *cap)
         if found is None:

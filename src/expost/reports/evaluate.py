@@ -121,7 +121,7 @@ _NUMBERS_PER_COLUMN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Kernel[Figures]):
+class FiguresPass(Kernel[Figures]):
     """The pass that reads a release for every record, of which it holds ``width`` numbers each."""
 
     reader: TightReader
@@ -157,7 +157,7 @@ def streamed_figures(
         scope.check_records(records.source.n_rows)
     width = row_width(release, records)
     reader = TightReader(release, failure, scope, records.weights_at_most)
-    work = Evaluation(reader, sides_of(member), _NUMBERS_PER_COLUMN * width)
+    work = FiguresPass(reader, sides_of(member), _NUMBERS_PER_COLUMN * width)
     return _counted(records.sweep(work, width=width), scope)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from expost._common.namespaces import beside, namespace_of
+from expost._common.namespaces import namespace_of, placed_like
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.fitting.release import Release
@@ -49,7 +49,7 @@ class Pencil:
 
     def forms(self, coordinates: FloatArray) -> FloatArray:
         """The quadratic form of each inverse matrix at rows of squared coordinates, matrices by rows."""
-        return beside(self.reciprocals.T, coordinates) @ coordinates.T
+        return placed_like(self.reciprocals.T, coordinates) @ coordinates.T
 
 
 def mixtures(
@@ -87,7 +87,7 @@ class ReadRecords:
             norm1=at.norm1 if every else None,
             steepness=at.slope if every else at.steepness,
             gradient_norm=at.slope * at.norm,
-            along=None if gradient is None else at.along(beside(gradient, at.norm)),
+            along=None if gradient is None else at.along(placed_like(gradient, at.norm)),
         )
 
     @property
@@ -101,7 +101,7 @@ class ReadRecords:
 
     def rotated(self, basis: FloatArray) -> Any:
         """Compute :meth:`coordinates`: those of the columns of each factor."""
-        return self.at.coordinates(beside(basis, self.norm))
+        return self.at.coordinates(placed_like(basis, self.norm))
 
     def above(self, pencil: Pencil, weights: FloatArray | float) -> FloatArray:
         r"""The smallest :math:`\log\det(I + (1-w)C) - \log\det(I - wC)`, :math:`C` the form of each mixture.
@@ -145,7 +145,7 @@ class ScalarRecords(ReadRecords):
         """The squares of the row's coordinates."""
         rows = self.at.rows.encoded()
         # Records along the second axis: BLAS is faster, and so is the product with reciprocals.
-        coordinates: FloatArray = beside(basis.T, rows) @ rows.T
+        coordinates: FloatArray = placed_like(basis.T, rows) @ rows.T
         coordinates *= coordinates
         return coordinates.T
 
@@ -179,7 +179,7 @@ class ReducedRecords(ScalarRecords):
         r""":math:`\log\det(I + A\mu/(1 - wP\mu))`."""
         forms = pencil.forms(self.coordinates(pencil.basis))
         xp = namespace_of(forms)
-        scale = smallest_ratio(forms, beside(by_mixtures(weights), forms) * self.at.reduced_weights)
+        scale = smallest_ratio(forms, placed_like(by_mixtures(weights), forms) * self.at.reduced_weights)
         known = xp.isfinite(scale)
         return xp.where(known, self.at.scaled_determinant(xp.where(known, scale, 0.0)), math.inf)
 
@@ -200,21 +200,21 @@ def smallest_ratio(forms: FloatArray, weights: FloatArray) -> Any:
         return xp.min(forms, axis=0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         left = 1.0 / forms
-        left -= beside(weights, forms)
+        left -= placed_like(weights, forms)
         best = xp.max(left, axis=0)
         return xp.where(best > 0.0, 1.0 / best, math.inf)
 
 
 def _forms(coordinates: FloatArray, scale: FloatArray) -> Any:
     """The small matrices of one member of a pencil, positive semi-definite by construction."""
-    half = coordinates * beside(np.sqrt(scale), coordinates)
+    half = coordinates * placed_like(np.sqrt(scale), coordinates)
     return half @ namespace_of(half).matrix_transpose(half)
 
 
 def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:
     """What a release's report reads of a block of encoded rows, their labels and their weights."""
     plan = release.plan
-    at = plan.loss.at(beside(release.coefficients, block.y), block)
+    at = plan.loss.at(placed_like(release.coefficients, block.y), block)
     kind = ScalarRecords if plan.loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
         kind = ReducedRecords
