@@ -92,8 +92,8 @@ def calibrate(
     sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
     rows_at_most
-        Up to how many rows exact losses and intervals keep their stated accuracy. A public guess, not a
-        limit: the guarantee holds for any number of rows.
+        Up to how many rows exact losses and intervals keep their stated accuracy, or people where they are
+        the ``unit``. A public guess, not a limit: the guarantee holds for any number of rows.
     max_weight
         The largest weight of a record, between 1e-9 and 1e9. Weights from 0 to it cost as much as all of them
         at it: the noise and the default ``l2`` are those of the loss times it (docs/mathematics.md,
