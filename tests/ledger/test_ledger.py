@@ -223,6 +223,8 @@ def test_a_chain_made_again_is_still_refused_where_it_makes_no_sense(ledger, acc
         {"kind": "account", "name": "pupils", "epsilon": -1.0, "delta": 0.1},
         {"kind": "account", "name": "patients", "epsilon": 300.0, "delta": 0.1},
         event | {"account": "nobody"},
+        event | {"plan": event["plan"] | {"unit": "person"}},
+        event | {"plan": event["plan"] | {"unit": "household"}},
         {"kind": "finished", "entry": 99, "sha256": None},
         {"kind": "refund", "entry": number},
         {},
@@ -394,3 +396,29 @@ def test_a_number_that_equals_that_of_an_entry_finishes_it(account, plan):
     number = account.enter(plan)
     account.finish(float(number))
     assert [entry.state for entry in account.entries] == ["finished"]
+
+
+def test_an_account_has_one_unit(ledger, plan):
+    people = expost.calibrate(loss="logistic", epsilon=1.0, delta=1e-7, unit="person")
+    for first, second, each in ((plan, people, "row"), (people, plan, "person")):
+        account = ledger.account(each, **CAP)
+        account.check(second)  # nothing was entered yet
+        account.enter(first)
+        for attempt in (account.check, account.enter):
+            with pytest.raises(
+                LedgerError,
+                match=f"'{each}' counts what publications cost each {each}, and this plan is made with "
+                f"unit='{second.unit}'.*Nothing was spent",
+            ):
+                attempt(second)
+        account.enter(first)
+        assert [entry.unit for entry in account.entries] == [each, each]
+        assert account.spent == expost.compose([first, first])
+        assert account.spent.unit == each
+        assert ("for each person with all of her rows" in account._repr_html_()) == (each == "person")
+
+
+def test_what_rows_spend_is_written_as_before(ledger, account, plan):
+    """A ledger from before there were people reads the same, and gets the same events."""
+    account.enter(plan)
+    assert "unit" not in storage.read(ledger.path)[0][-1]["plan"]

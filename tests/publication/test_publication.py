@@ -22,7 +22,7 @@ from rich.console import Console
 import expost
 from expost import LogisticLoss, Publication, SmoothedL1, calibrate
 from expost.data.texts import FieldTexts, PublicationTexts
-from expost.exceptions import DomainError, ExpostError, PublicationError
+from expost.exceptions import DomainError, ExpostError, ParameterError, PublicationError
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
 from expost.fitting.release import Release, pack, unpack
@@ -30,6 +30,7 @@ from expost.fitting.statistics import printed
 from expost.privacy.precision import REAL
 from expost.privacy.shapes import capped_logistic
 from expost.publication.checks import check_guarantee
+from expost.publication.rehearsal import _empty
 from expost.publication.schema import PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
 
 PLAN = {
@@ -188,6 +189,31 @@ def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps,
     off = np.append(coefficients[:2], (other + 0.5) * plan.grid)
     with pytest.raises(PublicationError, match="must be whole multiples of"):
         Publication.from_release(Release(plan=plan, coefficients=off))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_says_where_its_promise_is_for_people(kind):
+    """And a file whose noise is for rows is refused where it says so."""
+    plan = calibrate(loss=capped_logistic(1.0, 1e-6), report=kind, unit="person")
+    publication = Publication.from_release(_empty(plan, 3, None))
+    fields = json.loads(publication.to_json())
+    assert fields["plan"]["unit"] == "person"
+    again = Publication.from_json(publication.to_json())
+    assert again == publication
+    assert again.release.plan == plan
+    assert again.release.plan.epsilon_for(2) == plan.epsilon_for(2)
+    assert "for each person with all of her rows" in repr(again) + str(again._repr_html_())
+    with pytest.raises(ParameterError, match="`unit` must be 'row' where rows are given without the people"):
+        again.bounds(np.zeros((1, 3)), [1])
+    assert "unit" not in document(kind)["plan"]
+    with pytest.raises(PublicationError, match="which its noise scales do not certify"):
+        Publication.from_json(forged(kind, plan__unit="person"))
+    for wrong in ("row", "household", 1):
+        with pytest.raises(PublicationError, match=r"`plan\.unit` must be 'person' but is"):
+            Publication.from_json(forged(kind, plan__unit=wrong))
+    # Noise for people is enough for rows.
+    rows = {key: value for key, value in fields["plan"].items() if key != "unit"}
+    assert Publication.from_json(signed(fields | {"plan": rows})).release.plan.unit == "row"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ ReportName: TypeAlias = Literal["independent", "leverage", "dependent", "adaptiv
 """What is published with the model; see :data:`expost.privacy.scales.REPORT_KINDS`."""
 CalibrationName: TypeAlias = Literal["tight", "kifer2012"]
 """The theorem that noise scales rely on."""
+UnitName: TypeAlias = Literal["row", "person"]
+"""What neighbouring tables differ by; see :data:`expost.privacy.excess.UNITS`."""
 RegressionLossName: TypeAlias = Literal["pseudo_huber", "squared"]
 LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squared"]
 """The losses that can be named; see :data:`expost.losses.registry.LOSSES`."""

@@ -149,7 +149,7 @@ def hockey_stick(
     X: ArrayLike,
     y: ArrayLike,
     record: ArrayLike,
-    label: float,
+    label: ArrayLike,
     *,
     epsilon: float,
     sigma: float,
@@ -159,8 +159,9 @@ def hockey_stick(
     sigma_eigenvalue: float | None = None,
     counts: ArrayLike | None = None,
     reduced: bool = False,
+    weights: ArrayLike | None = None,
 ) -> Audit:
-    r"""How well the whole publication tells a data set from the same data set with one more record.
+    r"""How well the whole publication tells a data set from the same data set with one more record or person.
 
     .. math:: H_\epsilon(P\|Q) = \int (p - e^\epsilon q)_+
               = \mathrm{E}_b\left[\delta_G(\epsilon - L(\hat\theta_b);\, \Delta(\hat\theta_b))\right],
@@ -182,7 +183,7 @@ def hockey_stick(
         Rows and labels of the smaller data set, which may be empty. There is one feature or, with one linear
         predictor, there may be two.
     record, label
-        The additional record of the larger data set.
+        The additional record of the larger data set, or the rows of a person and the label of each.
     epsilon, l2
         Where to evaluate the divergence, and the regularisation :math:`\lambda`.
     sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
@@ -193,6 +194,8 @@ def hockey_stick(
     reduced
         Whether the Hessian of three classes, and its eigenvalue, are the reduced ones
         (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
+    weights
+        How much each row of the person counts; by default all alike, and together as one.
 
     Notes
     -----
@@ -211,15 +214,19 @@ def hockey_stick(
     >>> print(f"{audit.add:.6f} {audit.remove:.6f}")
     0.048696 0.000000
     """
-    rows, labels, point = np.asarray(X, float), np.asarray(y, float), np.asarray(record, float)
+    rows, labels = np.asarray(X, float), np.asarray(y, float)
+    person = np.atleast_2d(np.asarray(record, float))
+    shares = np.full(len(person), 1.0 / len(person)) if weights is None else np.asarray(weights, float)
     repeats = np.ones(len(labels)) if counts is None else np.asarray(counts, float)
-    if point.ndim != 1 or not 1 <= len(point) <= most_features(loss):
+    if person.ndim != 2 or not 1 <= person.shape[1] <= most_features(loss):
         wanted = "a vector of length 1 or 2, and of length 1 with two linear predictors"
-        raise parameter_error("record", wanted, point.tolist())
+        raise parameter_error("record", wanted, np.asarray(record).tolist())
     if reduced and loss.outputs == 1:
         raise parameter_error("reduced", "False with one linear predictor", reduced)
-    if labels.ndim != 1 or rows.shape != (len(labels), len(point)) or repeats.shape != labels.shape:
+    if labels.ndim != 1 or rows.shape != (len(labels), person.shape[1]) or repeats.shape != labels.shape:
         raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
+    if np.size(label) != len(person) or shares.shape != (len(person),) or not np.all(shares >= 0.0):
+        raise DomainError("`label` and `weights` must be one number for each row of `record`.")
     labels = np.append(labels, label)
     if not (np.all(loss.labels.contains(labels)) and np.all(np.isfinite(rows))):
         raise DomainError(f"Rows must be finite and labels in {loss.labels}.")
@@ -229,17 +236,18 @@ def hockey_stick(
     statistics = (sigma_gradient, sigma_hessian, sigma_eigenvalue)
     without = ReleaseLaw(
         loss,
-        rows=np.vstack([rows, point]),
+        rows=np.vstack([rows, person]),
         labels=labels,
-        counts=np.append(repeats, 0.0),
+        counts=np.append(repeats, np.zeros(len(person))),
         epsilon=check_positive("epsilon", epsilon),
         l2=check_positive("l2", l2),
         # A statistic with infinite noise is not released.
         scales=NoiseScales(sigma, *(None if scale == math.inf else scale for scale in statistics)),
         reduced=reduced,
+        weights=shares,
     )
     add, add_error = _divergence(without)
-    remove, remove_error = _divergence(replace(without, counts=np.append(repeats, 1.0)))
+    remove, remove_error = _divergence(replace(without, counts=np.append(repeats, shares)))
     return Audit(add, remove, max(add_error, remove_error) + 1e-9 * max(add, remove))
 
 

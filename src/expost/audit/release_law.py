@@ -1,6 +1,6 @@
 """The law of a release from one of two neighbouring data sets, as a function of the objective's noise."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from expost.privacy.scales import NoiseScales
 class ReleaseLaw:
     """The release of one of two neighbours, for a loss of one linear predictor or of several.
 
-    The record is the last row. ``counts`` says how often each row is in this data set; in the smaller of the
-    two the record is not. Coefficients are vectors of one or two numbers.
+    The record is the last row; a person's rows are the last ones, as many as ``weights`` has numbers.
+    ``counts`` says how often each row is in this data set, and how much each of hers counts; in the smaller
+    of the two she is not. Coefficients are vectors of one or two numbers.
     """
 
     loss: AnyLoss
@@ -26,6 +27,7 @@ class ReleaseLaw:
     l2: float
     scales: NoiseScales
     reduced: bool = False
+    weights: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @property
     def dimension(self) -> int:
@@ -34,8 +36,11 @@ class ReleaseLaw:
 
     def direction(self) -> FloatArray:
         """A unit vector along which the record's slope changes most: its gradient's where all is zero."""
-        slopes = self._derivatives(np.zeros((1, self.dimension)))[0][0, -1]
-        along = np.kron(slopes if self.loss.outputs > 1 else np.ones(1), self.rows[-1])
+        size = len(self.weights)
+        slopes = self._derivatives(np.zeros((1, self.dimension)))[0][:, -size:]
+        if self.loss.outputs == 1:
+            slopes = np.where(slopes * slopes[:, -1:] < 0.0, -1.0, 1.0)
+        along: FloatArray = self._gradient(slopes * self.weights[:, None], self.rows[-size:])[0]
         length = float(np.linalg.norm(along))
         return along / length if length > 0.0 else np.eye(self.dimension)[0]
 
@@ -110,20 +115,25 @@ class ReleaseLaw:
         with a plus where the data set that the noise :math:`b` was added to holds the record. The
         log-determinant is the largest that the regularisation allows.
         """
-        sign = 1.0 if self.counts[-1] else -1.0
+        size, weights = len(self.weights), self.weights[:, None]
+        sign = 1.0 if np.any(self.counts[-size:]) else -1.0
         theta = self.minimisers(noise)
         slopes, bends = self._derivatives(theta)
-        gradient = self._gradient(slopes[:, -1:], self.rows[-1:])
-        record = self._curvature(bends[:, -1:], self.rows[-1:])
-        base = self._hessian(bends, np.append(self.counts[:-1], 0.0))
+        gradient = self._gradient(weights * slopes[:, -size:], self.rows[-size:])
+        record = self._curvature(weights[..., None] * bends[:, -size:], self.rows[-size:])
+        base = self._hessian(bends, np.append(self.counts[:-size], np.zeros(size)))
         ratio = sign * _log_determinant(np.asarray(np.linalg.solve(base, record), dtype=np.float64))
         ratio += np.sum(gradient * (gradient / 2.0 + sign * noise), axis=1) / self.scales.sigma**2
         lengths = np.linalg.norm(gradient, axis=1)
         norms = np.linalg.norm(record, axis=(1, 2))
         if self.reduced:  # what the record adds to the reduced Hessian of one feature, and to its eigenvalue
             assert isinstance(self.loss, VectorLoss)
-            eta = self.rows[-1, 0] * theta
-            norms = self.rows[-1, 0] ** 2 * self.loss.smallest_mass(eta, np.full(len(eta), self.labels[-1]))
+            norms = np.zeros(len(theta))
+            for weight, (row,), label in zip(
+                self.weights, self.rows[-size:], self.labels[-size:], strict=True
+            ):
+                mass = self.loss.smallest_mass(row * theta, np.full(len(theta), label))
+                norms += weight * row**2 * mass
         shift: FloatArray = replace(self.scales, sigma_eigenvalue=None).shift(lengths, norms)
         if self.scales.sigma_eigenvalue is not None:
             # The exact change of the eigenvalue; the certificate uses a bound on it.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -15,10 +15,15 @@ from expost.audit.divergence import Audit, hockey_stick, most_features
 from expost.losses import AnyLoss, SoftmaxLoss, VectorLoss
 from expost.privacy.plan import Plan
 
+# The rows of a person that the search makes up: more of them are closer to one row, their average.
+_MOST_ROWS = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Neighbouring data sets: the rows ``X`` with labels ``y``, each ``counts`` times, and a record.
+
+    Or a person: then ``record`` has a row for each of hers, and ``label`` and ``weights`` one number each.
 
     Privacy
     -------
@@ -29,17 +34,22 @@ class Pair:
     y: FloatArray
     counts: FloatArray
     record: FloatArray
-    label: float
+    label: float | FloatArray
+    weights: FloatArray | None = None
 
     def __str__(self) -> str:
         rows = [
             f"{count:.0f} × {row.round(6).tolist()} with label {label:g}"
             for row, label, count in zip(self.X, self.y, self.counts, strict=True)
         ]
-        return (
-            f"record {self.record.round(6).tolist()} with label {self.label:g}, "
-            f"among {'; '.join(rows) or 'no other rows'}"
-        )
+        if self.weights is None:
+            who = f"record {self.record.round(6).tolist()} with label {self.label:g}"
+        else:
+            hers = zip(self.weights, self.record, np.atleast_1d(self.label), strict=True)
+            who = "person with " + " and ".join(
+                f"{weight:.6g} × {row.round(6).tolist()} with label {label:g}" for weight, row, label in hers
+            )
+        return f"{who}, among {'; '.join(rows) or 'no other rows'}"
 
 
 def worst_pair(
@@ -53,6 +63,7 @@ def worst_pair(
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
     reduced: bool = False,
+    unit: str = "row",
     dimension: int = 1,
     trials: int = 200,
     random_state: int | np.random.Generator | None = None,
@@ -71,6 +82,8 @@ def worst_pair(
         The largest Euclidean norm of a row, R.
     epsilon, sigma, l2, sigma_gradient, sigma_hessian, sigma_eigenvalue, reduced
         As for :func:`hockey_stick`.
+    unit
+        What neighbours differ by. The random people of ``"person"`` have one to three rows.
     dimension
         The number of features, so that there are one or two coefficients. One pair takes seconds with two and
         hundredths of a second with one.
@@ -105,7 +118,10 @@ def worst_pair(
     structured = _structured_pairs(loss, labels, norm, sigma, dimension)
     best = max(map(audited, structured), key=delta)
     for trial in range(trials):
-        pair = _random_pair(rng, labels, norm, dimension) if trial % 2 else _varied(rng, best[1], norm)
+        if trial % 2:
+            pair = _random_pair(rng, labels, norm, dimension, people=unit == "person")
+        else:
+            pair = _varied(rng, best[1], norm)
         best = max(best, audited(pair), key=delta)
     return best
 
@@ -140,26 +156,30 @@ def _structured_pairs(
             yield Pair(side * share * record[None], np.array([held]), np.array([count]), record, label)
 
 
-def _random_pair(rng: np.random.Generator, labels: tuple[float, ...], norm: float, dimension: int) -> Pair:
+def _random_pair(
+    rng: np.random.Generator, labels: tuple[float, ...], norm: float, dimension: int, *, people: bool
+) -> Pair:
     n = int(rng.integers(9))
-    points = rng.standard_normal((n + 1, dimension))
+    size = int(rng.integers(1, _MOST_ROWS + 1)) if people else 1
+    points = rng.standard_normal((n + size, dimension))
     points *= norm / np.linalg.norm(points, axis=1, keepdims=True)
     # The worst case is expected at full norm: half of the rows stay there.
-    points *= rng.uniform(size=(n + 1, 1)) ** rng.integers(2, size=(n + 1, 1))
-    marks = rng.choice(labels, n + 1)
-    return Pair(
-        points[:-1], marks[:-1], np.floor(10.0 ** rng.uniform(0.0, 6.0, n)), points[-1], float(marks[-1])
-    )
+    points *= rng.uniform(size=(n + size, 1)) ** rng.integers(2, size=(n + size, 1))
+    marks = rng.choice(labels, n + size)
+    crowd = points[:n], marks[:n], np.floor(10.0 ** rng.uniform(0.0, 6.0, n))
+    if not people:
+        return Pair(*crowd, points[-1], float(marks[-1]))
+    return Pair(*crowd, points[n:], marks[n:], rng.dirichlet(np.ones(size)))
 
 
 def _varied(rng: np.random.Generator, pair: Pair, norm: float) -> Pair:
     size = 10.0 ** rng.uniform(-3.0, 0.0)
-    points = np.vstack([pair.X, pair.record])
+    n, points = len(pair.X), np.vstack([pair.X, pair.record])
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     points = points + size * lengths * rng.standard_normal(points.shape)
     points *= np.minimum(1.0, norm / np.linalg.norm(points, axis=1, keepdims=True))
     counts = np.ceil(pair.counts * np.exp(size * rng.standard_normal(len(pair.counts))))
-    return Pair(points[:-1], pair.y, counts, points[-1], pair.label)
+    return replace(pair, X=points[:n], counts=counts, record=points[n:].reshape(pair.record.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +276,7 @@ def audit_plan(
         l2=plan.l2 / plan.max_weight,
         **asdict(plan.scales.over(plan.max_weight)),
         reduced=plan.reduced,
+        unit=plan.unit,
         dimension=dimension,
         trials=trials,
         random_state=random_state,

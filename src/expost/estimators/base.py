@@ -243,6 +243,7 @@ class PrivateGLM(PrivateEstimator):
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
             reduced=loss.outputs > 1 and default_reduced(loss, report, columns),
+            unit=self.unit,
         )
 
     def _declared_norm(self) -> float:

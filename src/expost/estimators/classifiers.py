@@ -104,6 +104,9 @@ class LogisticRegression(LinearClassifier):
     ----------
     epsilon, delta
         The budget: neighbouring tables differ by one added or removed row.
+    unit
+        For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows
+        (:func:`expost.calibrate`). A fit for people is refused, because it is not told whose a row is.
     report
         What is published with the model: ``"independent"``, ``"leverage"``, ``"dependent"``, ``"adaptive"``.
     calibration
@@ -230,7 +233,7 @@ class SmoothedHingeClassifier(LinearClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, report, calibration, plan, norm, classes, max_weight, class_weight, domain
+    epsilon, delta, unit, report, calibration, plan, norm, classes, max_weight, class_weight, domain
         As in :class:`expost.LogisticRegression`.
     l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.

@@ -42,7 +42,7 @@ class ConvexModel(PrivateEstimator):
     plan
         What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
         what it states; an argument that is not at its default and says otherwise is refused.
-    epsilon, delta, random_state, verbose
+    epsilon, delta, unit, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -99,7 +99,9 @@ class ConvexModel(PrivateEstimator):
             plan = self._given_plan()
             if plan is None:
                 loss: Any = self.loss  # None is refused
-                plan = calibrate_convex(loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2)
+                plan = calibrate_convex(
+                    loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, unit=self.unit
+                )
             spending.check(plan)
             records = self._open(X, y, plan.loss, reset=True)
             release = self._release(plan, records, spending, step)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from expost._common.namespaces import namespace_of
 from expost._common.progress import Step, shown_steps
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error, warn_caller
+from expost._common.validation import UnitName, parameter_error, warn_caller
 from expost.data.encoding import Encoded
 from expost.exceptions import (
     DomainError,
@@ -100,13 +100,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     epsilon: float = 1.0
     delta: float = 1e-6
     l2: float | None = None
+    unit: UnitName = "row"
     plan: Plan | None = None
     random_state: Any = None
     verbose: bool = False
 
     _losses: ClassVar[tuple[type, ...]]
     """The losses that a plan may have been made for."""
-    _of_plan: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "l2")
+    _of_plan: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "l2", "unit")
     """The arguments that a plan decides."""
     _of_loss: ClassVar[tuple[str, ...]] = ()
     """The arguments that the loss of a plan decides."""

@@ -1,7 +1,7 @@
 """Accounts and entries as events of a ledger: what publications spent, in public values only."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -12,6 +12,7 @@ from expost._common.strict_json import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Events
 from expost.privacy.composition import Composition
+from expost.privacy.excess import UNITS
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
 
@@ -60,6 +61,11 @@ class Entry:
     insecure: bool
     plan: dict[str, Any]
     curve: ProfileCurve
+
+    @property
+    def unit(self) -> str:
+        """What neighbours differ by, ``"row"`` or ``"person"``: the plan's."""
+        return str(self.plan.get("unit", "row"))
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,8 @@ class Entered(FrozenModel):
             raise ValueError("an entry that states another cost than its curve")
         if not (self.delta == self.plan["delta"] and self.epsilon <= self.plan["epsilon"]):
             raise ValueError("an entry that costs more than its plan promises")
+        if self.plan.get("unit", "row") not in UNITS:
+            raise ValueError("an entry of an unknown unit")
         stated = self.model_dump(include={"time", "epsilon", "delta", "note", "insecure", "plan"})
         return Entry(number=number, state=UNFINISHED, sha256=None, curve=curve, **stated)
 
@@ -170,6 +178,8 @@ def histories(events: Events, path: Path) -> dict[str, History]:
                     entries = found[entered.account].entries
                     places[number] = entries, len(entries)
                     entries.append(entered.entry(number))
+                    if entries[-1].unit != entries[0].unit:
+                        raise ValueError("an entry of another unit than those before")
                 case Finished() as finished:
                     entries, place = places.pop(finished.entry)
                     entries[place] = replace(entries[place], state=FINISHED, sha256=finished.sha256)
@@ -180,9 +190,9 @@ def histories(events: Events, path: Path) -> dict[str, History]:
     return found
 
 
-def spent_by(entries: Iterable[Entry]) -> Composition:
-    """What entries cost together, finished or not."""
-    return Composition(tuple(entry.curve for entry in entries))
+def spent_by(entries: Sequence[Entry]) -> Composition:
+    """What entries of one unit cost together, finished or not."""
+    return Composition(tuple(entry.curve for entry in entries), *(entry.unit for entry in entries[:1]))
 
 
 def _three_digits(number: float) -> float:

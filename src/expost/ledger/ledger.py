@@ -49,9 +49,10 @@ class Account(Summarized):
 
     Privacy
     -------
-    Public. The cap holds for whoever has one record in the table, under adding or removing it, if every
-    publication of the table is counted here and no plan is chosen from what was published
-    (:func:`expost.compose`).
+    Public. The cap holds for whoever has one record in the table, or for each person with all of hers if the
+    plans are for people, under adding or removing it, if every publication of the table is counted here and
+    no plan is chosen from what was published (:func:`expost.compose`). The first entry decides for which: a
+    plan of the other unit is refused.
     """
 
     path: Path
@@ -83,7 +84,10 @@ class Account(Summarized):
         return replace(self, note=_checked(note))
 
     def check(self, plan: Plan) -> None:
-        """Raise BudgetError if a plan would overdraw the account now; nothing is entered. Public."""
+        """Raise BudgetError if a plan would overdraw the account now; nothing is entered. Public.
+
+        Raises LedgerError where the entries before are for the other unit.
+        """
         self._check(self.entries, plan)
 
     def enter(
@@ -133,7 +137,14 @@ class Account(Summarized):
         return spent, max(self.epsilon - spent, 0.0)
 
     def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
-        after = Composition((*(entry.curve for entry in entries), _curve(plan)))
+        curve, spent = _curve(plan), spent_by(entries)
+        if entries and plan.unit != spent.unit:
+            raise LedgerError(
+                f"the account {self.name!r} counts what publications cost each {spent.unit}, and this plan "
+                f"is made with unit={plan.unit!r}: the two do not add up. Nothing was spent. Plan with "
+                f"unit={spent.unit!r}, or open another account."
+            )
+        after = Composition((*spent.curves, curve), plan.unit)
         if after.delta_at(self.epsilon) <= self.delta:
             return
         raise BudgetError(
@@ -156,7 +167,9 @@ class Account(Summarized):
             for entry in entries
         ]
         spent, left = self._standing(entries)
-        notes = (f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, left {left:.4g}",)
+        notes = [f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, left {left:.4g}"]
+        if spent_by(entries).unit == "person":
+            notes.append("for each person with all of her rows")
         columns = ("entered", "note", "ε alone", "δ alone", "state")
         return Summary(f"Account {self.name} (public)", rows, columns, notes)
 

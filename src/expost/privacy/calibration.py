@@ -9,6 +9,7 @@ from expost._common.validation import (
     CalibrationName,
     LossName,
     ReportName,
+    UnitName,
     check_choice,
     check_count,
     check_positive,
@@ -18,6 +19,7 @@ from expost.exceptions import CalibrationError
 from expost.losses import AnyLoss, ConvexLoss, as_loss, check_convex_loss
 from expost.losses.registry import has_certified_slopes
 from expost.losses.robust import LipschitzPoisson, LocationScale, SmoothedNorm
+from expost.privacy.excess import UNITS
 from expost.privacy.plan import ConvexPlan, Plan, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
 from expost.privacy.recipes import Target, check_delta, kifer, tight
@@ -52,6 +54,7 @@ def calibrate(
     rows_at_most: int = ROWS_AT_MOST,
     max_weight: float = 1.0,
     reduced: bool = False,
+    unit: UnitName = "row",
 ) -> Plan:
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
@@ -89,8 +92,8 @@ def calibrate(
     sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
     rows_at_most
-        Up to how many rows exact losses and intervals keep their stated accuracy. A public guess, not a
-        limit: the guarantee holds for any number of rows.
+        Up to how many rows exact losses and intervals keep their stated accuracy, or people where they are
+        the ``unit``. A public guess, not a limit: the guarantee holds for any number of rows.
     max_weight
         The largest weight of a record, between 1e-9 and 1e9. Weights from 0 to it cost as much as all of them
         at it: the noise and the default ``l2`` are those of the loss times it (docs/mathematics.md,
@@ -99,6 +102,10 @@ def calibrate(
         For more than two classes: whether the Hessian is released as a matrix of the features alone, the
         reduced one, whose noise and size do not grow with the number of classes (docs/mathematics.md,
         section 11).
+    unit
+        For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows, however many
+        they are. Their weights then sum to at most 1, so that each row counts for less. It costs 0.1% more
+        noise at ``epsilon=1`` and the default ``l2`` (docs/mathematics.md, section 15).
 
     Privacy
     -------
@@ -136,6 +143,7 @@ def calibrate(
         report=report,
         max_weight=_check_weight(loss, max_weight),
         reduced=bool(reduced),
+        unit=check_choice("unit", unit, UNITS),
     )
     if has_certified_slopes(loss):  # which states the error of its derivatives: printed numbers are paid for
         if check_count("rows_at_most", rows_at_most) > 10**15:
@@ -165,6 +173,7 @@ def calibrate(
         precision=_precision(target, l2, scales, rows_at_most),
         max_weight=target.max_weight,
         reduced=target.reduced,
+        unit=target.unit,
     )
 
 
@@ -246,6 +255,7 @@ def calibrate_convex(
     delta: float = 1e-6,
     l2: float | None = None,
     sigma: float | None = None,
+    unit: UnitName = "row",
 ) -> ConvexPlan:
     r"""Choose the noise and the regularisation of a convex model for a budget, without seeing any data.
 
@@ -273,6 +283,8 @@ def calibrate_convex(
         :math:`e` the loss's :attr:`~expost.ConvexLoss.parameter_scale`.
     sigma
         An explicit noise scale. It needs ``l2``, and ``epsilon`` is then what it guarantees at ``delta``.
+    unit
+        For whom the budget is, as in :func:`expost.calibrate`.
 
     Privacy
     -------
@@ -293,9 +305,9 @@ def calibrate_convex(
         check_convex_loss(loss)  # the certificate relies on what the loss declares
     epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
     l2 = None if l2 is None else check_positive("l2", l2)
-    target = Target(epsilon, delta, loss, 1.0, "independent")
+    target = Target(epsilon, delta, loss, 1.0, "independent", unit=check_choice("unit", unit, UNITS))
     if sigma is None:
         l2, scales = tight(target, l2, None)
     else:
         epsilon, l2, scales = _explicit(target, l2, sigma)
-    return ConvexPlan.of(loss, epsilon=epsilon, delta=delta, l2=l2, sigma=scales.sigma)
+    return ConvexPlan.of(loss, epsilon=epsilon, delta=delta, l2=l2, sigma=scales.sigma, unit=target.unit)

@@ -28,7 +28,7 @@ class Bracket(NamedTuple):
 
 def certified(lower: float, upper: float) -> Bracket:
     """The bracket of two computed ends, with room for rounding and for what is too small to be a double."""
-    return Bracket(lower * (1.0 - _ROUNDING), min(upper * (1.0 + _ROUNDING) + NEGLIGIBLE, 1.0))
+    return Bracket(min(lower, 1.0) * (1.0 - _ROUNDING), min(upper * (1.0 + _ROUNDING) + NEGLIGIBLE, 1.0))
 
 
 class CertifiedProfile(ABC):

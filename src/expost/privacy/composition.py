@@ -107,12 +107,14 @@ class Composition(Summarized):
     r"""The certified privacy profile of several publications on one table.
 
     Made by :func:`expost.compose`. Frozen, comparable, printable. Neighbours differ by adding or removing one
-    record of the table, in all publications at once.
+    record of the table, or one person with all of hers, in all publications at once.
 
     Attributes
     ----------
     curves
         The certified profile of each publication.
+    unit
+        What neighbours differ by, ``"row"`` or ``"person"``: that of all plans.
 
     Privacy
     -------
@@ -120,6 +122,7 @@ class Composition(Summarized):
     """
 
     curves: tuple[ProfileCurve, ...]
+    unit: str = "row"
 
     def __len__(self) -> int:
         return len(self.curves)
@@ -166,7 +169,8 @@ class Composition(Summarized):
     def _summary(self) -> Summary:
         rows = [(f"{delta:g}", f"{self.epsilon_at(delta):.4g}") for delta in (1e-5, 1e-6, 1e-7, 1e-8)]
         title = f"Composition of {len(self)} publication{'s' * (len(self) != 1)} (public)"
-        return Summary(title, rows, ("δ", "ε of all together"), figures=True)
+        notes = () if self.unit == "row" else ("for each person with all of her rows",)
+        return Summary(title, rows, ("δ", "ε of all together"), notes, figures=True)
 
     def __repr__(self) -> str:
         return f"<Composition of {len(self)}>"
@@ -186,7 +190,8 @@ def compose(plans: Iterable[Plan]) -> Composition:
     tails counts as an unbounded loss, and the rounding of the convolution is added to delta.
 
     Assumes that all publications are of one table, or of tables in which a person has one and the same
-    record. The plans may not depend on what was published before: their budgets, noise scales and number
+    record, or in which rows belong to the same people if the plans are for people; plans of two units are
+    refused. The plans may not depend on what was published before: their budgets, noise scales and number
     are fixed in advance, or at least not chosen from published values. What else is chosen from them, such
     as the features of the next model, may depend on them. Needs the extra ``ledger``.
 
@@ -212,6 +217,10 @@ def compose(plans: Iterable[Plan]) -> Composition:
     for plan in given:
         if not isinstance(plan, Plan):
             raise parameter_error("plans", "plans of `expost.calibrate` or `plan_`", type(plan).__name__)
+    units = {plan.unit for plan in given}
+    if len(units) > 1:
+        way_out = "What is promised to a row is not promised to a person who has several."
+        raise parameter_error("plans", "plans of one unit", "plans for rows and for people", way_out)
     if len(given) > 1:
         accountant()
-    return Composition(tuple(curve_of(plan) for plan in given))
+    return Composition(tuple(curve_of(plan) for plan in given), *units)

@@ -16,6 +16,7 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.privacy import gaussian
+from expost.privacy.excess import ROW, Excess
 
 # Gauss-Legendre nodes in each direction of a cell.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
@@ -69,6 +70,12 @@ class LargestTwo:
     def above(self, at: float) -> float:
         """An upper bound on the probability that the largest difference is above ``at``."""
         return min(1.0, (self.classes - 1) * float(ndtr(-at / math.sqrt(2.0))))
+
+    def overshoot(self, at: float) -> float:
+        """An upper bound on the mean of the part of the largest difference above ``at``."""
+        apart = at / math.sqrt(2.0)
+        one = math.exp(-0.5 * apart**2) / math.sqrt(2.0 * math.pi) - apart * float(ndtr(-apart))
+        return (self.classes - 1) * math.sqrt(2.0) * max(one, 0.0)
 
     def below(self, at: float) -> float:
         """An upper bound on the probability that the largest difference is below ``at``."""
@@ -144,16 +151,17 @@ def _onto_edges(values: FloatArray, high: FloatArray, *, axis: int) -> FloatArra
     return shared
 
 
-def flat_delta(classes: int, epsilon: float, shift: float) -> float:
+def flat_delta(classes: int, epsilon: float, shift: float, excess: Excess = ROW) -> float:
     """The profile of softmax without its log-determinant at the shift cR/σ (section 11)."""
     law = LargestTwo(classes)
-    kink, lowest = epsilon / shift - shift, -law.reach(-80.0)
+    kink, lowest = (epsilon - excess.room) / shift - shift, -law.reach(-80.0)
     start = max(kink, lowest)
     reach = max(law.reach(-0.25 * max(start, 0.0) ** 2 - 60.0), start + 1.0)
     nodes, masses = _composite(np.linspace(start, reach, 401))
-    excess = -np.expm1(np.minimum(epsilon - shift**2 - shift * nodes, 0.0))
-    outside = law.above(reach) + (law.below(lowest) if kink < lowest else 0.0)
-    return min(1.0, float(masses @ (excess * law.largest(nodes))) + outside)
+    values = excess.mean_at_shift(epsilon - shift**2 - shift * nodes, 0.0)
+    outside = excess.beyond(law.above(reach), float(values[-1]), shift * law.overshoot(reach))
+    outside += law.below(lowest) * float(values[0]) if kink < lowest else 0.0
+    return min(1.0, float(masses @ (values * law.largest(nodes))) + outside)
 
 
 def flat_sigma(classes: int, epsilon: float, delta: float) -> float:

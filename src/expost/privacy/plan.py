@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from expost._common.summary import Summarized, Summary
+from expost._common.validation import check_count, parameter_error
 from expost.exceptions import PublicationError
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
@@ -21,11 +22,20 @@ def row_radius(norm: float, *, fit_intercept: bool) -> float:
     return math.hypot(norm, 1.0) if fit_intercept else norm
 
 
-def accounting_of(curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced: bool = False) -> Accounting:
+def check_rows(plan: "Plan") -> None:
+    """Raise ParameterError where a plan is for people, and nobody said which rows are whose."""
+    if plan.unit != "row":
+        wanted = "'row' where rows are given without the people that they belong to"
+        raise parameter_error("unit", wanted, plan.unit, "Make one row per person, and plan for rows.")
+
+
+def accounting_of(
+    curve: DerivativeCurve | SoftmaxCurve, norm: float, *, reduced: bool = False, unit: str = "row"
+) -> Accounting:
     """How a loss with this curve is accounted for, on rows of at most this norm."""
     if isinstance(curve, SoftmaxCurve):
-        return SoftmaxAccounting(curve, norm, reduced)
-    return Accounting(curve, norm, reduced)
+        return SoftmaxAccounting(curve, norm, reduced, unit)
+    return Accounting(curve, norm, reduced, unit)
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,8 @@ class Plan(Summarized):
     Attributes
     ----------
     epsilon, delta
-        The guarantee for the whole publication, under adding or removing one row. ``epsilon`` is infinite
-        where the loss has no worst case.
+        The guarantee for the whole publication, under adding or removing one row, or one person where that
+        is the ``unit``. ``epsilon`` is infinite where the loss has no worst case.
     l2
         The quadratic regulariser of the objective, a sum.
     scales
@@ -57,6 +67,9 @@ class Plan(Summarized):
     reduced
         Whether the released Hessian of a loss of several classes is the reduced one, and with it the
         eigenvalue (:class:`~expost.privacy.softmax_profile.SoftmaxProfile`).
+    unit
+        What neighbouring tables differ by: ``"row"``, or ``"person"``, who has any number of rows whose
+        weights sum to at most 1, or to at most ``max_weight`` (docs/mathematics.md, section 15).
     """
 
     loss: AnyLoss
@@ -71,6 +84,7 @@ class Plan(Summarized):
     precision: Precision | None = None
     max_weight: float = 1.0
     reduced: bool = False
+    unit: str = "row"
 
     @property
     def sigma(self) -> float:
@@ -127,7 +141,12 @@ class Plan(Summarized):
     @property
     def accounting(self) -> Accounting:
         """How the loss is accounted for."""
-        return accounting_of(self.curve, self.radius, reduced=self.reduced)
+        return self._accounting(1)
+
+    def _accounting(self, size: int) -> Accounting:
+        """The same for families of this size: they are one person of that total weight."""
+        unit = "person" if size > 1 else self.unit
+        return accounting_of(self.curve.scaled(size), self.radius, reduced=self.reduced, unit=unit)
 
     @property
     def released_curvature(self) -> float:
@@ -151,10 +170,47 @@ class Plan(Summarized):
         found = math.inf if self.profile is None else self.profile.epsilon(delta)
         return min(found, self.epsilon) if delta >= self.delta else found
 
+    def epsilon_for(self, k: int, delta: float | None = None) -> float:
+        r"""The smallest ε that is certified for any ``k`` rows, or people, who come or leave together.
+
+        Families and households: what the publication promises to all of them at once. ``k`` records are one
+        person of total weight ``k``, so it is the profile of a person (docs/mathematics.md, section 15) with
+        the curve :math:`k\,\kappa(m/k)` on :math:`[0, k\,m_{\max}]`, at the noise of this plan. At the same δ
+        it is more than ``k`` times ``epsilon`` as a rule. It is above :math:`k\,\kappa_{\max}R^2/\lambda` for
+        every noise, and infinite where the loss has no worst case. The promise is for ``k`` who all come or
+        all leave.
+
+        Parameters
+        ----------
+        k
+            How many, of the plan's ``unit``.
+        delta
+            The δ of the promise, by default the plan's own.
+
+        Privacy
+        -------
+        Public in, public out; it spends nothing and holds for publications of long ago.
+
+        Examples
+        --------
+        >>> import expost
+        >>> plan = expost.calibrate(loss="logistic", epsilon=1.0, delta=1e-6, l2=5.0)
+        >>> [round(plan.epsilon_for(k), 2) for k in (1, 2, 3)]
+        [1.0, 2.13, 3.33]
+        """
+        size, at = check_count("k", k), self.delta if delta is None else delta
+        if size == 1:
+            return self.epsilon_at(at)
+        profile = self._profile(size)
+        return math.inf if profile is None else profile.epsilon(at)
+
     @property
     def profile(self) -> CertifiedProfile | None:
         """The privacy profile of the whole publication, where one exists."""
-        accounting = self.accounting
+        return self._profile(1)
+
+    def _profile(self, size: int) -> CertifiedProfile | None:
+        accounting = self._accounting(size)
         if math.isinf(accounting.slope):
             return None
         return accounting.profile(self.l2, self.scales, self.rounding)
@@ -179,6 +235,8 @@ class Plan(Summarized):
             "max_weight": self.max_weight,
             **asdict(self.scales),
             "precision": None if self.precision is None else asdict(self.precision),
+            # Left out where it is the row, as in files from before there was another.
+            **({} if self.unit == "row" else {"unit": self.unit}),
         }
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
@@ -207,6 +265,10 @@ class Plan(Summarized):
             f"within {p.solver_radius:.3g} of the exact minimiser"
         )
 
+    @property
+    def _for_whom(self) -> str:
+        return "" if self.unit == "row" else ", for each person with all of her rows"
+
     def _notes(self) -> tuple[str, ...]:
         promise = (
             "no worst case exists for this loss: ε = ∞"
@@ -214,7 +276,7 @@ class Plan(Summarized):
             else f"whole publication: ε = {self.epsilon:.6g} at δ = {self.delta:g}"
         )
         return (
-            promise,
+            promise + self._for_whom,
             f"{self.loss}, rows of norm ≤ {self.norm:g}{' and an intercept' * self.fit_intercept}"
             + (f", weights ≤ {self.max_weight:g}" if self.max_weight != 1.0 else ""),
             f"l2 = {self.l2:.6g}, report {self.report!r}{' with the reduced Hessian' * self.reduced}, "
@@ -243,14 +305,18 @@ class ConvexPlan(Plan):
     loss: ConvexLoss  # type: ignore[assignment]  # of no linear predictor, and all else the same
 
     @classmethod
-    def of(cls, loss: ConvexLoss, *, epsilon: float, delta: float, l2: float, sigma: float) -> Self:
+    def of(
+        cls, loss: ConvexLoss, *, epsilon: float, delta: float, l2: float, sigma: float, unit: str = "row"
+    ) -> Self:
         """The plan of these numbers; what a loss declares is about whole records, so no row has a norm."""
-        return cls(loss, 1.0, False, "independent", "tight", epsilon, delta, l2, NoiseScales(sigma))
+        scales = NoiseScales(sigma)
+        return cls(loss, 1.0, False, "independent", "tight", epsilon, delta, l2, scales, unit=unit)
 
     def fields(self) -> dict[str, Any]:
         """Its fields as JSON's types, the loss by the name of its type. Public."""
         every = super().fields()
-        return {name: every[name] for name in ("epsilon", "delta", "loss", "l2", "sigma")}
+        kept = ("epsilon", "delta", "loss", "l2", "sigma", "unit")
+        return {name: every[name] for name in kept if name in every}
 
     def parts(self) -> Iterator[tuple[str, float, float]]:
         """The parameters, which cost everything."""
@@ -259,7 +325,7 @@ class ConvexPlan(Plan):
     def _notes(self) -> tuple[str, ...]:
         loss, labels = self.loss, self.loss.labels
         return (
-            f"whole release: ε = {self.epsilon:.6g} at δ = {self.delta:g}",
+            f"whole release: ε = {self.epsilon:.6g} at δ = {self.delta:g}{self._for_whom}",
             f"{loss}, {loss.record_set}" + (f", labels in {labels}" if labels.values != () else ""),
             f"l2 = {self.l2:.6g}; gradients of norm ≤ {loss.max_gradient:.6g}, curvatures ≤ "
             f"{loss.max_curvature:.6g}",

@@ -6,11 +6,11 @@ Branch and bound over cells of slopes (:class:`WorstSlope`) and an :func:`expect
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaincc, gammainccinv, gammaln, log_ndtr
+from scipy.special import gammaincc, gammainccinv, gammaln
 
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
@@ -18,6 +18,7 @@ from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
+from expost.privacy.excess import ROW, Excess, best_tangent
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales, Statistic
 
@@ -38,7 +39,8 @@ Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 class WorstSlope:
     """The slopes of one record that is added, or removed where ``l2`` is infinite, at one epsilon.
 
-    As a function of the noise the largest value over all slopes rises, and it is convex in ``v``.
+    As a function of the noise the largest value over all slopes rises, and it is convex in ``v``. ``excess``
+    is what the values are means of: for a person whose rows have these slopes it is a tangent.
     """
 
     curve: DerivativeCurve
@@ -47,6 +49,7 @@ class WorstSlope:
     scales: NoiseScales
     rounding: Rounding
     epsilon: float
+    excess: Excess = ROW
 
     @property
     def grid(self) -> FloatArray:
@@ -57,7 +60,7 @@ class WorstSlope:
     def terms(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Upper bounds on the log-determinant and on the statistics' shift for slopes in ``[low, high]``."""
         curvature = self.curve.max_curvature_between(low, high) * self.norm**2
-        logarithm = self.curve.rank * np.log1p(curvature / self.l2)
+        logarithm = self.curve.rank * self.excess.determinant(curvature / self.l2)
         shift = self.scales.shift(high * self.norm, curvature, rank=self.curve.rank, rounding=self.rounding)
         return logarithm, shift
 
@@ -72,23 +75,31 @@ class WorstSlope:
         """A rate in ``v`` for all values below this noise; any larger one serves as well."""
         low, high = self.grid[:-1], self.grid[1:]
         left, shift = self.left(noise[:, None], low, high)
-        with np.errstate(divide="ignore", over="ignore"):
-            part = np.where(left > 0.0, np.clip(0.5 - left / shift**2, 0.0, 1.0), 1.0)
-        steepest = np.asarray((part * high).max(axis=1))
+        steepest = np.asarray((self.excess.bend(left, shift) * high).max(axis=1))
         return np.maximum(steepest * self.norm / self.scales.sigma, 1e-9)
 
     def bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound on the values at this noise for slopes in a cell; exact where its ends agree."""
         left, shift = self.left(noise, low, high)
         if self.scales.releases_statistics:
-            return gaussian.delta(left, sensitivity=shift, sigma=1.0)
-        return gaussian.delta_at_shift(left, self.rounding.solver)
+            return self.excess.mean(left, shift)
+        return self.excess.mean_at_shift(left, self.rounding.solver)
 
     def fixed_bound(self, noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
         """An upper bound on the expectation at one fixed slope in a cell; ``noise`` does not count."""
         logarithm, shift = self.terms(low, high)
         together = np.hypot(high * self.norm / self.scales.sigma, shift)
-        return gaussian.delta(self.epsilon - logarithm, sensitivity=together, sigma=1.0)
+        return self.excess.mean(self.epsilon - logarithm, together)
+
+    @property
+    def some_fixed(self) -> float:
+        """The largest expectation at a few fixed slopes: a lower bound on that of the largest value."""
+        return float(np.max(self.fixed_bound(np.zeros(1), self.grid, self.grid)))
+
+    @property
+    def rise(self) -> float:
+        """How fast a value can rise with the noise, where it is not bounded."""
+        return self.curve.max_slope * self.norm / self.scales.sigma
 
     def worst_fixed(self, rtol: float) -> Bracket:
         """Bracket the largest expectation at one fixed slope."""
@@ -97,15 +108,12 @@ class WorstSlope:
 
     def steepest(self) -> Bracket:
         """The expectation for a removed record, without statistics (section 6, "Removing a record ...")."""
-        steep = self.curve.max_slope * self.norm / self.scales.sigma
-        solver = self.rounding.solver
+        steep, solver = self.rise, self.rounding.solver
         shifts = np.array([steep, math.hypot(steep, solver), solver])
-        alone, both, apart = gaussian.delta(self.epsilon, sensitivity=shifts, sigma=1.0).tolist()
+        alone, both, apart = self.excess.mean(np.asarray(self.epsilon), shifts).tolist()
         if self.curve.sign_fixed:
             return certified(alone, both + apart)
-        value = 2.0 * alone
-        if self.epsilon < 0.5 * steep**2:
-            value = -math.expm1(self.epsilon + math.log(2.0) + float(log_ndtr(-steep)))
+        value = self.excess.folded(self.epsilon, steep)
         return certified(value, value + 2.0 * (both - alone))
 
     def supremum(
@@ -152,6 +160,16 @@ class Noise:
         beyond = 2.0 * tail if self.signed else tail
         return math.sqrt(2.0 * float(gammainccinv(0.5 * self.freedom, beyond)))
 
+    @property
+    def _moment(self) -> float:
+        """The noise times the chi density is the density of one more degree of freedom, times this."""
+        return math.sqrt(2.0) * math.exp(gammaln(0.5 * (self.freedom + 1)) - gammaln(0.5 * self.freedom))
+
+    def overshoot(self, at: float) -> float:
+        """The mean of the part of the noise above a positive number."""
+        mass, more = (float(gammaincc(0.5 * (self.freedom + one), 0.5 * at * at)) for one in (0, 1))
+        return (0.5 if self.signed else 1.0) * max(self._moment * more - at * mass, 0.0)
+
     def cells(self, edges: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Cut the law at ``edges``, which contain 0 where ``signed``, each cell for its own rate in ``v``.
 
@@ -162,9 +180,8 @@ class Noise:
         width = high - low
         half = 0.5 * edges * edges
         mass = np.abs(np.diff(gammaincc(0.5 * self.freedom, half)))
-        # x times the chi density is the density of one more degree of freedom, times this constant.
-        moment = math.sqrt(2.0) * math.exp(gammaln(0.5 * (self.freedom + 1)) - gammaln(0.5 * self.freedom))
-        first = np.copysign(moment, low + high) * np.abs(np.diff(gammaincc(0.5 * (self.freedom + 1), half)))
+        more = np.abs(np.diff(gammaincc(0.5 * (self.freedom + 1), half)))
+        first = np.copysign(self._moment, low + high) * more
         centre = np.divide(first, mass, out=0.5 * (low + high), where=mass > 0.0)
         offset = np.clip(centre - low, 0.0, width)
         # v is convex in the noise: its mean lies above v at the mean noise and below the chord there.
@@ -175,8 +192,7 @@ class Noise:
 
 def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.0) -> Bracket:
     """Bracket an expectation to ``rtol``, relative to itself or to ``scale``; below that no further."""
-    # The largest expectation at a few fixed slopes: a lower bound on that of the largest value.
-    fixed = float(np.max(slopes.fixed_bound(np.zeros(1), slopes.grid, slopes.grid)))
+    fixed = slopes.some_fixed
     size = max(fixed, scale, NEGLIGIBLE)
     tail = 1e-2 * rtol * size
     reach = noise.quantile(tail)
@@ -191,7 +207,7 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
         edges = _place(slopes, noise, edges, part * share * size)
         mass, mean, chord = noise.cells(edges, slopes.rates(edges[1:]))
         # The chords amount to a law on the edges. Below the first edge the value is at most that
-        # at the edge; beyond the last it is at most 1.
+        # at the edge.
         weight = np.concatenate([mass * (1.0 - chord), [0.0]]) + np.concatenate([[tail], mass * chord])
         # An edge may err by a share of its own value, or by an even part of the whole if that is larger.
         even = size / (len(edges) * np.maximum(weight, NEGLIGIBLE))
@@ -199,7 +215,8 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
         near = np.stack([best[:-1], 0.5 * (best[:-1] + best[1:]), best[1:]], axis=1)
         below = slopes.bound(mean[:, None], near, near).max(axis=1)
         # Every round is a bracket of its own, and a finer one need not be narrower at both ends.
-        lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + tail)
+        far = slopes.excess.beyond(tail, float(values[-1]), slopes.rise * noise.overshoot(reach))
+        lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + far)
         if upper <= scale or upper - lower <= rtol * max(upper, size):
             break
         if upper - lower > 0.7 * width:  # a limit is reached: more rounds would take time only
@@ -234,6 +251,9 @@ class PrivacyProfile(CertifiedProfile):
     for an added record where :math:`\kappa(m)/m` does not rise or nothing but the coefficients is published;
     otherwise, and for a removed record, whose logarithm is 0, with the maximum inside of an expectation over
     the noise (docs/mathematics.md, section 6). Needs that :math:`\kappa(m)/m^2` does not rise.
+
+    Where the ``unit`` is a person, who has any number of rows with weights that sum to at most 1, the same
+    with a :class:`~expost.privacy.excess.Tangent` in the place of the excess (section 15).
     """
 
     curve: DerivativeCurve
@@ -241,6 +261,7 @@ class PrivacyProfile(CertifiedProfile):
     l2: float
     scales: NoiseScales
     rounding: Rounding = REAL
+    unit: str = "row"
 
     def __post_init__(self) -> None:
         check_positive("norm", self.norm)
@@ -268,18 +289,25 @@ class PrivacyProfile(CertifiedProfile):
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
-        slopes = WorstSlope(self.curve, self.norm, self.l2, self.scales, self.rounding, at)
+        slopes = self._slopes(self.l2, at)
         if self._along_its_row and not self._slope_moves:
             return slopes.worst_fixed(_FIXED * width)
         return expectation(slopes, Noise(self.curve.outputs, signed=self._along_its_row), width)
 
     def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
         """The bracket when a record is removed, resolved no further than a value of ``scale`` needs."""
-        slopes = WorstSlope(self.curve, self.norm, math.inf, self.scales, self.rounding, at)
+        slopes = self._slopes(math.inf, at)
         if self._along_its_row and not self.scales.releases_statistics:
             return slopes.steepest()
         signed = self._along_its_row and self.curve.sign_fixed
         return expectation(slopes, Noise(self.curve.outputs, signed=signed), width, scale=scale)
+
+    def _slopes(self, l2: float, at: float) -> WorstSlope:
+        """The slopes of a row or of a person's rows; each direction has the tangent that suits it."""
+        slopes = WorstSlope(self.curve, self.norm, l2, self.scales, self.rounding, at)
+        if self.unit == "row":
+            return slopes
+        return replace(slopes, excess=best_tangent(at, lambda one: replace(slopes, excess=one).some_fixed))
 
     @property
     def _along_its_row(self) -> bool:
@@ -302,6 +330,7 @@ class Accounting:
     curve: DerivativeCurve
     norm: float
     reduced: bool = False
+    unit: str = "row"
 
     classical: ClassVar[bool] = True  # whether the classical theorem for objective perturbation holds
     can_be_reduced: ClassVar[bool] = False  # whether there is a reduced Hessian
@@ -327,15 +356,18 @@ class Accounting:
 
     def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and this noise."""
-        return PrivacyProfile(self.curve, self.norm, l2, scales, rounding)
+        return PrivacyProfile(self.curve, self.norm, l2, scales, rounding, self.unit)
 
     def log_determinant(self, l2: float) -> float:
-        """The largest log-determinant of a record: k log(1 + β/λ) for Hessians of rank k."""
-        return self.curve.rank * math.log1p(self.curvature / l2)
+        """The largest log-determinant: k log(1 + β/λ) for a row's Hessian of rank k, a person's is kβ/λ."""
+        trace = self.curvature / l2
+        return self.curve.rank * (trace if self.unit == "person" else math.log1p(trace))
 
     def floor(self, epsilon: float) -> float:
-        """The regularisation at which that is ε, β/(e^{ε/k} − 1) at any ε; below it no noise is enough."""
+        """The regularisation at which that is ε, such as β/(e^{ε/k} − 1); below it no noise is enough."""
         share = epsilon / self.curve.rank
+        if self.unit == "person":
+            return self.curvature / share
         return self.curvature * math.exp(-share) / -math.expm1(-share)
 
     def flat_sigma(self, epsilon: float, delta: float) -> float | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -51,6 +51,7 @@ class Target:
     rounding: Rounding = REAL
     max_weight: float = 1.0
     reduced: bool = False
+    unit: str = "row"
 
     @property
     def kind(self) -> ReportKind:
@@ -60,7 +61,8 @@ class Target:
     @cached_property
     def accounting(self) -> Accounting:
         """How the largest weight times the loss is accounted for."""
-        return accounting_of(self.loss.curve.scaled(self.max_weight), self.radius, reduced=self.reduced)
+        curve = self.loss.curve.scaled(self.max_weight)
+        return accounting_of(curve, self.radius, reduced=self.reduced, unit=self.unit)
 
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and these scales."""
@@ -138,10 +140,12 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     if split is not None:
         check_positive("split", split, below=1.0)
     _check_floor(target, l2)
-    flat = target.accounting.flat_sigma(target.epsilon, target.delta)
+    # By the row for either unit: the default regularisation is for the model, which is the same.
+    rows = replace(target, unit="row")
+    flat = rows.accounting.flat_sigma(target.epsilon, target.delta)
     if flat is None:
         start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.accounting.slope)
-        flat = target.smallest(lambda sigma: target.profile(math.inf, NoiseScales(sigma)), start)
+        flat = rows.smallest(lambda sigma: rows.profile(math.inf, NoiseScales(sigma)), start)
     chosen = default_l2(target, flat) if l2 is None else l2
     alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
     if not target.kind.releases:

@@ -4,7 +4,6 @@ Cells are rectangles of :math:`q`, the mass of the wrong classes, and of :math:`
 not on the largest one (docs/mathematics.md, section 11, "Two order statistics" and "Cells").
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -14,7 +13,7 @@ from scipy.optimize import brentq
 
 from expost._common.typing import FloatArray
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy import gaussian
+from expost.privacy.excess import ROW, Excess, Tangent
 
 # Cells of q and of t, and into how many each is cut for the bound on its Hessian.
 _CELLS = 64
@@ -28,21 +27,37 @@ class Masses(NamedTuple):
     first: FloatArray
     rest: FloatArray
 
-    def log_determinant(self, weight: float, mass: FloatArray, others: int) -> tuple[FloatArray, "Masses"]:
-        """The logarithm of the determinant, and its derivatives in the three sums, for a fixed ``mass``."""
+    def log_determinant(
+        self, weight: float, mass: FloatArray, others: int
+    ) -> tuple[FloatArray, "Masses", FloatArray]:
+        """Its logarithm, the derivatives of that in the three sums, and minus the one in log ``mass``."""
         kept = [1.0 / (1.0 + weight * part) for part in self]
         total = self.true * kept[0] + self.first * kept[1] + others * self.rest * kept[2]
         value = np.log(total / mass) - np.log(kept[0]) - np.log(kept[1]) - others * np.log(kept[2])
-        return value, Masses(*(weight * part + part**2 / total for part in kept))
+        return value, Masses(*(weight * part + part**2 / total for part in kept)), np.ones_like(mass)
+
+    def trace(self, weight: float, mass: FloatArray, others: int) -> tuple[FloatArray, "Masses", FloatArray]:
+        """The trace of ``weight`` times the Hessian, and the same derivatives of it."""
+        squares = self.true**2 + self.first**2 + others * self.rest**2
+        value = weight * (self.true + self.first + others * self.rest - squares / mass)
+        tilt = Masses(*(weight * (1.0 - 2.0 * part / mass) for part in self))
+        return value, tilt, -weight * squares / mass
+
+    def determinant(
+        self, weight: float, mass: FloatArray, others: int, excess: Excess
+    ) -> tuple[FloatArray, "Masses", FloatArray]:
+        """What counts of the determinant: the logarithm for a row, the trace for a person."""
+        cost = self.trace if isinstance(excess, Tangent) else self.log_determinant
+        return cost(weight, mass, others)
 
 
 class Record(NamedTuple):
-    """What is exact for one record on a row of norm 1: norms, smallest mass, log-determinant."""
+    """What is exact for one record on a row of norm 1: norms, smallest mass, what its determinant costs."""
 
     gradient: FloatArray
     hessian: FloatArray
     reduced: FloatArray
-    log_determinant: FloatArray
+    determinant: FloatArray
 
 
 @dataclass(frozen=True)
@@ -61,8 +76,8 @@ class SoftmaxCells:
         r"""The largest :math:`\|v\|^2` at every corner: one row for each edge of :math:`q`."""
         return self.slopes[:, None] ** 2 * _squares(self.shares)
 
-    def planes(self, weight: float) -> FloatArray:
-        """Bounds on the log-determinant, affine on each cell, at its corners: the last two axes."""
+    def planes(self, weight: float, excess: Excess = ROW) -> FloatArray:
+        """Bounds on what the determinant costs, affine on each cell, at its corners: the last two axes."""
         low, high = self.slopes[:-1, None], self.slopes[1:, None]
         slope = 0.5 * (low + high)
         share = 0.5 * (self.shares[:-1] + self.shares[1:])
@@ -71,20 +86,20 @@ class SoftmaxCells:
         start, end = self.curve.mass(low), self.curve.mass(high)
         mass, rise = 0.5 * (start + end), (end - start) / (high - low)
         masses = Masses(mass - slope, slope * (1.0 - share), slope * share / others)
-        value, tilt = masses.log_determinant(weight, mass, others)
-        through = (rise - 1.0) * tilt.true - rise / mass
+        value, tilt, fall = masses.determinant(weight, mass, others, excess)
+        through = (rise - 1.0) * tilt.true - rise * fall / mass
         in_first, in_rest = through + tilt.first, through + tilt.rest
         origin = value - in_first * slope * (1.0 - share) - in_rest * slope * share
         slopes = np.stack([low, high], axis=2)[..., None]
         shares = np.stack([self.shares[:-1], self.shares[1:]], axis=1)[None, :, None, :]
         planes: FloatArray = in_first[..., None, None] * slopes * (1.0 - shares)
         planes += in_rest[..., None, None] * slopes * shares + origin[..., None, None]
-        # No log-determinant is above that of equal masses without a cap: a plane too, of slope zero.
-        most = self.curve.rank * np.log1p(weight / self.curve.classes)
+        # None is above that of equal masses without a cap: a plane too, of slope zero.
+        most = self.curve.rank * excess.determinant(weight / self.curve.classes)
         planes[planes.max(axis=(2, 3)) > most] = most
         return planes
 
-    def records(self, weight: float) -> Record:
+    def records(self, weight: float, excess: Excess = ROW) -> Record:
         """A record at every corner: all wrong classes but the largest have equal masses."""
         slope, share, others = self.slopes[:, None], self.shares, self.curve.classes - 2
         mass, bend = self.curve.mass(slope), self.curve.curvature(slope)
@@ -95,7 +110,7 @@ class SoftmaxCells:
             gradient=slope * np.sqrt(1.0 + second),
             hessian=_frobenius(slope, bend, second, third),
             reduced=np.minimum(masses.true, masses.rest),
-            log_determinant=masses.log_determinant(weight, mass, others)[0],
+            determinant=masses.determinant(weight, mass, others, excess)[0],
         )
 
 
@@ -115,14 +130,17 @@ def softmax_cells(curve: SoftmaxCurve) -> SoftmaxCells:
     )
 
 
-def largest_log_determinant(curve: SoftmaxCurve, weight: float) -> float:
-    """An upper bound on log det(I + wA) of every record; exact for plain softmax (section 11, "Floor")."""
+def largest_determinant(curve: SoftmaxCurve, weight: float, excess: Excess = ROW) -> float:
+    """An upper bound on log det(I + wA) of every record, or on its trace for a person.
+
+    Exact for plain softmax (docs/mathematics.md, section 11, "Floor").
+    """
     classes, weight = curve.classes, weight * curve.weight
     if classes == 2:
-        return math.log1p(2.0 * weight * curve.link.curve.max_curvature)
+        return float(excess.determinant(2.0 * weight * curve.link.curve.max_curvature))
     if curve.link.corner_slope >= (classes - 1) / classes:
-        return (classes - 1) * math.log1p(weight / classes)
-    return float(softmax_cells(curve).planes(weight).max())
+        return (classes - 1) * float(excess.determinant(weight / classes))
+    return float(softmax_cells(curve).planes(weight, excess).max())
 
 
 def _slope_edges(curve: SoftmaxCurve) -> FloatArray:
@@ -196,7 +214,9 @@ class SoftmaxValues:
     heights: FloatArray
 
     @classmethod
-    def of(cls, cells: SoftmaxCells, unit: float, shift: FloatArray, weight: float) -> Self:
+    def of(
+        cls, cells: SoftmaxCells, unit: float, shift: FloatArray, weight: float, excess: Excess = ROW
+    ) -> Self:
         """The values of records that move the statistics by these shifts; ``weight`` is R²/λ."""
         # Shifts add up in squares, so their squares are told apart evenly.
         above = shift**2 - float(shift.min()) ** 2
@@ -204,7 +224,7 @@ class SoftmaxValues:
         if above.max() > 0.0:
             level = np.minimum(above / above.max() * _LEVELS, _LEVELS - 1).astype(np.intp)
         present = np.unique(level)
-        planes = cells.planes(weight)
+        planes = cells.planes(weight, excess)
         heights = np.full((len(present), len(cells.slopes), len(cells.shares)), -np.inf)
         for height, number in zip(heights, present, strict=True):
             own = np.where((level == number)[..., None, None], planes, -np.inf)
@@ -217,11 +237,16 @@ class SoftmaxValues:
         return cls(cells, unit, shifts, heights)
 
     @property
+    def rise(self) -> float:
+        """How fast a value can rise with the largest difference, where it is not bounded."""
+        return float(self.unit * self.cells.slopes[-1])
+
+    @property
     def rates(self) -> tuple[float, float]:
         """The rates of section 11, "Expectation"."""
-        return self.unit * self.cells.slopes[-1], self.unit * self.cells.slopes[-1] * self.cells.shares[-1]
+        return self.rise, self.rise * float(self.cells.shares[-1])
 
-    def at(self, epsilon: float, largest: FloatArray, gaps: FloatArray) -> FloatArray:
+    def at(self, epsilon: float, largest: FloatArray, gaps: FloatArray, excess: Excess = ROW) -> FloatArray:
         """The largest value of any record, for rising ``largest`` differences (rows) and gaps (columns)."""
         slopes = self.unit * self.cells.slopes
         taken = slopes[:, None, None] * self.cells.shares[:, None] * gaps
@@ -235,7 +260,7 @@ class SoftmaxValues:
             larger = loss > covered
             np.maximum(covered, loss, out=covered)
             value[larger] = np.maximum(
-                value[larger], gaussian.delta_at_shift(epsilon - loss[larger], float(shift))
+                value[larger], excess.mean_at_shift(epsilon - loss[larger], float(shift))
             )
         return value
 

@@ -11,13 +11,13 @@ from scipy.optimize import brentq
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy import gaussian
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
+from expost.privacy.excess import ROW, Excess, Tangent, best_tangent
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Accounting, PrivacyProfile
 from expost.privacy.scales import NoiseScales, Statistic
-from expost.privacy.softmax_cells import SoftmaxValues, largest_log_determinant, softmax_cells
+from expost.privacy.softmax_cells import SoftmaxValues, largest_determinant, softmax_cells
 
 # What lies outside the grid of the noise adds at most about twice this share of the result.
 _OUTSIDE = 1e-5
@@ -26,6 +26,8 @@ _GRID_MODEL, _GRID = (160, 60), (100, 48)
 # A search begins with fewer.
 _COARSE = 1e-2
 _GRID_COARSE = (60, 30)
+# A tangent is convex in the differences themselves: exponentials of this rate are as good as lines.
+_FLAT = 1e-9
 # Ends of the grid are whole multiples of this, so that nearby questions share one grid.
 _SNAP = 0.25
 
@@ -39,6 +41,8 @@ class SoftmaxProfile(CertifiedProfile):
 
     (docs/mathematics.md, section 11), for at least three classes and a curve of weight 1. ``reduced`` says
     that the released Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top`.
+    Where the ``unit`` is a person, the same with the trace for the log-determinant and a
+    :class:`~expost.privacy.excess.Tangent` for the excess (section 15).
     """
 
     curve: SoftmaxCurve
@@ -47,6 +51,7 @@ class SoftmaxProfile(CertifiedProfile):
     scales: NoiseScales
     rounding: Rounding = REAL
     reduced: bool = False
+    unit: str = "row"
     width: ClassVar[float] = 2e-3  # how far the upper end may move with the grid, as a share of itself
 
     def __post_init__(self) -> None:
@@ -59,7 +64,11 @@ class SoftmaxProfile(CertifiedProfile):
     def _values(self) -> SoftmaxValues:
         cells, unit = softmax_cells(self.curve), self.norm / self.scales.sigma
         shift = self._shift(cells.gradient, cells.reduced if self.reduced else cells.hessian)
-        return SoftmaxValues.of(cells, unit, shift, self.norm**2 / self.l2)
+        return SoftmaxValues.of(cells, unit, shift, self.norm**2 / self.l2, self._kind)
+
+    @property
+    def _kind(self) -> Excess:
+        return ROW if self.unit == "row" else Tangent()
 
     def _shift(self, gradient: FloatArray, hessian: FloatArray) -> Any:
         # The norm of the Hessian is at hand, so its rank is not needed.
@@ -67,12 +76,17 @@ class SoftmaxProfile(CertifiedProfile):
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket when a record is added; the lower end is that of masses fixed in advance."""
-        record = softmax_cells(self.curve).records(self.norm**2 / self.l2)
+        record = softmax_cells(self.curve).records(self.norm**2 / self.l2, self._kind)
         shift = self._shift(record.gradient, record.reduced if self.reduced else record.hessian)
         together = np.hypot(record.gradient * self.norm / self.scales.sigma, shift)
-        lower = float(gaussian.delta(at - record.log_determinant, sensitivity=together, sigma=1.0).max())
+
+        def fixed(excess: Excess) -> float:
+            return float(excess.mean(at - record.determinant, together).max())
+
+        excess = self._kind if self.unit == "row" else best_tangent(at, fixed)
+        lower = fixed(excess)
         if not self.scales.releases_statistics:
-            lower = max(lower, flat_delta(self.curve.classes, at, self.curve.cap * self._values.unit))
+            lower = max(lower, flat_delta(self.curve.classes, at, self._values.rise, excess))
             if math.isinf(self.l2) and self.rounding.solver == 0.0:
                 return certified(lower, lower)
         law = LargestTwo(self.curve.classes)
@@ -80,7 +94,7 @@ class SoftmaxProfile(CertifiedProfile):
         high = _SNAP * math.ceil(law.reach(math.log(outside)) / _SNAP)
         # Below the first edge the value is at most the one there. The gap counts most where it is zero.
         ends = np.arange(-high, high + 0.5 * _SNAP, _SNAP)
-        values = self._values.at(at, ends, np.zeros(1))[:, 0]
+        values = self._values.at(at, ends, np.zeros(1), excess)[:, 0]
         first = int(np.clip(np.searchsorted(values, outside, side="right") - 1, 0, len(ends) - 2))
         low = float(ends[first])
         cells, gap_cells = _GRID if self.scales.releases_statistics else _GRID_MODEL
@@ -88,8 +102,10 @@ class SoftmaxProfile(CertifiedProfile):
             cells, gap_cells = _GRID_COARSE
         # The density falls by no more than a factor e over a cell, so that its quadrature stays exact.
         grid = grid_of(law, low, high, max(cells, math.ceil(0.5 * high * (high - low))), gap_cells)
-        inside = np.vdot(grid.weights(*self._values.rates), self._values.at(at, grid.edges, grid.gaps))
-        return certified(lower, float(inside) + float(values[first]) * law.below(low) + law.above(high))
+        rates = self._values.rates if self.unit == "row" else (_FLAT, _FLAT)
+        inside = np.vdot(grid.weights(*rates), self._values.at(at, grid.edges, grid.gaps, excess))
+        outer = excess.beyond(law.above(high), float(values[-1]), self._values.rise * law.overshoot(high))
+        return certified(lower, float(inside) + float(values[first]) * law.below(low) + outer)
 
     def removing(self, at: float, width: float) -> Bracket:
         """The bracket when a record is removed: its determinant costs nothing."""
@@ -137,25 +153,29 @@ class SoftmaxAccounting(Accounting):
         weight, plain = self.curve.weight, replace(self.curve, weight=1.0)
         l2, scales, rounding = l2 / weight, scales.over(weight), rounding.over(weight)
         if plain.classes == 2:
-            return PrivacyProfile(plain.link.curve, math.sqrt(2.0) * self.norm, l2, scales, rounding)
-        return SoftmaxProfile(plain, self.norm, l2, scales, rounding, self.reduced)
+            norm = math.sqrt(2.0) * self.norm
+            return PrivacyProfile(plain.link.curve, norm, l2, scales, rounding, self.unit)
+        return SoftmaxProfile(plain, self.norm, l2, scales, rounding, self.reduced, self.unit)
 
     def log_determinant(self, l2: float) -> float:
-        """The largest log-determinant of a record."""
-        return largest_log_determinant(self.curve, self.norm**2 / l2)
+        """The largest log-determinant of a record, or trace of a person."""
+        kind = Tangent() if self.unit == "person" else ROW
+        return largest_determinant(self.curve, self.norm**2 / l2, kind)
 
     def floor(self, epsilon: float) -> float:
         """The regularisation at which the largest log-determinant is ε (section 11, "Floor")."""
         curve, at = self.curve, check_positive("epsilon", epsilon)
+        if self.unit == "person":
+            return self.log_determinant(1.0) / at  # a trace falls in proportion
         share = at / (curve.classes - 1)
         # The weight R²/λ at which equal masses use up all of epsilon, without overflow. A cap lowers every
         # Hessian, so that it allows at least this weight.
         weight = curve.classes * math.expm1(min(share, 700.0)) / curve.weight
 
         def excess(logarithm: float) -> float:
-            return largest_log_determinant(curve, math.exp(logarithm)) - at
+            return largest_determinant(curve, math.exp(logarithm)) - at
 
-        if largest_log_determinant(curve, weight) < (1.0 - 1e-12) * at:
+        if largest_determinant(curve, weight) < (1.0 - 1e-12) * at:
             low = high = math.log(weight)
             while excess(high) < 0.0:
                 low, high = high, high + 1.0

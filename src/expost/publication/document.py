@@ -108,6 +108,7 @@ def plan_of(document: PublishedDocument) -> Plan:
         precision=None if document.precision is None else document.precision.value,
         max_weight=document.weighting.largest,
         reduced=bool(stated.reduced),
+        unit=stated.unit or "row",
     )
 
 
@@ -119,7 +120,8 @@ def _frozen(values: Sequence[float] | FloatArray) -> FloatArray:
 
 def as_json(document: PublishedDocument) -> dict[str, Any]:
     """The fields as JSON's types; a field that was added to the format is left out where it is null."""
-    absent: dict[str, Any] = {} if document.plan.reduced else {"plan": {"reduced"}}
+    added = {name for name in ("reduced", "unit") if getattr(document.plan, name) is None}
+    absent: dict[str, Any] = {"plan": added}
     absent |= {name: True for name in ("weights", "outcome") if getattr(document, name) is None}
     return document.model_dump(exclude=absent)
 
@@ -155,6 +157,7 @@ def content(
             "calibration": plan.calibration,
             # Added to the format: left out where it says nothing.
             **({"reduced": True} if plan.reduced else {}),
+            **({"unit": plan.unit} if plan.unit != "row" else {}),
         },
         "precision": _precision(plan),
         "statistics": {

@@ -228,7 +228,8 @@ class Publication(Summarized, ReadableDocument):
     def _promise(self) -> str:
         if self.plan.epsilon is None:
             return "no worst case"
-        return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}"
+        whom = ", for each person with all of her rows" if self.plan.unit else ""
+        return f"epsilon={self.plan.epsilon:g}, delta={self.plan.delta:g}{whom}"
 
     def _weights(self) -> str:
         largest, by_class = self.weighting.max_weight, self.weighting.class_weight

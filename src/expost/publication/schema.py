@@ -166,6 +166,8 @@ class PublishedPlan(FrozenModel):
     calibration: Annotated[str, choice("plan.calibration", CALIBRATIONS)]
     reduced: Literal[True] | None = None
     """Whether the Hessian of several classes is the reduced one; left out where it is not."""
+    unit: Literal["person"] | None = None
+    """What neighbouring tables differ by; left out where it is a row."""
 
     @property
     def scales(self) -> NoiseScales:

@@ -15,6 +15,7 @@ from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.release import Release
+from expost.privacy.plan import check_rows
 from expost.reports.base import (
     CONFIDENCE,
     Bounds,
@@ -47,6 +48,9 @@ class TightReader:
     failure: float
     scope: Scope
     weights_at_most: bool = False
+
+    def __post_init__(self) -> None:
+        check_rows(self.release.plan)  # a figure for some of her rows is none for her
 
     @cached_property
     def shares(self) -> Shares:
