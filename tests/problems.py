@@ -105,7 +105,7 @@ def design_of(X, *, norm=1.0, fit_intercept=False):
 def all_rows(records, *, products=False):
     """The encoded rows, in one block."""
     (part,) = records.source.parts(1)
-    ((rows, _, _),) = DesignPart(part, records.design, products).blocks(records.n_rows)
+    ((rows, *_),) = DesignPart(part, records.design, products).blocks(records.n_rows)
     return rows
 
 

@@ -140,7 +140,7 @@ def bounds(
 
 def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator[Block]) -> Figures:
     """The pass that asks a report about every record."""
-    return Figures.joined(report(rows, labels) for rows, labels, _ in blocks)
+    return Figures.joined(report(rows, labels) for rows, labels, *_ in blocks)
 
 
 def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:

@@ -121,7 +121,7 @@ def test_a_regularizer_of_ones_own_is_released_in_real_arithmetic():
 def test_the_rows_of_a_certificate_are_those_of_the_design():
     X, y = table(30)
     problem = ExactProblem(design_of(X).labelled(y), LogisticLoss(), 1.0, 1.0, (np.zeros(3),))
-    (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels, _ in blocks))
+    (counted,) = problem.rows.sweep(lambda blocks: sum(len(labels) for _, labels, *_ in blocks))
     assert counted == 30
 
 

@@ -16,7 +16,7 @@ from expost.data.values import converted
 from expost.exceptions import DomainError
 
 
-def part_of(values: Any, here: slice) -> Any:
+def part_of(values: Any, here: Any) -> Any:
     """Some of the values that rows have, where they have any."""
     return None if values is None else values[here]
 
@@ -30,6 +30,13 @@ class Block(NamedTuple):
     """Empty where only rows were asked for."""
     weights: FloatArray | None
     """None where every weight is one."""
+    people: Any = None
+    """The number of each row's person, where rows are to be brought together."""
+
+    def taken(self, here: Any) -> "Block":
+        """Copies of some of the rows, by their places or by a mask."""
+        labels = self.y[here] if len(self.y) else self.y  # some losses have none
+        return Block(self.X[here], labels, part_of(self.weights, here), part_of(self.people, here))
 
 
 class Table(ABC):

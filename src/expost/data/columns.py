@@ -30,6 +30,8 @@ class Coded:
     columns: list[NDArray[Any]]
     labels: FloatArray
     weights: FloatArray | None
+    people: Any = None
+    """The number of each record's person, where that is known."""
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -43,17 +45,23 @@ class Coded:
         """Some of the records; nothing is copied."""
         here = slice(start, stop)
         columns = [column[here] for column in self.columns]
-        return Coded(columns, self.labels[here], part_of(self.weights, here))
+        return Coded(columns, self.labels[here], part_of(self.weights, here), part_of(self.people, here))
 
 
 def joined(runs: Sequence[Coded]) -> Coded:
     """Runs of records, one after the other, in memory of their own."""
-    weights = [run.weights for run in runs if run.weights is not None]
     return Coded(
         [np.concatenate(columns) for columns in zip(*(run.columns for run in runs), strict=True)],
         np.concatenate([run.labels for run in runs]),
-        np.concatenate(weights) if weights else None,
+        together([run.weights for run in runs]),
+        together([run.people for run in runs]),
     )
+
+
+def together(parts: Sequence[Any]) -> Any:
+    """What runs of records have, one after the other; None where none has any."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def recut(records: Iterator[Coded], length: int, chunk: int) -> Iterator[list[Coded]]:
@@ -176,7 +184,7 @@ class RecordReader:
     def block(self, runs: Sequence[Coded]) -> Block:
         """The records as a block of rows; those of one run are not copied."""
         coded = runs[0] if len(runs) == 1 else joined(runs)
-        return Block(self.rows(coded.columns), coded.labels, coded.weights)
+        return Block(self.rows(coded.columns), coded.labels, coded.weights, coded.people)
 
     def _advised(self, part: Any, column: Any, kind: str, read: Callable[[Any], Any]) -> Any:
         """What is read from a column; a refusal says what to declare where it looks like another dialect."""
@@ -195,15 +203,16 @@ def split_columns(
     label: str | None = None,
     feature_names: Sequence[str] | None = None,
     weight: str | None = None,
+    person: str | None = None,
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of a file that are features, and the outcome's where there is to be one.
 
-    Without a domain, features are ``feature_names``, or else all columns but the outcome and the weight; the
-    outcome is ``label``, or else the only other column, or else the last.
+    Without a domain, features are ``feature_names``, or else all columns but the outcome, the weight and the
+    person; the outcome is ``label``, or else the only other column, or else the last.
     """
     if domain is not None:
         return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None
-    names = [name for name in table.kinds if name != weight]
+    names = [name for name in table.kinds if name not in (weight, person)]
     if label is None and labelled:
         known = names[:-1] if feature_names is None else feature_names
         rest = [name for name in names if name not in known]
@@ -222,16 +231,18 @@ def reader_of(
     labelled: bool,
     label: str | None = None,
     weight: str | None = None,
+    person: str | None = None,
 ) -> RecordReader:
     """How records are read from the columns that :func:`split_columns` finds, all of which must be there."""
     domain, names = declared.domain, declared.feature_names
     features, label = split_columns(
-        table, domain, labelled=labelled, label=label, feature_names=names, weight=weight
+        table, domain, labelled=labelled, label=label, feature_names=names, weight=weight, person=person
     )
     reader = RecordReader(declared, features, label, weight, table.dialect, table.has_types)
     roles: dict[str | None, str] = dict.fromkeys(features, "feature")
-    roles |= {label: "outcome", weight: "weight"}
-    for name in reader.names:
+    roles |= {label: "outcome", weight: "weight", person: "person"}
+    read = reader.names + ([] if person is None else [person])
+    for name in read:
         if name not in table.kinds:
             advice = delimiter_advice(table.kinds, table.dialect) or "Add or rename it"
             raise DomainError(f"the table lacks the column {name!r}, a declared {roles[name]}. {advice}.")
@@ -240,5 +251,5 @@ def reader_of(
                 f"the column {name!r} must hold numbers, texts or dates; its cells are lists or other parts. "
                 "Save it as plain columns."
             )
-    table.check_columns(reader.names)
+    table.check_columns(read)
     return reader

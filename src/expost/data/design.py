@@ -14,6 +14,7 @@ from expost._common.namespaces import Space, namespace_of
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, ColumnRows, SparseRows, Table, as_dense, lie_by_columns, part_of
+from expost.data.people import People, times_shares
 from expost.engines.base import Engine, Part, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -88,7 +89,8 @@ class Design:
 
     def _copied(self, blocks: Iterator[Block], order: Literal["C", "F"]) -> Iterator[Block]:
         buffer, aside = np.empty((0, self.dimension)), np.empty((0, self.n_features))
-        for raw, y, weights in blocks:
+        for block in blocks:
+            raw = block.X
             count = raw.shape[0]
             if len(buffer) < count:
                 buffer = np.ones((count, self.dimension), order=order)
@@ -111,7 +113,7 @@ class Design:
                 rows *= scales[:, None]
                 if self.intercept:
                     rows[:, -1] = 1.0
-            yield Block(rows, y, weights)
+            yield block._replace(X=rows)
 
     @property
     def margin(self) -> float:
@@ -266,6 +268,10 @@ class Source(ABC):
         """The rows with labels and weights, where they are in memory."""
         raise TypeError("rows that are read in every pass have their own labels")
 
+    def with_people(self, people: People, shares: FloatArray | None) -> "Source":
+        """The rows with the numbers of their people, and weights that are multiplied with ``shares``."""
+        raise TypeError("these rows belong to nobody")
+
     @abstractmethod
     def parts(self, width: int) -> Sequence[Part[Block]]:
         """The parts, one at least, for a pass that takes ``width`` numbers of each row; summed in order."""
@@ -296,6 +302,8 @@ class ArraySource(Source):
     table: Table
     labels: FloatArray | None = None
     weights: FloatArray | None = None
+    people: Any = None
+    """The number of each row's person, where that is known."""
     every: int = 1
     """Only each block of a span is read whose number is a multiple of it."""
     edges: tuple[int, ...] | None = None
@@ -321,6 +329,10 @@ class ArraySource(Source):
     def labelled(self, labels: Any, weights: Any) -> Self:
         """The rows with labels and weights."""
         return replace(self, labels=labels, weights=weights)
+
+    def with_people(self, people: People, shares: FloatArray | None) -> Self:
+        """The rows with the numbers of their people, and other weights."""
+        return replace(self, people=people.codes, weights=times_shares(self.weights, shares))
 
     def parts(self, width: int) -> list["_Span"]:
         """The spans."""
@@ -356,7 +368,8 @@ class _Span:
         for low in range(self.start, self.stop, length * self.source.every):
             here = slice(low, min(low + length, self.stop))
             y = NO_LABELS if labels is None else labels[here]
-            yield Block(table.rows(low, here.stop), y, part_of(weights, here))
+            people = part_of(self.source.people, here)
+            yield Block(table.rows(low, here.stop), y, part_of(weights, here), people)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

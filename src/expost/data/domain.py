@@ -26,6 +26,8 @@ from expost.exceptions import DomainError, printable
 PLACEHOLDER = "FILL IN"
 # How many features, and how many characters of their values, are shown of a domain.
 _MOST_FEATURES, _LONGEST_LIST = 50, 80
+MOST_ROWS = 1_000_000
+"""The largest number of rows that can be declared for a person."""
 # So many places that are still to be filled in are named.
 _MOST_PLACES = 6
 
@@ -50,6 +52,13 @@ class Domain(Summarized, Texts):
         :class:`expost.data.texts.PublicationTexts`.
     table
         How the files of the table are written. It is not published.
+    person
+        The column that says whose a row is, where people have several rows. The promise is then for each
+        person with all of her rows. Neither the ids nor the column's name is published.
+    rows_per_person
+        With None each person counts once, and a row weighs one divided by the number of her rows: the model
+        is of the average person. With a number n a row weighs 1/n, or less where somebody has more of them:
+        rows count alike, and the model is of the average row.
     ignore
         Columns of the table that the model must not use, such as identifiers. They are not published. Columns
         that are named nowhere are not used either; ``expost check`` lists them.
@@ -76,15 +85,20 @@ class Domain(Summarized, Texts):
     norm: Annotated[float, Field(gt=0.0)] | None = None
     publication: PublicationTexts | None = None
     table: Annotated[Dialect, Field(exclude=True)] = PLAIN
+    person: Annotated[Text | None, Field(exclude=True)] = None
+    rows_per_person: Annotated[int | None, Field(exclude=True, ge=1, le=MOST_ROWS)] = None
     ignore: Annotated[tuple[Text, ...], Field(exclude=True, strict=False)] = ()
 
     text_names = ("publication",)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
+        if self.rows_per_person is not None and self.person is None:
+            raise ValueError("`rows_per_person` must be left out where no `person` is declared")
         names = [feature.name for feature in self.features] + [self.label.name]
+        names += [] if self.person is None else [self.person]
         if len(set(names)) < len(names):
-            raise ValueError("features and label must have different names")
+            raise ValueError("features, label and person must have different names")
         ignored = set(self.ignore)
         both = next((name for name in names if name in ignored), None)
         if both is not None:
@@ -179,7 +193,8 @@ class Domain(Summarized, Texts):
 
     def to_toml(self) -> str:
         """The domain file that declares this; :meth:`from_toml` reads it back."""
-        first = {key: value for key in ("norm", "ignore") if (value := getattr(self, key))}
+        keys = ("norm", "person", "rows_per_person", "ignore")
+        first = {key: value for key in keys if (value := getattr(self, key))}
         parts = [f"{key} = {toml_value(value)}\n" for key, value in first.items()]
         if self.table != PLAIN:
             parts.append(f"[table]\n{toml_lines(self.table)}")

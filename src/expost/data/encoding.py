@@ -1,14 +1,15 @@
 """From a table to encoded records: rows inside the ball, labels that the loss accepts, weights."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from expost._common.machine import block_length
+from expost._common.machine import block_length, spans
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
@@ -18,16 +19,20 @@ from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
+from expost.data.people import Gather, IntArray, People, batches
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.values import as_numbers
-from expost.data.weights import Declared, one_label_per_row
+from expost.data.weights import Declared, check_weights_covered, one_label_per_row
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.losses.convex import ConvexLoss
 
 Result = TypeVar("Result")
+
+# Numbers of the rows that are brought together at a time.
+_TOGETHER = 1 << 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +50,8 @@ class Encoded:
     weights_at_most: bool = False
     """Whether records may have had any weight up to the one that stands here, because nobody knows it."""
     watch: Watch | None = None
+    people: People | None = None
+    """Whose each row is, where figures are for people and not for rows."""
 
     @property
     def n_rows(self) -> int:
@@ -110,6 +117,22 @@ class Encoded:
                 parts = [Watched(part, self.watch) for part in parts]
         return self.source.run(self.engine, work, parts, length)
 
+    def by_person(
+        self, work: Callable[[int], Pass[Block, Result]], width: int
+    ) -> Iterator[tuple[IntArray, Result]]:
+        """Run passes on the encoded rows of people, brought together in memory, some people at a time.
+
+        ``work`` makes the pass for people with so many rows each, which takes ``width`` numbers of each row.
+        The numbers of the people come with what was found for them.
+        """
+        assert self.people is not None
+        for first, stop in self.people.ranges(max(1, _TOGETHER // self.design.dimension)):
+            gathered = list(chain.from_iterable(self.sweep(Gather(first, stop))))
+            for batch in batches(gathered):
+                parts = batch.parts(len(spans(len(batch.people) * batch.each, width)))
+                found = LOCAL.map(work(batch.each), parts, block_length(width))
+                yield from zip([part.people for part in parts], found, strict=True)
+
     def _in_place(self, source: PlacedSource, work: Any) -> Iterator[Result]:
         for part in source.parts(self.design.dimension):
             # NumPy can be beneath another library, whose warnings would name rows.
@@ -143,28 +166,35 @@ def opened(X: Any, domain: Domain | None) -> LazyTable | Opened:
     return Opened(source, columns, X.space if isinstance(X, StreamedTable) else None)
 
 
-def encode_records(X: Any, y: Any, declared: Declared, sample_weight: Any = None) -> Encoded:
+def encode_records(
+    X: Any, y: Any, declared: Declared, sample_weight: Any = None, groups: Any = None
+) -> Encoded:
     """Open a table, scale its rows into the ball and encode its labels and weights.
 
     Files (:func:`expost.scan`) have the labels in a column: the one that the domain declares, or the one that
-    ``y`` names, or the last; ``sample_weight`` is then the name of a column too.
+    ``y`` names, or the last; ``sample_weight`` and ``groups`` are then names of columns too. With ``groups``
+    rows belong to people; where they are what is promised to, a row weighs its share of its person.
 
     Privacy
     -------
     The result is as private as the records. An error names declared values only: never a row, a value
     or a count.
     """
-    X, y, sample_weight = with_columns(X, y, sample_weight, declared.domain)
+    X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, declared.domain)
     table = opened(X, declared.domain)
     if isinstance(table, LazyTable):
-        check_column_names(y, sample_weight)
+        check_column_names(y, sample_weight, groups)
         label = None if declared.domain is None else declared.domain.label.name
         if label is not None and y not in (None, label):
             raise DomainError(
                 f"with a domain, `y` must be None or the name of its outcome, {label!r}; got {y!r}."
             )
-        return _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight)
-    return with_labels(encode_rows(table, declared), y, declared, sample_weight)
+        rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=groups)
+    else:
+        rows = with_labels(encode_rows(table, declared), y, declared, sample_weight)
+    if groups is not None and declared.unit == "person":
+        check_weights_covered(declared.loss)
+    return _grouped(rows, groups, declared.unit, declared.weighting.rows_per_person)
 
 
 def encode_rows(X: Any, declared: Declared) -> Encoded:
@@ -185,9 +215,9 @@ def with_labels(rows: Encoded, y: Any, declared: Declared, sample_weight: Any = 
     return rows.labelled(labels, declared.weighting.of(sample_weight, labels, declared.loss))
 
 
-def check_column_names(y: Any, sample_weight: Any) -> None:
-    """Refuse labels or weights of a lazy table that are not names of its columns."""
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
+def check_column_names(y: Any, sample_weight: Any, groups: Any) -> None:
+    """Refuse labels, weights or people of a lazy table that are not names of its columns."""
+    for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
         if given is not None and not isinstance(given, str):
             raise DomainError(
                 f"with files or a Dask frame, `{name}` must be the name of a column or None; got something "
@@ -227,18 +257,23 @@ class _RecordDesign(Design):
         return min(block_length(width + self.n_features), most)
 
     def dense(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        for X, labels, weights in blocks:
+        for block in blocks:
+            labels = block.y
             # Copied and checked in every pass: the caller can change the table.
-            rows = np.array(as_dense(X), dtype=np.float64, order="C")
+            rows = np.array(as_dense(block.X), dtype=np.float64, order="C")
             check_finite(rows)
             rows = self.loss.record_set.enclose(rows)
-            yield Block(np.column_stack([rows, labels]) if len(labels) else rows, labels, weights)
+            yield block._replace(X=np.column_stack([rows, labels]) if len(labels) else rows)
 
     products = dense
 
 
-def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
+def open_records(
+    X: Any, y: Any, loss: ConvexLoss, groups: Any = None, *, unit: str = "row", rows: int | None = None
+) -> Encoded:
     """Open a table of records of a convex loss, and their labels where the loss has labels.
+
+    With ``groups`` rows belong to people; where they are the ``unit``, rows weigh their shares of them.
 
     Privacy
     -------
@@ -256,10 +291,23 @@ def open_records(X: Any, y: Any, loss: ConvexLoss) -> Encoded:
     if loss.labels.values == ():
         if y is not None:
             raise DomainError(f"{name} has no labels; leave `y` out, or make it a column.")
-        return Encoded(ArraySource(table), design)
+        return _grouped(Encoded(ArraySource(table), design), groups, unit, rows)
     labels = as_numbers(one_label_per_row(y), "y")
     if len(labels) != table.n_rows:
         raise DomainError("`X` and `y` must have one label per row; they have different numbers of rows.")
     if not np.all(loss.labels.contains(labels)):
         raise labels_error(loss, "Clip or recode them by public constants.")
-    return Encoded(ArraySource(table, labels), design)
+    return _grouped(Encoded(ArraySource(table, labels), design), groups, unit, rows)
+
+
+def _grouped(records: Encoded, groups: Any, unit: str, rows_per_person: int | None) -> Encoded:
+    """Rows with their people, and in the unit of people with weights that are shares of them."""
+    if groups is None:
+        return records
+    source = records.source
+    if isinstance(source, LazySource):
+        people = source.find_people(groups, records.engine)
+    else:
+        people = People.of(groups, records.n_rows)
+    shares = people.shares(rows_per_person) if unit == "person" else None
+    return replace(records, source=source.with_people(people, shares), people=people)

@@ -152,14 +152,18 @@ def kind_of(kind: Any) -> str:
     )
 
 
-def with_series(frame: Any, y: Any, sample_weight: Any, label: str | None) -> tuple[Any, Any, Any]:
-    """A frame with labels and weights that are Series as columns of it, and the names of these columns.
+def with_series(frame: Any, given: Mapping[str, Any], label: str | None) -> Iterator[Any]:
+    """A frame with what is given as Series as columns of it, and then the names of these columns.
 
     Rows are paired by their places, and never by an index. A domain names the labels' column ``label``.
     """
-    frame, y = _with_column(frame, y, "y", label or "y (expost)")
-    frame, weight = _with_column(frame, sample_weight, "sample_weight", "sample_weight (expost)")
-    return frame, y, weight
+    names = []
+    for role, series in given.items():
+        own = label if role == "y" and label is not None else f"{role} (expost)"
+        frame, name = _with_column(frame, series, role, own)
+        names.append(name)
+    yield frame
+    yield from names
 
 
 def _with_column(frame: Any, series: Any, role: str, name: str) -> tuple[Any, Any]:

@@ -3,17 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, pairwise
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from expost._common.machine import ahead, block_length
 from expost._common.progress import Watch
-from expost.data.blocks import Block
-from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block, part_of
+from expost.data.columns import Coded, CodedTable, RecordReader, Trace, joined, recut, together
 from expost.data.design import ArraySource, RecordCheck, Source
+from expost.data.dialect import Dialect
 from expost.data.file_blocks import release_memory, returning_memory
 from expost.data.lazy import Piece, PieceShares, changed_error
+from expost.data.people import FindPeople, People, times_shares
 from expost.engines.base import Engine, LocalEngine, Part, Pass
 from expost.exceptions import DomainError
 
@@ -46,6 +49,8 @@ class LazySource(Source):
     """What the first pass saw of each piece."""
     sample: ArraySource | None = None
     """Some records of all pieces, for warm starts."""
+    people: tuple[tuple[Any, Any], ...] | None = None
+    """For each piece the numbers of its records' people, and what their weights are multiplied with."""
 
     in_memory = False
 
@@ -62,8 +67,24 @@ class LazySource(Source):
     def parts(self, width: int) -> "list[_RowPart]":
         """A part for every piece, whatever the pass."""
         traces = self.traces or (None,) * len(self.pieces)
-        pairs = zip(self.pieces, traces, strict=True)
-        return [_RowPart(_CodedPart(self.reader, piece), trace) for piece, trace in pairs]
+        return [_RowPart(part, trace) for part, trace in zip(self._coded_parts(), traces, strict=True)]
+
+    def _coded_parts(self, shares: PieceShares | None = None) -> "list[_CodedPart]":
+        people = self.people or (None,) * len(self.pieces)
+        pairs = zip(self.pieces, people, strict=True)
+        return [_CodedPart(self.reader, piece, shares, whose) for piece, whose in pairs]
+
+    def find_people(self, column: str, engine: Engine) -> People:
+        """Whose the records are, from one pass over the column of ids."""
+        parts = [_IdPart(piece, column, self.reader.dialect) for piece in self.pieces]
+        return People.joined(list(engine.map(FindPeople(column), parts, CHUNK_ROWS)))
+
+    def with_people(self, people: People, shares: FloatArray | None) -> Self:
+        """The records with the numbers of their people, and weights that are multiplied with ``shares``."""
+        cuts = np.cumsum(people.parts)[:-1]
+        codes = np.split(people.codes, cuts)
+        weights = [None] * len(codes) if shares is None else np.split(shares, cuts)
+        return replace(self, people=tuple(zip(codes, weights, strict=True)))
 
     def run(
         self, engine: Engine, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int
@@ -92,7 +113,7 @@ class LazySource(Source):
             most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
             shares = None if watch is None else PieceShares(self.pieces, watch)
         sampled = max(16, _MOST_SAMPLED // (self.n_features * max(len(self.pieces), 1)))
-        parts = [_CodedPart(self.reader, piece, shares) for piece in self.pieces]
+        parts = self._coded_parts(shares)
         summed = any(piece.stamp is None for piece in self.pieces)
         work = _FirstReading(self.reader, check, most, sampled, summed)
         traces: list[Trace] = []
@@ -118,11 +139,11 @@ def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> Ar
     """Records in memory, cut into chunks as pieces of these numbers of rows are."""
     ends = list(accumulate(rows, initial=0))
     edges = [start for first, end in pairwise(ends) for start in range(first, end, CHUNK_ROWS)]
-    weights = [one.weights for one in records if one.weights is not None]
     return ArraySource(
         CodedTable(reader, [one.columns for one in records]),
         np.concatenate([one.labels for one in records]),
-        np.concatenate(weights) if weights else None,
+        together([one.weights for one in records]),
+        together([one.people for one in records]),
         edges=(*edges, ends[-1]),
     )
 
@@ -142,12 +163,41 @@ class _CodedPart:
     reader: RecordReader
     piece: Piece
     shares: PieceShares | None = None
+    whose: tuple[Any, Any] | None = None
 
     def blocks(self, length: int) -> Iterator[Coded]:
         seen = None if self.shares is None else self.shares.of(self.piece)
         with returning_memory():
             batches = self.piece.batches(self.reader.names, _BATCH_BLOCKS * length, seen)
-            yield from ahead(self.reader.coded(batch) for batch in batches)
+            yield from ahead(self._with_people(self.reader.coded(batch) for batch in batches))
+
+    def _with_people(self, records: Iterator[Coded]) -> Iterator[Coded]:
+        if self.whose is None:
+            yield from records
+            return
+        codes, shares = self.whose
+        place = 0
+        for coded in records:
+            here = slice(place, place + len(coded))
+            if place + len(coded) > len(codes):
+                raise changed_error()
+            weights = times_shares(coded.weights, part_of(shares, here))
+            yield replace(coded, weights=weights, people=codes[here])
+            place = here.stop
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _IdPart:
+    """The ids of the records of one piece."""
+
+    piece: Piece
+    column: str
+    dialect: Dialect
+
+    def blocks(self, length: int) -> Iterator[Any]:
+        with returning_memory():
+            for batch in self.piece.batches([self.column], length):
+                yield self.dialect.plain(batch.column(self.column), "category")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

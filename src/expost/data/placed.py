@@ -10,8 +10,10 @@ import numpy as np
 
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.progress import Watch
+from expost._common.typing import FloatArray
 from expost.data.blocks import ArrayTable, Block, check_shape, not_matrix_error, part_of
 from expost.data.design import NO_LABELS, ArraySource, Design, RecordCheck, Source
+from expost.data.people import People, times_shares
 from expost.data.rows import LONG, DenseRows, without_truths
 from expost.engines.base import Engine, Kernel
 from expost.exceptions import DomainError
@@ -38,6 +40,7 @@ class PlacedSource(Source):
     space: Space
     labels: Any = None
     weights: Any = None
+    people: Any = None
     room: int = _LEAST_NUMBERS
     """How many numbers kernels may hold in addition to the table."""
     lengths: Any = None
@@ -74,9 +77,14 @@ class PlacedSource(Source):
         put = self.space.put
         return replace(self, labels=put(labels), weights=None if weights is None else put(weights))
 
+    def with_people(self, people: People, shares: FloatArray | None) -> Self:
+        """The rows with the numbers of their people, and other weights."""
+        put = None if shares is None else self.space.put(shares)
+        return replace(self, people=people.codes, weights=times_shares(self.weights, put))
+
     def thinned(self, every: int) -> Self:
         """Each ``every``-th row, as a view."""
-        others = ("labels", "weights", "lengths")
+        others = ("labels", "weights", "people", "lengths")
         views = {name: value[::every] for name in others if (value := getattr(self, name)) is not None}
         return replace(self, matrix=self.matrix[::every, :], **views)
 
@@ -85,7 +93,7 @@ class PlacedSource(Source):
         xp, unit, found = self.space.xp, Design(self.n_features, 1.0, False), []
         with np.errstate(all="ignore"):
             for part in self.parts(self.n_features):
-                raw, y, weights = self.block(part.start, part.stop)
+                raw, y, weights, _ = self.block(part.start, part.stop)
                 wide = xp.astype(without_truths(raw, xp), xp.float64, copy=False)
                 found.append(xp.linalg.vector_norm(wide, axis=1))
                 if not float(xp.max(found[-1])) <= LONG:
@@ -115,7 +123,7 @@ class PlacedSource(Source):
         """Some rows as they lie in the table."""
         here = slice(start, stop)
         labels = NO_LABELS if self.labels is None else self.labels[here]
-        return Block(self.matrix[here, :], labels, part_of(self.weights, here))
+        return Block(self.matrix[here, :], labels, part_of(self.weights, here), part_of(self.people, here))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +159,7 @@ class _HostPart:
 
     def blocks(self, length: int) -> Iterator[Block]:
         with np.errstate(all="ignore"):
-            encoded, y, w = self.part.encoded(self.design)
+            encoded, y, w, people = self.part.encoded(self.design)
             matrix = encoded.encoded()
         labels, weights = on_host(y), None if w is None else on_host(w)
         together = max(1, _COPIED // (length * self.design.dimension)) * length
@@ -160,7 +168,8 @@ class _HostPart:
             rows = np.ascontiguousarray(on_host(matrix[low : min(low + together, count), :]))
             for first in range(0, len(rows), length):
                 here = slice(low + first, low + first + length)
-                yield Block(rows[first : first + length], labels[here], part_of(weights, here))
+                some = rows[first : first + length], labels[here], part_of(weights, here)
+                yield Block(*some, part_of(people, here))
 
 
 Result = TypeVar("Result")
@@ -198,7 +207,7 @@ class OnDevice(Generic[Result]):
         return found
 
     def _sent(self, block: Block) -> Block:
-        space, (rows, y, weights) = self.space, block
+        space, (rows, y, weights, _) = self.space, block
         if self.design is None:
             placed = DenseRows(space, space.put(rows), None, intercept=False, room=_ROOM)
         else:

@@ -208,7 +208,7 @@ class DenseRows:
 
 def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = None) -> Iterator[Block]:
     """Blocks of at most ``longest`` rows, for a kernel that holds ``width`` numbers for each of them."""
-    for X, y, weights in blocks:
+    for X, y, weights, *_ in blocks:
         if isinstance(X, SparseRows):
             yield Block(X, y, weights)
             continue

@@ -16,7 +16,7 @@ from expost.data.dialect import PLAIN, Dialect
 from expost.data.domain import Domain
 from expost.data.features import Feature, Number
 from expost.data.files import TableFiles
-from expost.data.frame_tables import columns_of, frame_table, open_frame, plain_column
+from expost.data.frame_tables import columns_of, frame_table, plain_column
 from expost.data.lazy import DaskTable, LazyTable, with_series
 from expost.data.values import as_numbers
 from expost.engines.base import LOCAL
@@ -173,19 +173,34 @@ def open_table(X: Any, domain: Domain | None = None) -> Table:
     return table
 
 
-def with_columns(X: Any, y: Any, sample_weight: Any, domain: Domain | None) -> tuple[Any, Any, Any]:
-    """Labels of a frame from the column that the domain declares, where none are given.
+def with_columns(
+    X: Any, y: Any, sample_weight: Any, groups: Any, domain: Domain | None
+) -> tuple[Any, Any, Any, Any]:
+    """Labels and people of a frame from the columns that the domain declares, where none are given.
 
-    A Dask frame gets labels and weights that are Dask Series as columns of it, and their names are returned.
+    A Dask frame gets labels, weights and people that are Dask Series as columns of it, and their names are
+    returned.
     """
+    label, person = (None, None) if domain is None else (domain.label.name, domain.person)
     if nw.dependencies.is_dask_dataframe(X):
-        return with_series(X, y, sample_weight, None if domain is None else domain.label.name)
-    if domain is None or not (y is None or (isinstance(y, str) and y == domain.label.name)):
-        return X, y, sample_weight
-    table, name = table_of(X), domain.label.name
-    if isinstance(table, Mapping):
-        y = table.get(name, y)
-    elif nw.dependencies.is_into_dataframe(table):
-        frame = open_frame(table)
-        y = frame[name].to_numpy() if name in frame.columns else y
-    return X, y, sample_weight
+        frame, *given = with_series(X, {"y": y, "sample_weight": sample_weight, "groups": groups}, label)
+        y, sample_weight, groups = given
+        return frame, y, sample_weight, person if groups is None else groups
+    table = table_of(X)
+    if isinstance(table, str | os.PathLike | LazyTable):
+        return X, y, sample_weight, person if groups is None else groups
+    if label is not None:
+        columns = columns_of(table) or {}
+        y = _declared_column(columns, label, y)
+        groups = _declared_column(columns, person, groups)
+    return X, y, sample_weight, groups
+
+
+def _declared_column(columns: Mapping[str, Any], name: str | None, given: Any) -> Any:
+    """A column that the domain declares, where it is not given, or only by its name."""
+    if name is None or not (given is None or (isinstance(given, str) and given == name)):
+        return given
+    if name not in columns:
+        return given
+    column = columns[name]
+    return column.to_numpy() if isinstance(column, nw.Series) else column

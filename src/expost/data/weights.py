@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, parameter_error, warn_caller
+from expost._common.validation import check_count, check_positive, parameter_error, warn_caller
 from expost.data.design import Design, labels_error
-from expost.data.domain import Domain
+from expost.data.domain import MOST_ROWS, Domain
 from expost.data.features import Label, NumberLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
 from expost.exceptions import DomainError
@@ -40,16 +40,21 @@ class Weighting:
     """The weight of each class, in the order of the classes; None where there are none."""
     otherwise: float = 1.0
     """The sample weight of records for which none is given."""
+    rows_per_person: int | None = None
+    """Rows of a person weigh one divided by their number, or by this number where that is larger."""
 
     @classmethod
-    def declared(cls, max_weight: Any, class_weight: Any, *, of_records: bool) -> Self:
+    def declared(
+        cls, max_weight: Any, class_weight: Any, *, of_records: bool, rows: int | None = None
+    ) -> Self:
         """Check what was declared; ``of_records`` says whether records have weights of their own."""
         most = check_positive("max_weight", max_weight)
         if not 1.0 <= most <= LARGEST_WEIGHT:
             limits = f"between 1 and {LARGEST_WEIGHT:g}"
             raise parameter_error("max_weight", limits, max_weight, "Scale the weights by a constant.")
         kept = most if of_records or most > 1.0 else None
-        return cls(kept, None if class_weight is None else _class_weights(class_weight))
+        by_class = None if class_weight is None else _class_weights(class_weight)
+        return cls(kept, by_class, rows_per_person=rows)
 
     def for_classes(self, class_weight: Any, classes: Sequence[Any] | NDArray[Any]) -> "Weighting":
         """A weighting with the weight of each class in the order of the classes, which must all be named."""
@@ -65,7 +70,7 @@ class Weighting:
             wanted = "a weight for each class and for nothing else"
             way_out = f"Of these, {' and '.join(problems)}."
             raise parameter_error("class_weight", wanted, dict(class_weight), way_out)
-        return Weighting(self.max_weight, tuple(float(class_weight[label]) for label in labels))
+        return replace(self, class_weight=tuple(float(class_weight[label]) for label in labels))
 
     @property
     def largest(self) -> float:
@@ -75,7 +80,7 @@ class Weighting:
     @property
     def used(self) -> bool:
         """Whether anything was declared."""
-        return self.max_weight is not None or self.class_weight is not None
+        return (self.max_weight, self.class_weight, self.rows_per_person) != (None, None, None)
 
     @property
     def unknown(self) -> "Weighting":
@@ -101,11 +106,8 @@ class Weighting:
             for value, weight in zip(loss.labels.values or (), self.class_weight, strict=True):
                 by_class = xp.where(labels == value, xp.full_like(labels, weight), by_class)
             weights = by_class if weights is None else weights * by_class
-        if weights is not None and not loss.curve.ratio_falls:
-            raise DomainError(
-                f"{type(loss).__name__} does not take weights: its curvature(m)/m rises, so the certificate "
-                "does not cover weights below 1. Fit without weights."
-            )
+        if weights is not None:
+            check_weights_covered(loss)
         return weights
 
     def _checked(self, sample_weight: Any, rows: int) -> FloatArray:
@@ -121,6 +123,25 @@ class Weighting:
                 "them by a public constant, or declare a larger `max_weight`."
             )
         return weights
+
+
+def check_rows_per_person(rows: Any) -> int | None:
+    """The number of rows that a person is declared to have, or None for any number."""
+    if rows is None:
+        return None
+    count = check_count("rows_per_person", rows, way_out="None is for any number.")
+    if count > MOST_ROWS:
+        raise parameter_error("rows_per_person", f"at most {MOST_ROWS:,}", rows, "None is for any number.")
+    return count
+
+
+def check_weights_covered(loss: AnyLoss) -> None:
+    """Refuse weights for a loss whose certificate does not cover them."""
+    if not loss.curve.ratio_falls:
+        raise DomainError(
+            f"{type(loss).__name__} does not take weights: its curvature(m)/m rises, so the certificate "
+            "does not cover weights below 1. Fit without weights."
+        )
 
 
 def _class_weights(class_weight: Any) -> tuple[float, ...]:
@@ -176,6 +197,7 @@ class Declared:
     outcome: NumberLabel | None = None
     """The bounds of a numeric outcome, where there is no domain."""
     weighting: Weighting = UNWEIGHTED
+    unit: str = "row"
     n_features: int | None = None
     feature_names: Sequence[str] | None = None
 
@@ -183,7 +205,7 @@ class Declared:
     def of(cls, plan: Plan, *, classes: Classes = None, **others: Any) -> Self:
         """What a fit was planned for, and what else is declared."""
         plain = None if classes is None else tuple(map(plain_class, classes))
-        return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, **others)
+        return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, unit=plan.unit, **others)
 
     @property
     def label(self) -> Label | None:

@@ -18,8 +18,8 @@ from expost.data.encoding import Encoded, Opened, check_column_names, encode_rec
 from expost.data.features import NumberLabel
 from expost.data.lazy import LazyTable
 from expost.data.tables import as_lazy, table_of, with_columns
-from expost.data.weights import Declared, Weighting
-from expost.estimators.planned import PrivateEstimator
+from expost.data.weights import Declared, Weighting, check_rows_per_person
+from expost.estimators.planned import PrivateEstimator, check_people
 from expost.exceptions import (
     CalibrationError,
     DomainError,
@@ -80,7 +80,13 @@ class PrivateGLM(PrivateEstimator):
         self.intercept_: float | FloatArray = float(intercepts[0]) if alone else intercepts
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, account: Account | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        account: Account | None = None,
     ) -> Self:
         """Release a model of ``y`` given ``X``.
 
@@ -95,6 +101,10 @@ class PrivateGLM(PrivateEstimator):
         sample_weight
             One weight per row, from 0 to ``max_weight``, by which its loss is multiplied; as private as the
             rest of the record. With files, the name of its column.
+        groups
+            With ``unit="person"``, whose each row is: an id per row, a text or a whole number, or with files
+            the name of a column. By default the domain's ``person``. Ids are private and never published; an
+            id in two spellings is two people.
         account
             Where to count what this spends: an account of :class:`expost.Ledger`. The fit is entered before
             its noise is drawn, and refused with :class:`expost.exceptions.BudgetError` if it would overdraw.
@@ -106,7 +116,7 @@ class PrivateGLM(PrivateEstimator):
         """
         with self._spending(account) as (spending, step):
             # All checks come before any noise is drawn.
-            plan, records = self._planned_records(X, y, sample_weight)
+            plan, records = self._planned_records(X, y, sample_weight, groups)
             spending.check(plan)
             if self.domain is not None:
                 self.feature_names_in_ = np.array([part.name for part in self.domain.features], dtype=object)
@@ -171,24 +181,25 @@ class PrivateGLM(PrivateEstimator):
         check_is_fitted(self)
         return self._private_part().loss_error
 
-    def _planned_records(self, X: Any, y: Any, sample_weight: Any) -> tuple[Plan, Encoded]:
+    def _planned_records(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Plan, Encoded]:
         """The plan of a fit, and its table encoded for it; the number of columns is public."""
         given = self._given_plan()
         weighting = self._declared_weighting(given, of_records=sample_weight is not None)
         self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
         self._outcome: NumberLabel | None = None  # declared bounds, where there is no domain
         self._had_weights = sample_weight is not None
-        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
+        X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, self.domain)
         lazy = as_lazy(X, self.domain)
         if lazy is not None:
-            self._set_columns(lazy, y, sample_weight)
+            self._set_columns(lazy, y, sample_weight, groups)
         self._set_label(y if lazy is None else np.empty(0))  # the number of classes decides the loss
         classes = () if self._labels is None else self._labels
         self._weighting = weighting.for_classes(getattr(self, "class_weight", None), classes)
         table = opened(X if lazy is None else lazy, self.domain)
         width = self._width if isinstance(table, LazyTable) else table.source.n_features
         plan = given or self._make_plan(weighting.largest, width)
-        records = encode_records(table, y, self._declared_for(table, plan), sample_weight)
+        check_people(plan, groups)
+        records = encode_records(table, y, self._declared_for(table, plan), sample_weight, groups)
         if lazy is None:
             self._check_names(X, reset=True)
         return plan, records
@@ -199,6 +210,14 @@ class PrivateGLM(PrivateEstimator):
             return plan
         if self.norm is not None:
             raise parameter_error("norm", "None with a domain, which declares it", self.norm)
+        if self.rows_per_person is not None:
+            raise parameter_error(
+                "rows_per_person", "None with a domain, which declares it", self.rows_per_person
+            )
+        if plan is not None and self._person is not None and plan.unit != "person":
+            raise ParameterError(
+                "`plan` must be made with unit='person', because the domain declares `person`."
+            )
         if plan is not None and plan.norm != self.domain.row_norm:
             wanted = f"made with norm=domain.row_norm, {self.domain.row_norm!r}"
             raise ParameterError(f"`plan` must be {wanted}; this one is for norm={plan.norm!r}.")
@@ -207,12 +226,16 @@ class PrivateGLM(PrivateEstimator):
     def _declared_weighting(self, plan: Plan | None, *, of_records: bool) -> Weighting:
         """What is declared about weights, before the classes are known."""
         class_weight = getattr(self, "class_weight", None)
-        weighting = Weighting.declared(self.max_weight, class_weight, of_records=of_records)
+        rows = check_rows_per_person(self.rows_per_person if self.domain is None else None)
+        if self._person is not None:
+            assert self.domain is not None
+            rows = self.domain.rows_per_person
+        weighting = Weighting.declared(self.max_weight, class_weight, of_records=of_records, rows=rows)
         if plan is None:
             return weighting
         if self.max_weight == 1.0:  # nothing was declared
             most = max(1.0, plan.max_weight / weighting.largest)
-            weighting = Weighting.declared(most, class_weight, of_records=of_records)
+            weighting = Weighting.declared(most, class_weight, of_records=of_records, rows=rows)
         if weighting.largest != plan.max_weight:
             raise ParameterError(
                 f"`plan` must be made for max_weight={weighting.largest:g}, the largest weight of a record "
@@ -243,7 +266,7 @@ class PrivateGLM(PrivateEstimator):
             fit_intercept=bool(self.fit_intercept),
             calibration=self.calibration,
             reduced=loss.outputs > 1 and default_reduced(loss, report, columns),
-            unit=self.unit,
+            unit="row" if self._person is None and self.unit == "row" else "person",
         )
 
     def _declared_norm(self) -> float:
@@ -259,6 +282,11 @@ class PrivateGLM(PrivateEstimator):
             UndeclaredWarning,
         )
         return _UNDECLARED_NORM
+
+    @property
+    def _person(self) -> str | None:
+        """The column of people that a domain declares."""
+        return None if self.domain is None else self.domain.person
 
     @property
     def _declared(self) -> dict[str, Any]:
@@ -292,16 +320,16 @@ class PrivateGLM(PrivateEstimator):
         if self.domain is None:
             validate_data(self, table_of(X), reset=reset, skip_check_array=True)
 
-    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any) -> None:
+    def _set_columns(self, lazy: LazyTable, y: Any, sample_weight: Any, groups: Any) -> None:
         """Store the names of the columns. Where no domain is declared, classes are, and cells are numbers."""
-        check_column_names(y, sample_weight)
+        check_column_names(y, sample_weight, groups)
         if self.domain is not None:
             return
         if getattr(self, "classes", ()) is None:
             raise parameter_error("classes", "declared for files and Dask frames", None, "Or use a domain.")
         if not lazy.has_types:
             raise DomainError("CSV files have texts only; declare what they mean with `domain`.")
-        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight)
+        names, _ = split_columns(lazy, None, labelled=True, label=y, weight=sample_weight, person=groups)
         for name in names:
             if lazy.kinds.get(name) == "category":
                 raise DomainError(
@@ -311,11 +339,12 @@ class PrivateGLM(PrivateEstimator):
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _records(self, X: Any, y: Any, sample_weight: Any, **other: Any) -> Encoded:
+    def _records(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, **other: Any) -> Encoded:
         """Records with their labels and weights, encoded as those of the fit were but for what is other."""
-        X, y, sample_weight = with_columns(X, y, sample_weight, self.domain)
+        X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, self.domain)
         table = self._opened(X)
-        return encode_records(table, y, self._declared_for(table, self.plan_, **other), sample_weight)
+        declared = self._declared_for(table, self.plan_, **other)
+        return encode_records(table, y, declared, sample_weight, groups)
 
     def _rows(self, X: Any) -> Encoded:
         """Rows without labels, encoded as those of the fit were."""

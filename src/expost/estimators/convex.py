@@ -9,12 +9,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from expost._common.validation import Simultaneous
 from expost.data.encoding import Encoded, open_records
 from expost.data.frame_tables import FrameKind
-from expost.estimators.planned import PrivateEstimator
+from expost.data.weights import check_rows_per_person
+from expost.estimators.planned import PrivateEstimator, check_people
 from expost.exceptions import DomainError
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
 from expost.privacy.calibration import calibrate_convex
+from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Bounds
 from expost.reports.evaluate import evaluate
 
@@ -76,7 +78,7 @@ class ConvexModel(PrivateEstimator):
     _losses: ClassVar = (ConvexLoss,)
     _of_plan: ClassVar = (*PrivateEstimator._of_plan, "loss")
 
-    def fit(self, X: Any, y: Any = None, *, account: Account | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None, account: Account | None = None) -> Self:
         """Release the parameters that fit a table.
 
         Parameters
@@ -86,6 +88,8 @@ class ConvexModel(PrivateEstimator):
             pandas, polars or pyarrow frame. Rows outside the declared set are brought into it.
         y
             One label per row, where the loss has labels.
+        groups
+            With ``unit="person"``, whose each row is, as in :meth:`expost.LogisticRegression.fit`.
         account
             Where to count what this spends, as in :meth:`expost.LogisticRegression.fit`.
 
@@ -103,7 +107,8 @@ class ConvexModel(PrivateEstimator):
                     loss, epsilon=self.epsilon, delta=self.delta, l2=self.l2, unit=self.unit
                 )
             spending.check(plan)
-            records = self._open(X, y, plan.loss, reset=True)
+            check_people(plan, groups)
+            records = self._open(X, y, plan, groups, reset=True)
             release = self._release(plan, records, spending, step)
             self.coef_ = np.array(release.coefficients)
             spending.finish(None)
@@ -114,6 +119,7 @@ class ConvexModel(PrivateEstimator):
         X: Any,
         y: Any = None,
         *,
+        groups: Any = None,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: Simultaneous = None,
@@ -124,6 +130,8 @@ class ConvexModel(PrivateEstimator):
         ----------
         X, y
             Records as in the fit.
+        groups
+            Whose each row is; figures are then one for each person, or with ``unit="row"`` for each family.
         confidence, member, simultaneous
             As in :meth:`expost.Publication.bounds`.
 
@@ -134,16 +142,22 @@ class ConvexModel(PrivateEstimator):
         check_is_fitted(self)
         release = Release(self.plan_, self.coef_, insecure=self.insecure_)
         found = evaluate(
-            release, self._records(X, y), confidence=confidence, member=member, simultaneous=simultaneous
+            release,
+            self._records(X, y, groups=groups),
+            confidence=confidence,
+            member=member,
+            simultaneous=simultaneous,
         )
         return replace(found, kind=FrameKind.of(X))
 
-    def _records(self, X: Any, y: Any, sample_weight: Any = None) -> Encoded:
+    def _records(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Encoded:
         if sample_weight is not None:
             raise DomainError("`sample_weight` must be left out: a convex model has no weights.")
-        return self._open(X, y, self.plan_.loss, reset=False)
+        return self._open(X, y, self.plan_, groups, reset=False)
 
-    def _open(self, X: Any, y: Any, loss: Any, *, reset: bool) -> Encoded:
-        records = open_records(X, y, loss)
+    def _open(self, X: Any, y: Any, plan: Plan, groups: Any, *, reset: bool) -> Encoded:
+        loss: Any = plan.loss
+        rows = check_rows_per_person(self.rows_per_person)
+        records = open_records(X, y, loss, groups, unit=plan.unit, rows=rows)
         validate_data(self, X, reset=reset, skip_check_array=True)
         return records

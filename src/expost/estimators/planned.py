@@ -88,6 +88,20 @@ class Spending:
             warn_caller(f"the fit is counted, but its entry stays unfinished: {error}", LedgerWarning)
 
 
+def check_people(plan: Plan, groups: Any) -> None:
+    """Refuse a fit for people without their ids, and ids for a fit that makes no promise to people."""
+    if plan.unit == "person" and groups is None:
+        raise ParameterError(
+            "`groups` must be given with unit='person': the id of the person whose each row is, a name of a "
+            "column with files, or `person` in the domain."
+        )
+    if plan.unit == "row" and groups is not None:
+        raise ParameterError(
+            "`groups` must be left out of a fit with unit='row', whose promise is to each row. Declare "
+            "unit='person' for a promise to each person."
+        )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator that spends one plan on one release, and keeps the private part of it in memory.
@@ -101,6 +115,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     delta: float = 1e-6
     l2: float | None = None
     unit: UnitName = "row"
+    rows_per_person: int | None = None
     plan: Plan | None = None
     random_state: Any = None
     verbose: bool = False
@@ -116,8 +131,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     """Whether the records of the fit had weights of their own."""
 
     @abstractmethod
-    def _records(self, X: Any, y: Any, sample_weight: Any) -> Encoded:
-        """Records with their labels and weights, encoded as those of the fit were."""
+    def _records(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Encoded:
+        """Records with their labels, weights and people, encoded as those of the fit were."""
 
     @overload
     def ex_post_losses(
@@ -126,6 +141,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         member: bool = True,
         return_terms: Literal[False] = False,
     ) -> FloatArray: ...
@@ -136,6 +152,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         member: bool = True,
         return_terms: Literal[True],
     ) -> LossTerms: ...
@@ -145,10 +162,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         member: bool = True,
         return_terms: bool = False,
     ) -> FloatArray | LossTerms:
-        """Exact privacy loss of each record at what was released.
+        """Exact privacy loss of each record, or of each person, at what was released.
 
         Parameters
         ----------
@@ -156,6 +174,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             Records in the units of the fit, or files with them, as there.
         sample_weight
             Their weights in the fit; needed where it had any. Declared class weights are counted anyway.
+        groups
+            Whose each row is, as in the fit: losses are then one for each person, in the order in which
+            people first appear. With ``unit="row"`` they are those of families: all records of one group
+            together. With ``unit="person"`` they must be given, or be the domain's.
         member
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
             was not is a mistake that cannot be detected, and gives a meaningless figure.
@@ -171,7 +193,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         private = self._private_part()
         if self._had_weights and sample_weight is None:
             raise DomainError("`sample_weight` must be given, because the fit had weights: those of the fit.")
-        parts = streamed_terms(private, self._records(X, y, sample_weight), self.plan_.loss, member=member)
+        records = self._records(X, y, sample_weight, groups)
+        if self.plan_.unit == "person":
+            check_people(self.plan_, records.people)
+        parts = streamed_terms(private, records, self.plan_.loss, member=member)
         if return_terms:
             return LossTerms.joined(parts)
         losses = [terms.loss for terms in parts]

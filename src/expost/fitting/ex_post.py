@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,13 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
+from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.exceptions import SolverError
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss
+from expost.losses.persons import PersonLoss
 from expost.losses.records import log_determinants
 
 # A matrix with at least this many rows is worth sending to a device.
@@ -40,6 +42,8 @@ class LossTerms:
     """The squared norm of the record's gradient, over twice the noise variance; never negative."""
     inner_product: FloatArray
     """The inner product of the record's gradient with the noise that was drawn, over its variance."""
+    people: Any = None
+    """The ids of the people, in the order of the terms, where the terms are people's."""
 
     @property
     def signed(self) -> FloatArray:
@@ -54,10 +58,15 @@ class LossTerms:
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """The terms of several runs of records, one after the other."""
-        runs = [(one.determinant, one.quadratic, one.inner_product) for one in parts]
+        people, runs = None, []
+        for one in parts:
+            people = one.people  # there is one part where terms are people's
+            runs.append((one.determinant, one.quadratic, one.inner_product))
         if not runs:
             return cls(*(np.empty(0) for _ in range(3)))
-        return cls(*map(namespace_of(runs[0][0]).concat, zip(*runs, strict=True)))
+        concat = namespace_of(runs[0][0]).concat
+        determinant, quadratic, inner_product = map(concat, zip(*runs, strict=True))
+        return cls(determinant, quadratic, inner_product, people)
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"
@@ -119,9 +128,26 @@ def streamed_terms(
     """The terms of :func:`ex_post_terms`, one part of the records after the other; private."""
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
-    root, sign = inverse_root(fit.hessian, records.kernels_in), -1.0 if member else 1.0
+    there = records.kernels_in if records.people is None else None
+    root, sign = inverse_root(fit.hessian, there), -1.0 if member else 1.0
     work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign)
+    if records.people is not None:
+        return iter([_of_people(records, records.people, work)])
     return records.sweep(work, width=len(fit.coefficients))
+
+
+def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:
+    """The terms of everybody, by the same pass over the rows of each brought together."""
+    loss = work.loss
+    found = np.empty((3, len(people)))
+    width = loss.factor_columns * len(work.coefficients)
+
+    def of_people(each: int) -> Terms:
+        return work if each == 1 else replace(work, loss=PersonLoss(loss, each))
+
+    for numbers, terms in records.by_person(of_people, width):
+        found[:, numbers] = terms.determinant, terms.quadratic, terms.inner_product
+    return LossTerms(found[0], found[1], found[2], people.ids)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

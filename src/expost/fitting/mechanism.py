@@ -77,7 +77,7 @@ def perturb(
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
-    check_rows(plan)
+    check_rows(plan, records.people)
     check_inputs(plan, records.design, regularizer)
     check_room(plan, records, regularizer)
     step("Checking the table")

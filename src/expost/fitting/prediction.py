@@ -39,7 +39,7 @@ class Predictors(Kernel[FloatArray]):
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> FloatArray:
         """The predictors of the part's records, in their order, left where the rows lie."""
         coefficients, none = space.put(self.coefficients), space.zeros(0, *self.coefficients.shape[1:])
-        found = [none, *(rows @ coefficients for rows, _, _ in row_blocks(blocks))]
+        found = [none, *(rows @ coefficients for rows, *_ in row_blocks(blocks))]
         predictors: FloatArray = space.xp.concat(found)
         return predictors
 
@@ -53,7 +53,7 @@ class Scored:
     def __call__(self, blocks: Iterator[Block]) -> tuple[FloatArray, ...]:
         """Predictors, labels and weights of the part's records, in their order."""
         found = [(np.empty((0, *self.coefficients.shape[1:])), np.empty(0), np.empty(0))]
-        for rows, y, weights in blocks:
+        for rows, y, weights, *_ in blocks:
             sizes = np.ones(len(y)) if weights is None else weights.copy()
             found.append((rows @ self.coefficients, y.copy(), sizes))
         return tuple(map(np.concatenate, zip(*found, strict=True)))

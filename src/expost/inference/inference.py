@@ -59,7 +59,7 @@ class Intervals:
     def __call__(self, blocks: Iterator[Block]) -> ProbabilityIntervals:
         """The intervals of the part's records, in their order."""
         none = np.empty((0, self.loss.outputs + 1))
-        parts = [self._read(rows @ self.basis) for rows, _, _ in blocks]
+        parts = [self._read(rows @ self.basis) for rows, *_ in blocks]
         return joined([ProbabilityIntervals(none, none, none), *parts])
 
     def _read(self, rows: FloatArray) -> ProbabilityIntervals:

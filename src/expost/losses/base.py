@@ -185,6 +185,11 @@ class LinearRecords(RowRecords):
     def __len__(self) -> int:
         return int(self.signed.shape[0])
 
+    @property
+    def gradient(self) -> Any:
+        """The rows, each times its slope."""
+        return self.signed[:, None] * self.rows.encoded()
+
     def total(self) -> Any:
         """The sum of the rows, each times its slope."""
         return self.rows.summed(self.signed)

@@ -279,7 +279,7 @@ class ConvexLoss(RecordLoss):
 
     def at(self, theta: FloatArray, block: Any) -> Records:
         """The records of a block at parameters."""
-        return _ConvexRecords(self, theta, block.X.encoded())
+        return _ConvexRecords(self, theta, block.X.encoded(), block.weights)
 
     def coefficient_count(self, columns: int) -> int:
         """One coefficient for each parameter."""
@@ -298,17 +298,20 @@ class _ConvexRecords(Records):
     loss: ConvexLoss
     theta: FloatArray
     records: FloatArray
+    weights: FloatArray | None
 
     def __len__(self) -> int:
         return len(self.records)
 
     @cached_property
     def gradient(self) -> FloatArray:
-        return self.loss.gradient(self.theta, self.records)
+        gradient = self.loss.gradient(self.theta, self.records)
+        return gradient if self.weights is None else self.weights[:, None] * gradient
 
     @cached_property
     def factor(self) -> FloatArray:
-        return self.loss.factor(self.theta, self.records)
+        factor = self.loss.factor(self.theta, self.records)
+        return factor if self.weights is None else np.sqrt(self.weights)[:, None, None] * factor
 
     def size(self, reach: float, length: float) -> float:
         """Gradients, and what rounding the parameters and the record can move them by."""
@@ -317,4 +320,9 @@ class _ConvexRecords(Records):
 
     def add_hessian(self, squares: Any) -> None:
         """Add the sum of the Hessians, in double precision whatever is asked for."""
-        squares.add_strip(0, self.loss.total_hessian(self.theta, self.records))
+        if self.weights is None:
+            total = self.loss.total_hessian(self.theta, self.records)
+        else:
+            stacked = np.swapaxes(self.factor, 1, 2).reshape(-1, len(self.theta))
+            total = stacked.T @ stacked
+        squares.add_strip(0, total)

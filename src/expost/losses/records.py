@@ -65,7 +65,7 @@ class Records(ABC):
         ``root`` is :math:`U`, lower triangular. Any matrix of the same determinants
         :math:`\det(I \pm N)` serves.
         """
-        return _small_squares(root @ self.factor)
+        return small_squares(root @ self.factor)
 
     def coordinates(self, basis: FloatArray) -> FloatArray:
         r""":math:`F_i^\top B` of each record: columns of the factor by columns of the basis."""
@@ -99,11 +99,11 @@ class Records(ABC):
     @property
     def hessian_norm(self) -> FloatArray:
         r"""The Frobenius norm of :math:`F_iF_i^\top`."""
-        return np.asarray(np.linalg.matrix_norm(_small_squares(self.factor)))
+        return np.asarray(np.linalg.matrix_norm(small_squares(self.factor)))
 
     def log_determinant(self, l2: float) -> FloatArray:
         r""":math:`\log\det(I + F_iF_i^\top/\lambda)`."""
-        return log_determinants(_small_squares(self.factor / math.sqrt(l2)), 1.0)
+        return log_determinants(small_squares(self.factor / math.sqrt(l2)), 1.0)
 
     @property
     def reduced_weights(self) -> FloatArray:
@@ -181,7 +181,7 @@ def by_columns(coefficients: FloatArray, outputs: int) -> Any:
     return namespace_of(coefficients).reshape(coefficients, (outputs, -1)).T
 
 
-def _small_squares(factors: FloatArray) -> FloatArray:
+def small_squares(factors: FloatArray) -> FloatArray:
     r"""The smaller of :math:`W^\top W` and :math:`WW^\top` of each record: their determinants agree."""
     transposed = np.swapaxes(factors, 1, 2)
     return np.asarray(transposed @ factors if factors.shape[2] <= factors.shape[1] else factors @ transposed)

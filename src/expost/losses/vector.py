@@ -42,6 +42,11 @@ class _PredictorRecords(RowRecords):
     def __len__(self) -> int:
         return int(self.eta.shape[0])
 
+    @property
+    def gradient(self) -> Any:
+        xp, slopes = namespace_of(self.eta), self._derivatives[0]
+        return xp.reshape(slopes[:, :, None] * self.rows.encoded()[:, None, :], (len(self), -1))
+
     def total(self) -> Any:
         return namespace_of(self.eta).reshape(self.rows.summed(self._derivatives[0]), (-1,))
 

@@ -22,11 +22,11 @@ def row_radius(norm: float, *, fit_intercept: bool) -> float:
     return math.hypot(norm, 1.0) if fit_intercept else norm
 
 
-def check_rows(plan: "Plan") -> None:
+def check_rows(plan: "Plan", people: Any) -> None:
     """Raise ParameterError where a plan is for people, and nobody said which rows are whose."""
-    if plan.unit != "row":
+    if plan.unit != "row" and people is None:
         wanted = "'row' where rows are given without the people that they belong to"
-        raise parameter_error("unit", wanted, plan.unit, "Make one row per person, and plan for rows.")
+        raise parameter_error("unit", wanted, plan.unit, "Say whose each row is with `groups`.")
 
 
 def accounting_of(

@@ -81,9 +81,10 @@ def check_weights(document: PublishedDocument) -> None:
     """Refuse weights that say nothing, and class weights that do not belong to the classes."""
     if document.weights is None:
         return
-    by_class = document.weights.class_weight
-    stated = by_class is not None or document.weights.max_weight is not None
-    require(stated, "`weights` must state a weight, or be absent")
+    by_class, rows = document.weights.class_weight, document.weights.rows_per_person
+    require(document.weighting.used, "`weights` must state a weight, or be absent")
+    people = rows is None or document.plan.unit == "person"
+    require(people, "`weights.rows_per_person` must be absent where the plan is for rows")
     require(document.loss.curve.ratio_falls, f"`weights` must be absent {_for_loss(document)}")
     if by_class is None:
         return

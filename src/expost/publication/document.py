@@ -123,6 +123,8 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
     added = {name for name in ("reduced", "unit") if getattr(document.plan, name) is None}
     absent: dict[str, Any] = {"plan": added}
     absent |= {name: True for name in ("weights", "outcome") if getattr(document, name) is None}
+    if document.weights is not None and document.weights.rows_per_person is None:
+        absent["weights"] = {"rows_per_person"}
     return document.model_dump(exclude=absent)
 
 
@@ -172,6 +174,7 @@ def content(
         document["weights"] = {
             "max_weight": weighting.max_weight,
             "class_weight": None if by_class is None else list(by_class),
+            **({} if weighting.rows_per_person is None else {"rows_per_person": weighting.rows_per_person}),
         }
     if outcome is not None:
         document["outcome"] = outcome.model_dump(mode="json")

@@ -27,7 +27,7 @@ from expost.reports.base import CONFIDENCE
 
 
 def encoded_records(
-    publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None
+    publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
 ) -> Encoded:
     """Records as a publication's mechanism saw them, from a table in its units; as private as they are.
 
@@ -37,7 +37,7 @@ def encoded_records(
     declared = _declared(publication)
     if unknown:
         declared = replace(declared, weighting=publication.weighting.unknown)
-    return replace(encode_records(X, y, declared, sample_weight), weights_at_most=unknown)
+    return replace(encode_records(X, y, declared, sample_weight, groups), weights_at_most=unknown)
 
 
 def encoded_for(publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
@@ -165,11 +165,15 @@ class ReadableDocument(PublishedDocument):
         y: Any = None,
         *,
         sample_weight: Any = None,
+        groups: Any = None,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: Simultaneous = None,
     ) -> Bounds:
         """What the publication cost each record: an interval for the model, the report's cost, the total.
+
+        Where its promise is to people, ask with *all* rows of a person: a figure for some of them is one of
+        somebody else, and can be smaller or larger than hers.
 
         Parameters
         ----------
@@ -180,6 +184,10 @@ class ReadableDocument(PublishedDocument):
             Their weights in the fit; of files the name of their column. Where the publication has weights and
             none are given, they are not known: every figure then holds whatever they were, up to the largest
             that it states. Class weights that it states are counted anyway.
+        groups
+            Whose each row is, as in the fit; figures are then one for each person, in the order in which
+            people first appear. They must be given where the promise is to people. Where it is to rows, they
+            are those of families: all records of one group, who all were in the table or all were not.
         confidence
             How sure to be; choose it before looking at any figure. It holds for a record that was fixed
             before the publication was made. The interval, the report's cost and the total each hold with it
@@ -205,7 +213,7 @@ class ReadableDocument(PublishedDocument):
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
-        records = encoded_records(self, X, y, sample_weight)
+        records = encoded_records(self, X, y, sample_weight, groups)
         bounds = evaluate(
             self.release, records, confidence=confidence, member=member, simultaneous=simultaneous
         )

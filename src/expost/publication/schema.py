@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError, ValidationInfo
 
 from expost._common.strict_json import INTACT, FrozenModel, publication_error, require, shown
+from expost.data.domain import MOST_ROWS
 from expost.data.values import of_one_kind
 from expost.data.weights import Weighting
 from expost.exceptions import LossError, ParameterError, PublicationError
@@ -205,11 +206,13 @@ class PublishedWeights(FrozenModel):
 
     max_weight: Annotated[float, Field(ge=1.0, le=LARGEST_WEIGHT)] | None
     class_weight: Annotated[tuple[float, ...], numbers("weights.class_weight")] | None
+    rows_per_person: Annotated[int, Field(ge=1, le=MOST_ROWS)] | None = None
+    """How many rows of a person weigh 1 together; left out where any number does."""
 
     @property
     def value(self) -> Weighting:
         """The weights as a fit declares them."""
-        return Weighting(self.max_weight, self.class_weight)
+        return Weighting(self.max_weight, self.class_weight, rows_per_person=self.rows_per_person)
 
 
 class Statistics(FrozenModel):

@@ -184,6 +184,8 @@ class Bounds:
     """For how many records at once."""
     kind: FrameKind = field(default=FrameKind(), repr=False)
     """The kind of frame that the records came in."""
+    people: Any = field(default=None, repr=False)
+    """The ids of the people, or families, in the order of the figures, where they are asked about."""
 
     HEADINGS: ClassVar = ("model, at least", "model, at most", "report, at most", "total, at most")
 
@@ -223,9 +225,12 @@ class Bounds:
         >>> Bounds(zeros, zeros + 0.1, zeros, zeros + 0.1).to_frame("polars").columns
         ['lower', 'upper', 'report_cost', 'total']
         """
-        return self.kind.in_library(library).frame(
-            {name: on_host(figure) for name, figure in self.figures._asdict().items()}
-        )
+        figures = {name: on_host(figure) for name, figure in self.figures._asdict().items()}
+        if self.people is None:
+            return self.kind.in_library(library).frame(figures)
+        # The index of the records is that of rows.
+        kind = replace(self.kind, index=None).in_library(library)
+        return kind.frame({"person": list(self.people), **figures})
 
     def _summary(self) -> Summary:
         count = len(self.total)

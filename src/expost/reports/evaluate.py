@@ -2,18 +2,21 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
 from expost._common.namespaces import HERE, Space, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import Simultaneous
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
-from expost.data.rows import row_blocks
+from expost.data.people import People
+from expost.data.rows import DenseRows, row_blocks
 from expost.engines.base import Kernel
+from expost.exceptions import DomainError
 from expost.fitting.release import Release
 from expost.privacy.plan import check_rows
 from expost.reports.base import (
@@ -27,7 +30,7 @@ from expost.reports.base import (
     sides_of,
 )
 from expost.reports.intervals import Determinant, inner_product
-from expost.reports.laws import Drift
+from expost.reports.laws import Across, Drift, person_law
 from expost.reports.records import ReadRecords, records_of
 from expost.reports.total import report_cost, whole_cost
 
@@ -49,8 +52,8 @@ class TightReader:
     scope: Scope
     weights_at_most: bool = False
 
-    def __post_init__(self) -> None:
-        check_rows(self.release.plan)  # a figure for some of her rows is none for her
+    law: Across | None = None
+    """That of people with several rows."""
 
     @cached_property
     def shares(self) -> Shares:
@@ -65,7 +68,18 @@ class TightReader:
     @cached_property
     def determinant(self) -> Determinant:
         """Bounds of the determinant term."""
-        return Determinant(self.release, self.shares, self.scope, self.drift)
+        return Determinant(self.release, self.shares, self.scope, self.drift, self.law)
+
+    @cached_property
+    def _of_people(self) -> "dict[int, TightReader]":
+        return {}
+
+    def for_people(self, rows: int) -> "TightReader":
+        """The reader for people with so many different rows."""
+        if rows not in self._of_people:
+            law = person_law(self.release.plan.loss, rows, len(self.release.coefficients))
+            self._of_people[rows] = replace(self, law=law)
+        return self._of_people[rows]
 
     def read(self, records: ReadRecords, sides: tuple[bool, ...]) -> Figures:
         """The figures of records that were in the table, were not, or may have been (both ``sides``)."""
@@ -77,13 +91,15 @@ class TightReader:
     def _read(self, records: ReadRecords, *, member: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The ends of the interval, and the total."""
         plan, determinant = self.release.plan, self.determinant.bound(records, member=member)
-        product = inner_product(self.release, records, self.shares, self.scope, self.drift, member=member)
+        product = inner_product(
+            self.release, records, self.shares, self.scope, self.drift, member=member, law=self.law
+        )
         quadratic = 0.5 * (records.gradient_norm / plan.sigma) ** 2
         model = sum_of_terms(determinant, quadratic, product, each_may_vanish=self.weights_at_most)
         if not plan.scales.releases_statistics:
             return model.low, model.high, model.high
         size, failure = self.determinant_size(determinant), self.shares.whole
-        total = whole_cost(self.release, records, size, self.scope, failure, self.drift)
+        total = whole_cost(self.release, records, size, self.scope, failure, self.drift, self.law)
         return model.low, model.high, total
 
     def determinant_size(self, determinant: Interval) -> FloatArray:
@@ -143,6 +159,52 @@ class FiguresPass(Kernel[Figures]):
         return Figures.joined(found)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleFigures:
+    """The pass that reads a release for people with ``each`` rows, from blocks of whole people."""
+
+    reader: TightReader
+    sides: tuple[bool, ...]
+    each: int
+
+    def __call__(self, blocks: Iterator[Block]) -> Figures:
+        """The figures of the people, in their order."""
+        return Figures.joined([self._read(block) for block in blocks])
+
+    def _read(self, block: Block) -> Figures:
+        rows = distinct_rows(block.X, self.each)
+        found = np.empty((len(Figures._fields), len(rows)))
+        for count in np.unique(rows):
+            chosen = rows == count
+            some = block.taken(np.repeat(chosen, self.each))
+            some = some._replace(X=DenseRows.here(some.X))
+            with np.errstate(over="ignore", invalid="ignore"):
+                records = records_of(self.reader.release, some, self.reader.scope, self.each)
+                found[:, chosen] = self.reader.for_people(int(count)).read(records, self.sides)
+        return Figures(*found)
+
+
+def distinct_rows(rows: FloatArray, each: int) -> NDArray[np.int64]:
+    """How many different rows each person has."""
+    _, codes = np.unique(rows, axis=0, return_inverse=True)
+    codes = np.sort(codes.reshape(-1, each), axis=1)
+    return np.asarray(1 + np.count_nonzero(np.diff(codes, axis=1), axis=1))
+
+
+def _figures_of_people(
+    reader: TightReader, records: Encoded, people: People, sides: tuple[bool, ...], width: int
+) -> Figures:
+    """The figures of everybody, from the rows of each brought together."""
+    found = np.empty((len(Figures._fields), len(people)))
+
+    def work(each: int) -> FiguresPass | PeopleFigures:
+        return FiguresPass(reader, sides, width) if each == 1 else PeopleFigures(reader, sides, each)
+
+    for numbers, figures in records.by_person(work, width):
+        found[:, numbers] = figures
+    return Figures(*found)
+
+
 def streamed_figures(
     release: Release,
     records: Encoded,
@@ -157,10 +219,20 @@ def streamed_figures(
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
-    if records.source.n_rows is not None:
-        scope.check_records(records.source.n_rows)
+    check_rows(release.plan, records.people)  # a figure for some of her rows is none for her
+    known = records.source.n_rows if records.people is None else len(records.people)
+    if known is not None:
+        scope.check_records(known)
     width = row_width(release, records)
     reader = TightReader(release, failure, scope, records.weights_at_most)
+    if records.people is not None:
+        if records.weights_at_most:
+            raise DomainError(
+                "`sample_weight` must be given for people with several rows: a report with unknown weights "
+                "is known for single rows only."
+            )
+        sides = sides_of(member)
+        return iter([_figures_of_people(reader, records, records.people, sides, width)])
     work = FiguresPass(reader, sides_of(member), _NUMBERS_PER_COLUMN * width)
     return _counted(records.sweep(work, width=width), scope)
 
@@ -189,7 +261,8 @@ def evaluate(
     parts = streamed_figures(
         release, records, confidence=confidence, member=member, simultaneous=simultaneous
     )
-    return Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
+    found = Bounds.of(parts, confidence=1.0 - check_confidence(confidence), scope=Scope.of(simultaneous))
+    return found if records.people is None else replace(found, people=records.people.ids)
 
 
 def row_width(release: Release, records: Encoded) -> int:

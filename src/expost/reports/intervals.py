@@ -15,7 +15,16 @@ from expost.fitting.release import Release
 from expost.losses import RecordLoss
 from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
-from expost.reports.laws import NO_DRIFT, SHARE, Drift, chi_quantile, every_quantile, noise_law
+from expost.reports.laws import (
+    NO_DRIFT,
+    SHARE,
+    Across,
+    Drift,
+    NoiseLaw,
+    chi_quantile,
+    every_quantile,
+    noise_law,
+)
 from expost.reports.records import DEFINITE, FEW_WEIGHTS, WEIGHTS, Pencil, ReadRecords, mixtures
 
 
@@ -35,18 +44,29 @@ class Factors(NamedTuple):
 
 
 def reach_factors(
-    scope: Scope, failure: float, dimension: int, drift: Drift, loss: RecordLoss, unit: float = 1.0
+    scope: Scope,
+    failure: float,
+    dimension: int,
+    drift: Drift,
+    loss: RecordLoss,
+    unit: float = 1.0,
+    law: NoiseLaw | None = None,
 ) -> Factors:
-    """How far noise reaches, public; ``unit`` is the objective's noise in units of the noise bounded."""
+    """How far noise reaches, public; ``unit`` is the objective's noise in units of the noise bounded.
+
+    ``law`` is that of people with several rows.
+    """
     # A small share of the failure probability pays for the output's noise, where there is any.
     share = SHARE * failure if drift.tilt > 0.0 else 0.0
     moved = replace(drift, tilt=unit * drift.tilt)
     left = failure - share
     if not scope.every:
-        law = noise_law(loss)
+        law = law or noise_law(loss)
         rest = law.quantile(scope.each(share)) if share else 0.0
         return Factors(moved.widened(law.quantile(scope.each(left)), rest), None)
     rest = chi_quantile(dimension, share) if share else 0.0
+    if law is not None:
+        return Factors(moved.widened(chi_quantile(dimension, left), rest), None)
     if not loss.along_row:
         return Factors(moved.widened(every_quantile(dimension, loss.outputs, left), rest), None)
     # (1 + p^(1/d))/2 is one minus this; computed so that it keeps its digits.
@@ -57,15 +77,24 @@ def reach_factors(
     )
 
 
-def gradient_factors(scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan) -> Factors:
+def gradient_factors(
+    scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan, law: NoiseLaw | None = None
+) -> Factors:
     """How far the error of a noisy gradient reaches, in units of its noise."""
     assert plan.sigma_gradient is not None
     unit = math.hypot(plan.sigma, plan.sigma_gradient) / plan.sigma_gradient
-    return reach_factors(scope, failure, dimension, drift, plan.loss, unit)
+    return reach_factors(scope, failure, dimension, drift, plan.loss, unit, law)
 
 
 def inner_product(
-    release: Release, records: ReadRecords, shares: Shares, scope: Scope, drift: Drift, *, member: bool
+    release: Release,
+    records: ReadRecords,
+    shares: Shares,
+    scope: Scope,
+    drift: Drift,
+    *,
+    member: bool,
+    law: NoiseLaw | None = None,
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2` (section 7, "Inner product").
 
@@ -74,7 +103,7 @@ def inner_product(
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = records.steepness
-    factors = reach_factors(scope, shares.tilt, dimension, drift, plan.loss)
+    factors = reach_factors(scope, shares.tilt, dimension, drift, plan.loss, law=law)
     width = steepness * factors.reach(records) / plan.sigma
     if plan.sigma_gradient is None:
         return Interval(-width, width)
@@ -82,7 +111,7 @@ def inner_product(
     together = math.hypot(plan.sigma, plan.sigma_gradient)
     sign = -1.0 if member else 1.0
     centre = sign * records.along / together**2  # s/σ² = 1/(σ² + σ₂²)
-    factors = gradient_factors(scope, shares.gradient, dimension, drift, plan)
+    factors = gradient_factors(scope, shares.gradient, dimension, drift, plan, law)
     narrow = steepness * factors.reach(records)
     narrow *= plan.sigma_gradient / (plan.sigma * together)
     xp = namespace_of(width)
@@ -112,6 +141,8 @@ class Determinant:
     shares: Shares
     scope: Scope
     drift: Drift = NO_DRIFT
+    law: Across | None = None
+    """That of people with several rows, whose Hessians reach as many directions."""
 
     def bound(self, records: ReadRecords, *, member: bool) -> Interval:
         """The interval of each record."""
@@ -133,13 +164,15 @@ class Determinant:
     @property
     def _matrices(self) -> bool:
         """Whether a record has a small matrix for each mixture."""
-        return not (self.release.plan.loss.along_row or self.release.plan.reduced)
+        rows = self.release.plan.loss.along_row or self.release.plan.reduced
+        return self.law is not None or not rows
 
     @cached_property
     def _margin(self) -> float:
         """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
         assert self.release.hessian is not None
         outputs = self.release.plan.loss.outputs if self._matrices else 1
+        outputs = outputs if self.law is None else self.law.freedom
         dimension = len(self.release.hessian)
         return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope, outputs))
 

@@ -11,17 +11,23 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaincc, gammainccinv, ndtr, ndtri
+from scipy.special import gammaincc, gammainccinv, gammaln, ndtr, ndtri, xlogy
 
 from expost._common.typing import FloatArray
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.release import Release
 from expost.losses import RecordLoss, SmoothedL1
+from expost.losses.persons import STRETCH
 
 # The noise of the own class, beyond which nothing is left of any tail; half a density is integrated.
 _OWN = np.arange(0.0, 40.0, 0.05)
 _DENSITY = 0.1 * np.exp(-0.5 * _OWN**2) / math.sqrt(2.0 * math.pi)
 _DENSITY[0] *= 0.5
+
+
+# Of the integral over the noise across a person's direction.
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(200)
+_ANGLES, _ANGLE_WEIGHTS = 0.25 * math.pi * (_NODES + 1.0), 0.25 * math.pi * _NODE_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,45 @@ class Spread:
         return _spread_quantile(self, failure)
 
 
+@dataclass(frozen=True)
+class Across:
+    r""":math:`\sqrt{N_1^2 + \chi^2/c^2}`, :math:`\chi` the length of ``freedom`` - 1 further normals.
+
+    What the noise reaches along a gradient in a space of ``freedom`` dimensions that was fixed in advance,
+    per unit of a person's steepness (docs/mathematics.md, section 15, "Reports").
+    """
+
+    freedom: int
+    stretch: float = STRETCH
+
+    def tail(self, at: FloatArray) -> FloatArray:
+        """By an integral over the other normals, up to where they alone reach so far."""
+        t = np.asarray(at, dtype=float)[..., None]
+        others = 0.5 * (self.freedom - 1)
+        if others == 0.0:
+            return np.asarray(2.0 * ndtr(-t[..., 0]))
+        # Their square is (ct sin a)²: the integrand is smooth in the angle.
+        half = 0.5 * (self.stretch * t * np.sin(_ANGLES)) ** 2
+        density = np.exp(xlogy(others - 1.0, half) - half - gammaln(others))
+        slope = (self.stretch * t) ** 2 * np.sin(_ANGLES) * np.cos(_ANGLES)
+        inside = 2.0 * density * slope * ndtr(-t * np.cos(_ANGLES))
+        return np.asarray(inside @ _ANGLE_WEIGHTS + gammaincc(others, 0.5 * (self.stretch * t[..., 0]) ** 2))
+
+    def quantile(self, failure: float) -> float:
+        """What is exceeded with probability ``failure``."""
+        return two_sided(failure) if self.freedom == 1 else _across_quantile(self, failure)
+
+
+@cache
+def _across_quantile(law: Across, failure: float) -> float:
+    def excess(at: float) -> float:
+        return math.log(max(float(law.tail(np.array(at))), 1e-320)) - math.log(failure)
+
+    # Between one normal and all of them at full length.
+    high = chi_quantile(law.freedom, failure) + 1e-9
+    return float(brentq(excess, two_sided(failure), high, xtol=1e-13, rtol=1e-14))
+
+
 @cache
 def _spread_quantile(law: Spread, failure: float) -> float:
     def excess(at: float) -> float:
@@ -71,7 +116,7 @@ def _spread_quantile(law: Spread, failure: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
 
 
-NoiseLaw: TypeAlias = Chi | Spread
+NoiseLaw: TypeAlias = Chi | Spread | Across
 NORMAL = Chi(1)
 """The size of one standard normal: for one linear predictor."""
 
@@ -79,6 +124,12 @@ NORMAL = Chi(1)
 def noise_law(loss: RecordLoss) -> NoiseLaw:
     """The law that goes with the steepness of a record fixed in advance."""
     return Chi(loss.curve.outputs) if loss.noise_classes is None else Spread(loss.noise_classes)
+
+
+def person_law(loss: RecordLoss, rows: int, dimension: int) -> Across:
+    """The law that goes with the steepness of a person of so many different rows, fixed in advance."""
+    outputs = loss.curve.outputs if loss.noise_classes is None else loss.outputs
+    return Across(min(rows * outputs, dimension))
 
 
 def every_quantile(dimension: int, outputs: int, failure: float) -> float:

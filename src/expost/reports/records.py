@@ -13,6 +13,7 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.fitting.release import Release
 from expost.losses import Records
+from expost.losses.persons import PersonLoss
 from expost.losses.records import log_determinants
 from expost.reports.base import Scope
 
@@ -188,6 +189,25 @@ class ReducedRecords(ScalarRecords):
         return namespace_of(self.norm).zeros_like(self.norm)
 
 
+class ReducedPeople(ReadRecords):
+    """People of several rows with a reduced Hessian, of which only the smallest eigenvalue serves."""
+
+    @property
+    def released_norm(self) -> Any:
+        """The Frobenius norm of the person's part."""
+        return self.at.reduced_norm
+
+    def above(self, pencil: Pencil, weights: FloatArray | float) -> Any:
+        r""":math:`\log\det(I + FF^\top/\lambda)`; nothing is known where the Hessian has the record."""
+        if np.ndim(weights) == 0 and weights == 1.0:
+            return np.full(len(self.norm), math.inf)
+        return self.at.log_determinant(pencil.floor)
+
+    def below(self, pencil: Pencil, *, member: bool) -> Any:
+        """Zero: no upper bound of the whole Hessian is known."""
+        return np.zeros(len(self.norm))
+
+
 def by_mixtures(weights: FloatArray | float) -> FloatArray:
     """Weights as one column, a row for each mixture, or one for all."""
     return np.atleast_1d(np.asarray(weights, dtype=float))[:, None]
@@ -211,11 +231,15 @@ def _forms(coordinates: FloatArray, scale: FloatArray) -> Any:
     return half @ namespace_of(half).matrix_transpose(half)
 
 
-def records_of(release: Release, block: Block, scope: Scope) -> ReadRecords:
-    """What a release's report reads of a block of encoded rows, their labels and their weights."""
+def records_of(release: Release, block: Block, scope: Scope, each: int = 1) -> ReadRecords:
+    """What a release's report reads of a block of encoded rows, their labels and their weights.
+
+    With ``each`` above 1 the rows are those of people, so many of each one after the other.
+    """
     plan = release.plan
-    at = plan.loss.at(placed_like(release.coefficients, block.y), block)
-    kind = ScalarRecords if plan.loss.along_row else ReadRecords
+    loss = plan.loss if each == 1 else PersonLoss(plan.loss, each)
+    at = loss.at(placed_like(release.coefficients, block.y), block)
+    kind = ScalarRecords if loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
-        kind = ReducedRecords
+        kind = ReducedRecords if each == 1 else ReducedPeople
     return kind.of(at, gradient=release.gradient, every=scope.every)

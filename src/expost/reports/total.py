@@ -14,7 +14,16 @@ from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan, accounting_of
 from expost.reports.base import Scope
-from expost.reports.laws import NORMAL, Drift, NoiseLaw, chi_quantile, every_quantile, noise_law, two_sided
+from expost.reports.laws import (
+    NORMAL,
+    Across,
+    Drift,
+    NoiseLaw,
+    chi_quantile,
+    every_quantile,
+    noise_law,
+    two_sided,
+)
 from expost.reports.records import ReadRecords
 
 # A probability that no share of a failure notices, and what a normal variable exceeds less often than that.
@@ -52,6 +61,7 @@ def whole_cost(
     scope: Scope,
     failure: float,
     drift: Drift,
+    law: Across | None = None,
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
@@ -63,7 +73,7 @@ def whole_cost(
     (docs/mathematics.md, section 7, "Total").
     """
     parts = whole_parts(release, records, drift)
-    noise = whole_noise(release, scope, failure)
+    noise = whole_noise(release, scope, failure, law)
     steep_part, curved_part = noise.model * parts.reaching, noise.statistics * parts.curved
     hypot = namespace_of(determinant).hypot
     reached = steep_part + curved_part if noise.apart else hypot(steep_part, curved_part)
@@ -106,18 +116,24 @@ class WholeNoise(NamedTuple):
     rest: float  # for errors of what was computed, which need not lie along the row
 
 
-def whole_noise(release: Release, scope: Scope, failure: float) -> WholeNoise:
-    """What to allow for the noise of a whole release: public, and equal for every record."""
+def whole_noise(release: Release, scope: Scope, failure: float, law: Across | None = None) -> WholeNoise:
+    """What to allow for the noise of a whole release: public, and equal for every record.
+
+    ``law`` is that of people with several rows: the statistics are one more direction.
+    """
     plan = release.plan
     dimension = len(release.coefficients)
     error = gradient_error(plan)
     if scope.every:
-        model = every_quantile(dimension, plan.loss.outputs, 0.5 * failure)
+        model = every_quantile(dimension, plan.loss.outputs if law is None else 1, 0.5 * failure)
         freedom = plan.entries(dimension) - (dimension if release.gradient is not None else 0)
         others = chi_quantile(freedom, 0.5 * failure)
         # The errors of a computed gradient and of the solver lie in directions of their own.
         rest = (error + plan.rounding.solver) * chi_quantile(dimension, _NEGLIGIBLE)
         return WholeNoise(model, others, True, rest)
+    if law is not None:
+        quantile = replace(law, freedom=law.freedom + 1).quantile(scope.each(failure))
+        return WholeNoise(quantile, law.stretch * quantile, False, error * BEYOND)
     stretch = ellipse_stretch(plan)
     quantile = ellipse_quantile(stretch, scope.each(failure), noise_law(plan.loss))
     return WholeNoise(quantile, stretch * quantile, False, error * BEYOND)

@@ -48,7 +48,7 @@ class DecimalPass:
             order = len(self.point) // (self.loss.outputs if self.reduced else 1) if self.hessian else 0
             gradient, hessian = (np.full(shape, Decimal(0)) for shape in (len(self.point), (order, order)))
             steepness, count = Decimal(0), 0
-            for rows, labels, weights in blocks:
+            for rows, labels, weights, *_ in blocks:
                 sizes = np.ones(len(labels)) if weights is None else weights
                 for row, label, size in zip(rows, labels, sizes, strict=True):
                     x, weight = _exactly(row), Decimal(float(size))

@@ -215,7 +215,7 @@ class ResidualPass(Kernel[Partial]):
             buffers = [np.empty((longest, cut.dimension)) for _ in range(cut.count)]
         columns = [space.put(matrix) for matrix in cut.columns()]
         held = _VECTORS + (cut.count + _COPIES) * cut.dimension + self.loss.numbers_held
-        for rows, y, weights in row_blocks(blocks, held, longest):
+        for rows, y, weights, *_ in row_blocks(blocks, held, longest):
             parts = cut.sliced(rows, buffers)
             found = self.loss.slopes(cut.predictors(parts, columns), y)
             yield found if weights is None else found.times(weights), rows, parts

@@ -1,0 +1,183 @@
+"""Whose a row is: the people of a table, what each of their rows weighs, and their rows brought together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from expost._common.namespaces import on_host
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block
+from expost.data.values import attempted, distinct_cells
+from expost.exceptions import DomainError
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Whose each row is: a number for every person, in the order in which people first appear.
+
+    Privacy
+    -------
+    Private, the ids and the number of people included. An id in two spellings is two people.
+    """
+
+    codes: IntArray
+    """The number of each row's person."""
+    ids: NDArray[Any]
+    """The id of each person."""
+    parts: tuple[int, ...] = ()
+    """How many rows each part had that these were joined from."""
+
+    @classmethod
+    def of(cls, column: Any, rows: int | None = None, *, name: str = "groups") -> Self:
+        """The people of a column of ids, or DomainError, which names none of them."""
+        given = column if hasattr(column, "dictionary_encode") else attempted(lambda: on_host(column))
+        if given is None or getattr(given, "ndim", 1) != 1:
+            raise DomainError(f"`{name}` must be a vector with one id for each row.")
+        if rows is not None and len(given) != rows:
+            raise DomainError(f"`{name}` must have one id for each row of `X`; it has another length.")
+        codes, ids = distinct_cells(given)
+        if not all(map(_is_id, ids.tolist())):
+            raise DomainError(
+                f"`{name}` must say in every row whose it is, by a text or a whole number. A row without an "
+                "id is no declared record: leave it out, or give it an id of its own."
+            )
+        return cls.joined([cls(np.asarray(codes, dtype=np.int64), ids)])
+
+    @classmethod
+    def joined(cls, parts: Sequence["People"]) -> Self:
+        """The people of several runs of rows, one after the other; who is in two of them is one person."""
+        places: dict[Any, int] = {}
+        codes = [np.empty(0, dtype=np.int64)]
+        for part in parts:
+            here = [places.setdefault(_as_compared(one), len(places)) for one in part.ids.tolist()]
+            codes.append(np.array(here, dtype=np.int64)[part.codes])
+        ids = np.array([*places, None], dtype=object)[:-1]
+        return cls(np.concatenate(codes), ids, tuple(len(part.codes) for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How many rows each person has."""
+        return np.bincount(self.codes, minlength=len(self.ids)).astype(np.int64)
+
+    def shares(self, rows_per_person: int | None) -> FloatArray:
+        r"""What each row weighs: :math:`1/n_i`, or :math:`1/\max\{n_i, n_0\}` for a declared :math:`n_0`.
+
+        Rounded down, so that nobody's add up to more than 1.
+        """
+        counts = np.maximum(self.counts, rows_per_person or 1).astype(np.float64)
+        # One over a power of two is a double; any other quotient may have been rounded up.
+        shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
+        return np.asarray(shares[self.codes])
+
+    def ranges(self, most: int) -> Iterator[tuple[int, int]]:
+        """Numbers of people, from and up to, whose rows are at most ``most``, or those of one person."""
+        ends, first = np.cumsum(self.counts), 0
+        while first < len(self):
+            before = ends[first - 1] if first else 0
+            stop = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
+            yield first, stop
+            first = stop
+
+    def __repr__(self) -> str:
+        return "People(withheld)"
+
+
+def _is_id(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return cell.strip() != ""
+    whole = isinstance(cell, int) and not isinstance(cell, bool)
+    return whole or (isinstance(cell, float) and cell.is_integer())
+
+
+def _as_compared(cell: Any) -> Any:
+    """A whole number in a column of floats is that number."""
+    return int(cell) if isinstance(cell, float) else cell
+
+
+def times_shares(weights: Any, shares: Any) -> Any:
+    """Weights of rows times their shares of their people, where there are either."""
+    if weights is None or shares is None:
+        return shares if weights is None else weights
+    return weights * shares
+
+
+@dataclass(frozen=True)
+class FindPeople:
+    """The pass that finds the people of a part, from blocks of ids."""
+
+    name: str
+
+    def __call__(self, blocks: Iterator[Any]) -> People:
+        """Whose each row is."""
+        found = People.joined([People.of(block, name=self.name) for block in blocks])
+        return People(found.codes, found.ids)
+
+
+class Batch(NamedTuple):
+    """The rows of some people who all have the same number of them, person by person; private."""
+
+    people: IntArray
+    """The numbers of the people."""
+    each: int
+    rows: Block
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The rows in blocks of whole people, about ``length`` rows each."""
+        step = max(1, length // self.each) * self.each
+        for low in range(0, len(self.people) * self.each, step):
+            yield self.rows.taken(slice(low, low + step))
+
+    def parts(self, count: int) -> list["Batch"]:
+        """The people in about so many batches, for threads."""
+        step = -(-len(self.people) // count)
+        starts = range(0, len(self.people), step)
+        return [
+            Batch(
+                self.people[low : low + step],
+                self.each,
+                self.rows.taken(slice(low * self.each, (low + step) * self.each)),
+            )
+            for low in starts
+        ]
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The pass that copies the encoded rows of some people, from number ``first`` up to ``stop``."""
+
+    first: int
+    stop: int
+
+    def __call__(self, blocks: Iterator[Block]) -> list[Block]:
+        """The rows, in their order."""
+        return [
+            block.taken(np.flatnonzero((block.people >= self.first) & (block.people < self.stop)))
+            for block in blocks
+        ]
+
+
+def batches(gathered: Sequence[Block]) -> Iterator[Batch]:
+    """Gathered rows, person by person, those with equally many rows together."""
+    codes = np.concatenate([block.people for block in gathered])
+    order = np.argsort(codes, kind="stable")
+    people, counts = np.unique(codes, return_counts=True)
+    starts = np.cumsum(counts) - counts
+    weighted = gathered[0].weights is not None
+    rows = Block(
+        np.concatenate([block.X for block in gathered]),
+        np.concatenate([block.y for block in gathered]),
+        np.concatenate([block.weights for block in gathered]) if weighted else None,
+    )
+    for each in np.unique(counts):
+        chosen = counts == each
+        here = order[(starts[chosen][:, None] + np.arange(each)).ravel()]
+        yield Batch(people[chosen], int(each), rows.taken(here))
