@@ -113,18 +113,16 @@ class _Bounded(FieldTexts):
         return share
 
 
-class _Encoded(FieldTexts):
-    """A feature, which is encoded as columns of numbers."""
-
-    column_names: ClassVar[Any]
+class _Encoded:
+    """What is encoded as columns of numbers; no model, because files list fields in the models' order."""
 
     @property
     def columns(self) -> int:
         """How many columns it takes."""
-        return len(self.column_names)
+        return len(self.column_names)  # type: ignore[attr-defined]
 
 
-class _OneColumn(_Encoded):
+class _OneColumn(FieldTexts, _Encoded):
     """A feature that is encoded as one column, of its coded values."""
 
     @property
