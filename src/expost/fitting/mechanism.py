@@ -25,7 +25,7 @@ from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
 from expost.losses import Regularizer, SmoothedL1
-from expost.privacy.plan import Plan, check_rows
+from expost.privacy.plan import Plan
 from expost.privacy.precision import Precision
 
 # Tables with fewer products than this are evaluated once more at the published point: a few milliseconds.
@@ -77,7 +77,6 @@ def perturb(
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
-    check_rows(plan)
     check_inputs(plan, records.design, regularizer)
     check_room(plan, records, regularizer)
     step("Checking the table")

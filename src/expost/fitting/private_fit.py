@@ -16,7 +16,7 @@ from expost.exceptions import DomainError, PrivateStateError
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.losses import Regularizer, SmoothedL1
-from expost.privacy.plan import Plan
+from expost.privacy.plan import Plan, check_rows
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
 
 # How many times as wide as the output's noise the corner of a regulariser is, at least.
@@ -41,6 +41,7 @@ def check_inputs(plan: Plan, design: Design, regularizer: Regularizer | None) ->
     -------
     An error names public values only: what the plan and the loss declare, never a row, a label or a count.
     """
+    check_rows(plan)
     if design.intercept != plan.fit_intercept or design.norm > plan.norm:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
         raise parameter_error("plan", "made for the norm and the intercept of the design", made)

@@ -15,8 +15,6 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from expost._common.typing import FloatArray
 from expost.privacy import gaussian
 
-UNITS = ("row", "person")
-"""What neighbouring tables differ by: one row, or all rows of a person."""
 # How far below the largest one a place of tangency is looked for, and how closely, both as logarithms: the
 # bound is flat around its minimum, and every place gives a valid one.
 _DEEPEST, _NEAR = 23.0, 1e-3
@@ -124,6 +122,8 @@ class Tangent(Excess):
 
 
 ROW = Excess()
+UNITS = {"row": ROW, "person": Tangent()}
+"""What neighbouring tables differ by, one row or all rows of a person, and the kind of excess of each."""
 
 
 def best_tangent(epsilon: float, bound: Callable[[Tangent], float]) -> Tangent:

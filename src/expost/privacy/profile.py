@@ -18,7 +18,7 @@ from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
-from expost.privacy.excess import ROW, Excess, best_tangent
+from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales, Statistic
 
@@ -360,8 +360,7 @@ class Accounting:
 
     def log_determinant(self, l2: float) -> float:
         """The largest log-determinant: k log(1 + β/λ) for a row's Hessian of rank k, a person's is kβ/λ."""
-        trace = self.curvature / l2
-        return self.curve.rank * (trace if self.unit == "person" else math.log1p(trace))
+        return self.curve.rank * float(UNITS[self.unit].determinant(self.curvature / l2))
 
     def floor(self, epsilon: float) -> float:
         """The regularisation at which that is ε, such as β/(e^{ε/k} − 1); below it no noise is enough."""
