@@ -95,9 +95,9 @@ class Tangent(Excess):
         spread = width > 0.0
         y = np.divide(above, width, out=np.zeros(above.shape), where=spread)
         low = np.minimum(y, 0.0)
-        # The factor of the density is 1 - |y| times the Mills ratio, which loses no digits in the tail.
+        # Below zero its factor is 1 - |y| times the Mills ratio, so that no digits are lost in the tail.
         mills = math.sqrt(0.5 * math.pi) * erfcx(-low / math.sqrt(2.0))
-        tail = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi) * np.where(y < 0.0, 1.0 + low * mills, 1.0)
+        tail = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi) * (1.0 + low * mills)
         risen = width * (tail + np.maximum(y, 0.0) * ndtr(y))
         return np.asarray(math.exp(-self.tau) * np.where(spread, risen, np.maximum(above, 0.0)))[()]
 
