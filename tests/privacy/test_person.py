@@ -225,6 +225,17 @@ def test_printed_numbers_are_paid_for_in_both_directions(curve):
     assert plain.removing(1.0, 1e-3).upper == pytest.approx(numeric(plain, 1.0, removing=True), rel=2e-3)
 
 
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_a_finer_question_gets_a_finer_answer(unit):
+    """A round that needs no more edges of the noise is not the last one."""
+    plan = calibrate(loss=capped_logistic(1.0, 1e-6), report="leverage", unit=unit)
+    lower, upper = plan.profile.removing(1.0, 2e-5)
+    assert lower <= upper <= lower * (1.0 + 2.1e-5)
+    # With a Hessian too a person costs 0.11%, in both directions.
+    assert upper == pytest.approx(plan.profile.adding(1.0, 2e-5).upper, rel=1e-4)
+    assert plan.sigma == pytest.approx(2.7995 if unit == "row" else 2.8027, rel=5e-5)
+
+
 def test_at_an_epsilon_of_zero_the_mean_loss_is_left():
     """The tangent at zero: E max(L, 0), which is the total variation but for the curvature of exp."""
     profile = PrivacyProfile(LOGISTIC, 1.0, 2.0, NoiseScales(4.6), unit="person")
