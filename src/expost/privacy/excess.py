@@ -15,8 +15,6 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from expost._common.typing import FloatArray
 from expost.privacy import gaussian
 
-UNITS = ("row", "person")
-"""What neighbouring tables differ by: one row, or all rows of a person."""
 # How far below the largest one a place of tangency is looked for, and how closely, both as logarithms: the
 # bound is flat around its minimum, and every place gives a valid one.
 _DEEPEST, _NEAR = 23.0, 1e-3
@@ -97,9 +95,9 @@ class Tangent(Excess):
         spread = width > 0.0
         y = np.divide(above, width, out=np.zeros(above.shape), where=spread)
         low = np.minimum(y, 0.0)
-        # The factor of the density is 1 - |y| times the Mills ratio, which loses no digits in the tail.
+        # Below zero its factor is 1 - |y| times the Mills ratio, so that no digits are lost in the tail.
         mills = math.sqrt(0.5 * math.pi) * erfcx(-low / math.sqrt(2.0))
-        tail = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi) * np.where(y < 0.0, 1.0 + low * mills, 1.0)
+        tail = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi) * (1.0 + low * mills)
         risen = width * (tail + np.maximum(y, 0.0) * ndtr(y))
         return np.asarray(math.exp(-self.tau) * np.where(spread, risen, np.maximum(above, 0.0)))[()]
 
@@ -124,6 +122,8 @@ class Tangent(Excess):
 
 
 ROW = Excess()
+UNITS = {"row": ROW, "person": Tangent()}
+"""What neighbouring tables differ by, one row or all rows of a person, and the kind of excess of each."""
 
 
 def best_tangent(epsilon: float, bound: Callable[[Tangent], float]) -> Tangent:

@@ -18,7 +18,7 @@ from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
 from expost.privacy import gaussian
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
-from expost.privacy.excess import ROW, Excess, best_tangent
+from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales, Statistic
 
@@ -202,7 +202,7 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
     share = max(rtol, _COARSE)
     # A value without statistics costs so little that the noise may be resolved more finely than asked.
     part = 0.6 if slopes.scales.releases_statistics else 0.2
-    lower, upper, width = fixed, 1.0, math.inf
+    lower, upper, width, known = fixed, 1.0, math.inf, 0
     for _ in range(_ROUNDS):
         edges = _place(slopes, noise, edges, part * share * size)
         mass, mean, chord = noise.cells(edges, slopes.rates(edges[1:]))
@@ -219,9 +219,10 @@ def expectation(slopes: WorstSlope, noise: Noise, rtol: float, scale: float = 0.
         lower, upper = max(lower, float(mass @ below)), min(upper, float(weight @ values) + far)
         if upper <= scale or upper - lower <= rtol * max(upper, size):
             break
-        if upper - lower > 0.7 * width:  # a limit is reached: more rounds would take time only
+        # Where more edges do not help a limit is reached: more rounds would take time only.
+        if upper - lower > 0.7 * width and len(edges) > known:
             break
-        width = upper - lower
+        width, known = upper - lower, len(edges)
         share *= 0.25
     return certified(lower, upper)
 
@@ -360,8 +361,7 @@ class Accounting:
 
     def log_determinant(self, l2: float) -> float:
         """The largest log-determinant: k log(1 + β/λ) for a row's Hessian of rank k, a person's is kβ/λ."""
-        trace = self.curvature / l2
-        return self.curve.rank * (trace if self.unit == "person" else math.log1p(trace))
+        return self.curve.rank * float(UNITS[self.unit].determinant(self.curvature / l2))
 
     def floor(self, epsilon: float) -> float:
         """The regularisation at which that is ε, such as β/(e^{ε/k} − 1); below it no noise is enough."""

@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
-from expost.privacy.excess import ROW, Excess, Tangent, best_tangent
+from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.profile import Accounting, PrivacyProfile
@@ -64,11 +64,7 @@ class SoftmaxProfile(CertifiedProfile):
     def _values(self) -> SoftmaxValues:
         cells, unit = softmax_cells(self.curve), self.norm / self.scales.sigma
         shift = self._shift(cells.gradient, cells.reduced if self.reduced else cells.hessian)
-        return SoftmaxValues.of(cells, unit, shift, self.norm**2 / self.l2, self._kind)
-
-    @property
-    def _kind(self) -> Excess:
-        return ROW if self.unit == "row" else Tangent()
+        return SoftmaxValues.of(cells, unit, shift, self.norm**2 / self.l2, UNITS[self.unit])
 
     def _shift(self, gradient: FloatArray, hessian: FloatArray) -> Any:
         # The norm of the Hessian is at hand, so its rank is not needed.
@@ -76,14 +72,14 @@ class SoftmaxProfile(CertifiedProfile):
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket when a record is added; the lower end is that of masses fixed in advance."""
-        record = softmax_cells(self.curve).records(self.norm**2 / self.l2, self._kind)
+        record = softmax_cells(self.curve).records(self.norm**2 / self.l2, UNITS[self.unit])
         shift = self._shift(record.gradient, record.reduced if self.reduced else record.hessian)
         together = np.hypot(record.gradient * self.norm / self.scales.sigma, shift)
 
         def fixed(excess: Excess) -> float:
             return float(excess.mean(at - record.determinant, together).max())
 
-        excess = self._kind if self.unit == "row" else best_tangent(at, fixed)
+        excess = ROW if self.unit == "row" else best_tangent(at, fixed)
         lower = fixed(excess)
         if not self.scales.releases_statistics:
             lower = max(lower, flat_delta(self.curve.classes, at, self._values.rise, excess))
@@ -159,8 +155,7 @@ class SoftmaxAccounting(Accounting):
 
     def log_determinant(self, l2: float) -> float:
         """The largest log-determinant of a record, or trace of a person."""
-        kind = Tangent() if self.unit == "person" else ROW
-        return largest_determinant(self.curve, self.norm**2 / l2, kind)
+        return largest_determinant(self.curve, self.norm**2 / l2, UNITS[self.unit])
 
     def floor(self, epsilon: float) -> float:
         """The regularisation at which the largest log-determinant is ε (section 11, "Floor")."""
