@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, diags_array, hstack, issparse
 
 from expost._common.typing import FloatArray
 from expost.data.values import converted
@@ -143,6 +143,11 @@ class SparseRows:
         """The inner product of each row with a vector, or with each column of a matrix."""
         one = self.intercept
         return np.asarray(self.features @ right[:-1] + right[-1] if one else self.features @ right)
+
+    def scaled(self, weights: FloatArray) -> Any:
+        """The encoded rows, each times its weight, in SciPy's compressed form."""
+        ones = [csr_array(np.ones((len(self), 1)))] if self.intercept else []
+        return diags_array(weights).tocsr() @ hstack([self.features, *ones], format="csr")
 
     def summed(self, weights: FloatArray) -> FloatArray:
         """The sum of the rows, each times its weight; with a matrix of weights, one sum for each column."""

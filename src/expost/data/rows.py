@@ -122,7 +122,9 @@ class DenseRows:
         return total, groups
 
     def squares_under(self, triangle: Any) -> Any:
-        """The squared length of each row's image under a lower triangular matrix."""
+        """The squared length of each row's image under a lower triangular matrix, or what stands for one."""
+        if hasattr(triangle, "squares_under"):
+            return triangle.squares_under(self.encoded())
         xp, size = self.space.xp, int(self.stored.shape[1])
         if xp is np:
             return _host_squares_under(self.wide, triangle)

@@ -1,14 +1,11 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from expost._common.machine import limit_blas_threads
 from expost._common.namespaces import HERE, Space, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
@@ -17,14 +14,10 @@ from expost.data.encoding import Encoded
 from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
-from expost.exceptions import SolverError
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss
 from expost.losses.persons import PersonLoss
 from expost.losses.records import log_determinants
-
-# A matrix with at least this many rows is worth sending to a device.
-_LARGE = 1000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,22 +65,6 @@ class LossTerms:
         return "LossTerms(withheld)"
 
 
-def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
-    r"""The lower triangular :math:`L^{-1}` for :math:`H = LL^\top`; a large one stays on a device."""
-    if space is not None and len(hessian) >= _LARGE:
-        xp = space.xp
-        with suppress(Exception):  # each library has an error of its own
-            # In one expression: each of these is as large as the matrix, and given back at once.
-            found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
-            if bool(xp.all(xp.isfinite(found))):
-                return found
-    with suppress(LinAlgError), limit_blas_threads(len(hessian)):
-        return solve_triangular(cholesky(hessian, lower=True), np.eye(len(hessian)), lower=True)
-    raise SolverError(
-        "the Hessian at the released coefficients is not positive definite in double precision; raise `l2`."
-    )
-
-
 def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: bool) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 
@@ -129,7 +106,7 @@ def streamed_terms(
     if not isinstance(member, bool | np.bool_):
         raise parameter_error("member", "True or False", member)
     there = records.kernels_in if records.people is None else None
-    root, sign = inverse_root(fit.hessian, there), -1.0 if member else 1.0
+    root, sign = fit.root(there), -1.0 if member else 1.0
     work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign)
     if records.people is not None:
         return iter([_of_people(records, records.people, work)])
@@ -166,7 +143,8 @@ class Terms(Kernel[LossTerms]):
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
         """The terms of the part's records, in their order, left where the rows lie."""
         found, sign, variance = [], self.sign, self.sigma**2
-        theta, gradient, root = map(space.put, (self.coefficients, self.gradient, self.root))
+        theta, gradient = map(space.put, (self.coefficients, self.gradient))
+        root = space.put(self.root) if isinstance(self.root, np.ndarray) else self.root
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
             records = self.loss.at(theta, block)
             determinant = -log_determinants(records.leverages(root), sign)

@@ -24,6 +24,7 @@ from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, nee
 from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
+from expost.fitting.wide import is_wide
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan, check_rows
 from expost.privacy.precision import Precision
@@ -204,7 +205,8 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
             "derivatives of the loss may be wrong: raise it, shrink `norm`, or run `expost.check_loss` or "
             "`expost.check_convex_loss`."
         )
-    here = objective.evaluate(solution.theta, hessian=np.float64)
+    wide = is_wide(plan.loss, objective.dimension, objective.regularizer)
+    here = objective.evaluate(solution.theta, hessian=None if wide else np.float64)
     measured = None
     if needs_hessian(plan):
         matrix = objective.reduced_hessian(solution.theta) if plan.reduced else here.rows_hessian
@@ -221,6 +223,13 @@ def _keep(
     Large tables are not evaluated there: the step is so short that the gradient follows to first order.
     """
     products = objective.records.n_rows * objective.dimension**2
+    reached = solution.evaluation
+    if is_wide(plan.loss, objective.dimension, objective.regularizer):
+        moved = (Dyadic.of(coefficients) - point.exact).doubles()
+        gradient = point.gradient.doubles() + objective.curvature_product(coefficients)(moved)
+        steepest = plan.l2 + plan.curve.max_curvature * plan.radius**2 * objective.records.n_rows
+        norm = reached.norm if plan.precision is None else point.radius * steepest
+        return PrivateFit(coefficients.copy(), gradient, None, plan, norm, reached.floor, objective)
     if point.hessian is None or products <= _FEW_PRODUCTS:
         here = objective.evaluate(coefficients, hessian=np.float64)
         assert here.hessian is not None
@@ -228,6 +237,5 @@ def _keep(
     else:
         hessian = point.hessian
         gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
-    reached = solution.evaluation
     norm = reached.norm if plan.precision is None else point.radius * float(np.linalg.norm(hessian))
     return PrivateFit(coefficients.copy(), gradient, hessian, plan, norm, reached.floor)

@@ -1,20 +1,25 @@
 """The private part of a fit, from which exact losses are computed, and what is refused before a fit."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import chdtr, chdtrc
 
 from expost._common.machine import check_memory, limit_blas_threads
+from expost._common.namespaces import Space
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.encoding import Encoded
-from expost.exceptions import DomainError, PrivateStateError
+from expost.exceptions import DomainError, PrivateStateError, SolverError
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
+from expost.fitting.wide import GramRoot, is_wide
 from expost.losses import Regularizer, SmoothedL1
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
@@ -27,6 +32,26 @@ _SHARPEST = 2.0**14
 _MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400
+
+
+# A matrix with at least this many rows is worth sending to a device.
+_LARGE = 1000
+
+
+def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
+    r"""The lower triangular :math:`L^{-1}` for :math:`H = LL^\top`; a large one stays on a device."""
+    if space is not None and len(hessian) >= _LARGE:
+        xp = space.xp
+        with suppress(Exception):  # each library has an error of its own
+            # In one expression: each of these is as large as the matrix, and given back at once.
+            found = xp.tril(xp.linalg.inv(xp.linalg.cholesky(space.put(hessian))))
+            if bool(xp.all(xp.isfinite(found))):
+                return found
+    with suppress(LinAlgError), limit_blas_threads(len(hessian)):
+        return solve_triangular(cholesky(hessian, lower=True), np.eye(len(hessian)), lower=True)
+    raise SolverError(
+        "the Hessian at the released coefficients is not positive definite in double precision; raise `l2`."
+    )
 
 
 def needs_hessian(plan: Plan) -> bool:
@@ -73,6 +98,7 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
     dimension = plan.loss.coefficient_count(columns)
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
     matrices += 0 if regularizer is None else _OF_REGULARIZER
+    matrices = 0 if is_wide(plan.loss, dimension, regularizer) else matrices
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
     block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
     numbers = matrices * dimension**2 + held * _COPIES * block
@@ -92,17 +118,34 @@ class PrivateFit:
     coefficients: FloatArray
     gradient: FloatArray
     """Of the objective without its noise, at the published coefficients, as is the Hessian."""
-    hessian: FloatArray
+    hessian: Any
+    """None for a wide model, whose ``objective`` is kept in its place."""
     plan: Plan
     gradient_norm: float
     """Norm of the perturbed objective's gradient at the minimiser that was found, or a bound on it."""
     floor: float
     """The part of that norm that rounding alone may account for."""
+    objective: Objective | None = None
 
     @property
     def sigma(self) -> float:
         """The scale of the objective's noise."""
         return self.plan.sigma
+
+    def root(self, space: Space | None = None) -> Any:
+        """What leverages are found from, kept for the next time: see :func:`inverse_root`."""
+        if space not in self._roots:
+            self._roots[space] = self._gram if self.hessian is None else inverse_root(self.hessian, space)
+        return self._roots[space]
+
+    @cached_property
+    def _roots(self) -> dict[Space | None, Any]:
+        return {}
+
+    @cached_property
+    def _gram(self) -> GramRoot:
+        assert self.objective is not None
+        return GramRoot.of(self.objective, self.coefficients)
 
     @property
     def loss_error(self) -> float:
@@ -115,8 +158,12 @@ class PrivateFit:
         quantity of this order (docs/mathematics.md, section 10). Private: it grows with the table.
         """
         plan = self.plan
-        with limit_blas_threads(len(self.coefficients)):
-            share = (plan.output_noise or 0.0) * float(np.linalg.norm(self.hessian, 2)) / plan.sigma
+        if self.hessian is None:
+            largest = self._gram.largest
+        else:
+            with limit_blas_threads(len(self.coefficients)):
+                largest = float(np.linalg.norm(self.hessian, 2))
+        share = (plan.output_noise or 0.0) * largest / plan.sigma
         steepest = plan.curve.max_slope * plan.radius / plan.sigma
         steepness = max(1.0, steepest) if math.isfinite(steepest) else 1.0
         return steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
@@ -142,10 +189,11 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     plan = release.plan
     check_room(plan, records, release.regularizer)
     objective = Objective(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
-    here = objective.evaluate(release.coefficients, hessian=np.float64)
-    assert here.hessian is not None
+    wide = is_wide(plan.loss, objective.dimension, release.regularizer)
+    here = objective.evaluate(release.coefficients, hessian=None if wide else np.float64)
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
-    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan, 0.0, here.floor)
+    kept = objective if wide else None
+    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan, 0.0, here.floor, kept)
 
 
 def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:

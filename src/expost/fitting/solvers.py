@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from expost._common.machine import limit_blas_threads
 from expost._common.typing import FloatArray
 from expost.fitting.objective import Evaluation, Objective
+from expost.fitting.wide import is_wide
 
 Evaluate = Callable[[FloatArray], Evaluation]
 
@@ -154,7 +155,7 @@ def newton_cg(
         # Asking for more than the tolerance would only resolve rounding.
         forcing = max(forcing, 0.1 * max(tolerance, here.floor) / here.norm)
         product = objective.curvature_product(theta)
-        step, taken = _conjugate_gradients(product, -here.tilted_gradient, forcing, left)
+        step, taken = conjugate_gradients(product, -here.tilted_gradient, forcing, left)
         left -= taken
         if step is None:
             break
@@ -165,7 +166,7 @@ def newton_cg(
     return Solution(theta, here)
 
 
-def _conjugate_gradients(
+def conjugate_gradients(
     product: Callable[[FloatArray], FloatArray], target: FloatArray, forcing: float, most: float
 ) -> tuple[FloatArray | None, int]:
     """Solve ``product(x) = target`` to the relative residual ``forcing``, or as well as rounding allows.
@@ -213,9 +214,10 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     """
     theta = np.zeros(objective.dimension)
     if objective.dimension > LARGEST_DENSE_DIMENSION:
-        products = products_of_a_dense_solver(objective)
+        wide = is_wide(objective.loss, objective.dimension, objective.regularizer)
+        products = None if wide else products_of_a_dense_solver(objective)
         solution = newton_cg(objective, theta, tolerance=tolerance, products=products)
-        if solution.meets(tolerance):
+        if wide or solution.meets(tolerance):
             return solution
         return newton(objective, solution.theta, tolerance=tolerance)
     coarse, fine = _THINNINGS

@@ -50,6 +50,8 @@ class _PersonRecords(Records):
         return self.coordinates(np.eye(self.gradient.shape[1]))
 
     def leverages(self, root: FloatArray) -> FloatArray:
+        if hasattr(root, "forms_under"):  # of a wide model
+            return np.asarray(root.forms_under(self._columns))
         return small_squares(np.swapaxes(self.coordinates(root.T), 1, 2))
 
     @property

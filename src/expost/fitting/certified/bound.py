@@ -225,6 +225,23 @@ def bound(
     return Visit(point, gradient, step, end, radius, factor * lasting)
 
 
+def euclidean_gradient(
+    problem: ExactProblem, point: Dyadic, sums: Partial, predictor_error: float
+) -> tuple[FloatArray, float]:
+    """The gradient at a point, without a regulariser's, and how far (Euclidean) it is off at most.
+
+    A slope is off by its own error and by what its predictor's error makes of it, and a row is no longer than
+    the radius.
+    """
+    data = reduce(Dyadic.__add__, map(Dyadic.of, (*sums.total, *problem.tilt)), point.times(problem.l2))
+    gradient, zeta = data.doubles(), problem.proved.third_order
+    errors = sums.error + UP * problem.radius * sums.absolute
+    errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
+    slopes = sums.per_curvature + UP * predictor_error * math.exp(min(2.0 * zeta * predictor_error, 700.0))
+    errors += UP * problem.radius * slopes * sums.curvature + UNIT * length(gradient)
+    return gradient, errors
+
+
 def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
     """The norm of the computed gradient at the end of a step, and the error of the regulariser's part."""
     left, error = data + Dyadic.of(product), 0.0

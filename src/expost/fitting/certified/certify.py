@@ -14,12 +14,25 @@ import numpy as np
 
 from expost._common.namespaces import HERE
 from expost.data.rows import LONGEST_SUM
-from expost.fitting.certified.bound import UP, Curvature, ExactProblem, Minimum, Visit, bound
+from expost.fitting.certified.bound import (
+    UP,
+    Curvature,
+    ExactProblem,
+    Minimum,
+    Visit,
+    bound,
+    euclidean_gradient,
+)
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
 from expost.fitting.certified.residual import HessianPass, Partial, ResidualPass, exact_in
+from expost.fitting.objective import Objective
+from expost.fitting.solvers import conjugate_gradients
+from expost.fitting.wide import is_wide
 
 _ROUNDS = 200
+# How much of a residual conjugate gradients leave.
+_FORCING = 1e-8
 _FRESH = 0.05  # a Hessian from closer than this (relative change of a curvature) is kept
 
 
@@ -37,6 +50,10 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
+    if is_wide(problem.loss, problem.dimension, problem.regularizer):
+        found = _by_products(problem, point, target, grid)
+        if found is not None:
+            return found
     for slices in (2, 3) if exact_in(HERE) else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
@@ -48,6 +65,34 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         point, curvature = search.reached or point, search.curvature
     matrix = None if curvature is None else curvature.matrix
     return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
+
+
+def _by_products(problem: ExactProblem, point: Dyadic, target: float, grid: float) -> Minimum | None:
+    r"""The minimiser on a grid without a matrix of the coefficients, or None where slices do not reach it.
+
+    The objective is strongly convex, so :math:`\|\theta - \hat\theta\| \le \|\nabla\|/\lambda`. Steps are by
+    conjugate gradients in doubles; only their number depends on how good these are.
+    """
+    objective = Objective(problem.rows, problem.loss, problem.l2, problem.regularizer)
+    before = math.inf
+    for _ in range(_ROUNDS if exact_in(HERE) else 0):
+        work = residual_at(problem, point, 3)
+        sums = work.finished(reduce(add, problem.rows.sweep(work)))
+        gradient, error = euclidean_gradient(problem, work.points.exact, sums, work.predictor_error())
+        nearest = work.points.exact.on_grid(grid)
+        off = length((work.points.exact - nearest).doubles()) + problem.slack
+        norm = length(gradient)
+        radius = UP * (norm + error) / problem.l2 + off
+        if radius <= target:
+            return Minimum(nearest, radius)
+        if not (math.isfinite(norm) and norm < 0.5 * before):
+            return None
+        before, point = norm, work.points.exact
+        product = objective.curvature_product(point.doubles())
+        step, _ = conjugate_gradients(product, -gradient, _FORCING, math.inf)
+        assert step is not None
+        point = point + Dyadic.of(step)
+    return None
 
 
 @dataclass

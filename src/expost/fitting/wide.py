@@ -1,0 +1,102 @@
+r"""Models of so many coefficients that no square matrix of them is made: by products, and by a Gram matrix.
+
+With rows :math:`W = D^{1/2}X`, :math:`D` their curvatures, :math:`H = \lambda I + W^\top W` and
+
+.. math:: x^\top H^{-1}x = \frac{\|x\|^2 - \|L^{-1}Wx\|^2}{\lambda}, \qquad LL^\top = \lambda I + WW^\top
+
+(Woodbury): a matrix as large as there are rows serves in the place of one as large as there are columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_array, vstack
+
+from expost._common.machine import check_memory, limit_blas_threads
+from expost._common.namespaces import HERE, Space, on_host
+from expost._common.typing import FloatArray
+from expost.data.blocks import Block, SparseRows
+from expost.data.rows import row_blocks
+from expost.engines.base import Kernel
+from expost.fitting.objective import Objective
+from expost.losses import RecordLoss, Regularizer
+
+# Square matrices of more coefficients than this are not made where that can be helped.
+_LARGEST_MATRIX = 8_000
+
+
+def is_wide(loss: RecordLoss, dimension: int, regularizer: Regularizer | None) -> bool:
+    """Whether a model is fitted without a matrix of its coefficients; decided by public values.
+
+    So many coefficients are published without a Hessian, which would have more numbers than a file may.
+    """
+    return loss.along_row and regularizer is None and dimension > _LARGEST_MATRIX
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GramRoot:
+    """What leverages of single records are found from without a matrix of the coefficients; private."""
+
+    rows: Any
+    """The rows of the table, each times the root of its curvature, sparse where the table is."""
+    factor: FloatArray
+    """The lower triangular factor of their Gram matrix and the penalty."""
+    l2: float
+    largest: float
+    """At least the largest eigenvalue of the Hessian: no eigenvalue exceeds the largest sum of a row."""
+
+    @classmethod
+    def of(cls, objective: Objective, theta: FloatArray) -> "GramRoot":
+        """The root of the objective's Hessian at coefficients, from one pass over the rows.
+
+        Raises ResourceError where the table has too many rows as well.
+        """
+        count = objective.records.n_rows
+        check_memory(8 * (2 * count**2 + objective.records.product_width * count), "the exact losses")
+        found = list(objective.records.sweep(_ScaledRows(objective.loss, theta), products=True))
+        rows = vstack(found, format="csr") if isinstance(found[0], csr_array) else np.concatenate(found)
+        gram = rows @ rows.T
+        matrix = np.asarray(gram.todense() if hasattr(gram, "todense") else gram)
+        matrix.flat[:: count + 1] += objective.l2
+        largest = float(np.max(np.sum(np.abs(matrix), axis=1)))
+        with limit_blas_threads(count):
+            factor = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return cls(rows, factor, objective.l2, largest)
+
+    def squares_under(self, rows: FloatArray) -> FloatArray:
+        r""":math:`x^\top H^{-1}x` of each row; what rounding leaves below zero is zero."""
+        image = self._image(rows)
+        rest = np.vecdot(rows, rows) - np.einsum("ij,ij->j", image, image)
+        return np.asarray(np.maximum(rest, 0.0) / self.l2)
+
+    def forms_under(self, columns: FloatArray) -> FloatArray:
+        r""":math:`F^\top H^{-1}F` of each factor, whose columns come first."""
+        image = self._image(columns.reshape(-1, columns.shape[2])).T.reshape(*columns.shape[:2], -1)
+        own = columns @ np.swapaxes(columns, 1, 2)
+        return np.asarray((own - image @ np.swapaxes(image, 1, 2)) / self.l2)
+
+    def _image(self, rows: FloatArray) -> FloatArray:
+        product = np.asarray(self.rows @ rows.T)
+        return np.asarray(solve_triangular(self.factor, product, lower=True, check_finite=False))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _ScaledRows(Kernel[Any]):
+    """The pass that copies the rows, each times the root of its curvature at ``theta``."""
+
+    loss: RecordLoss
+    theta: FloatArray
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Any:
+        theta, found = space.put(self.theta), []
+        for block in row_blocks(blocks):
+            at: Any = self.loss.at(theta, block)
+            root = np.sqrt(on_host(at.curvature))
+            if isinstance(block.X, SparseRows):
+                found.append(block.X.scaled(root))
+            else:
+                found.append(on_host(block.X.encoded()) * root[:, None])
+        return vstack(found, format="csr") if isinstance(found[0], csr_array) else np.concatenate(found)

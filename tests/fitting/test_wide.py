@@ -1,0 +1,78 @@
+"""Models without a matrix of their coefficients: the same numbers as those with one."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from own_losses import LogCosh
+
+import expost
+from expost.exceptions import ResourceError
+from expost.fitting import wide
+
+RNG = np.random.default_rng(3)
+ROWS = RNG.normal(size=(40, 60)) * (RNG.random((40, 60)) < 0.3) / 6.0
+LABELS = RNG.integers(0, 2, 40)
+PEOPLE = RNG.integers(0, 12, 40)
+TABLES = {"dense": ROWS, "sparse": scipy.sparse.csr_array(ROWS)}
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setattr(wide, "_LARGEST_MATRIX", 50)
+
+
+def fitted(table, **options):
+    model = expost.LogisticRegression(classes=[0, 1], norm=1.0, epsilon=2.0, random_state=5, **options)
+    return model.fit(table, LABELS, **({"groups": PEOPLE} if "unit" in options else {}))
+
+
+@pytest.mark.parametrize("options", [{}, {"cap": 1.0, "fit_intercept": False}, {"unit": "person"}], ids=str)
+@pytest.mark.parametrize("kind", TABLES)
+def test_coefficients_are_within_the_certified_radius_and_losses_are_equal(kind, options, monkeypatch):
+    table, groups = TABLES[kind], {"groups": PEOPLE} if "unit" in options else {}
+    with_matrix = fitted(table, **options)
+    losses = {
+        member: with_matrix.ex_post_losses(table, LABELS, member=member, **groups) for member in (True, False)
+    }
+    monkeypatch.setattr(wide, "_LARGEST_MATRIX", 50)
+    without = fitted(table, **options)
+    assert without._private.hessian is None
+    # Each minimiser is within the radius of the exact one, and printed with the same noise.
+    off = without._private.coefficients - with_matrix._private.coefficients
+    assert np.linalg.norm(off) <= 2.0 * with_matrix.plan_.solver_radius
+    for member, expected in losses.items():
+        found = without.ex_post_losses(table, LABELS, member=member, **groups)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+    assert without.ex_post_error_ == pytest.approx(with_matrix.ex_post_error_, rel=100.0)
+    assert without.ex_post_error_ >= with_matrix.ex_post_error_ * (1.0 - 1e-12)
+
+
+def test_the_factor_is_made_once(narrow, monkeypatch):
+    model = fitted(ROWS)
+    first = model.ex_post_losses(ROWS, LABELS)
+    monkeypatch.setattr(wide.GramRoot, "of", lambda *_: pytest.fail("made again"))
+    np.testing.assert_array_equal(model.ex_post_losses(ROWS, LABELS), first)
+
+
+def test_a_loss_of_ones_own_is_fitted_without_a_matrix(narrow):
+    model = expost.GeneralizedLinearModel(loss=LogCosh(), norm=1.0, random_state=1)
+    labels = np.where(LABELS == 1, 0.5, -0.5)
+    model.fit(ROWS, labels)
+    assert model._private.hessian is None
+    losses = model.ex_post_losses(ROWS, labels)
+    assert np.all(np.isfinite(losses))
+
+
+def test_too_many_rows_for_exact_losses_are_refused_with_a_number(narrow, monkeypatch):
+    model = fitted(ROWS)
+    monkeypatch.setattr("expost._common.machine.machine_memory", lambda: 10_000)
+    with pytest.raises(ResourceError, match="the exact losses takes up to"):
+        model.ex_post_losses(ROWS, LABELS)
+
+
+def test_more_coefficients_than_matrices_fit_are_no_reason_to_refuse(monkeypatch):
+    """A matrix of 20,001 coefficients has 3.2 GB; decided by public values before any noise."""
+    monkeypatch.setattr("expost._common.machine.machine_memory", lambda: 2**30)
+    table = scipy.sparse.random_array((30, 20_000), density=0.001, rng=np.random.default_rng(1), format="csr")
+    model = expost.LogisticRegression(classes=[0, 1], norm=1.0, random_state=2).fit(table, LABELS[:30])
+    assert len(model.ex_post_losses(table[:5], LABELS[:5])) == 5
