@@ -10,8 +10,8 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, SparseRows, part_of
-from expost.data.design import Design, long_lengths, not_finite_error
+from expost.data.blocks import Block, SparseRows, not_finite_error, part_of
+from expost.data.design import Design, long_lengths
 
 # Rows longer than this are scaled before they are multiplied, not after: their products can overflow.
 LONG = 1e15

@@ -15,10 +15,13 @@ from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
+from expost.data.raw import RawBlock
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
+from expost.fitting import compiled
 from expost.losses import RecordLoss, Regularizer
 from expost.losses.base import LinearRecords
+from expost.losses.softmax import centring
 
 _EPS = np.finfo(np.float64).eps
 _TILE = 256
@@ -86,6 +89,23 @@ class Derivatives(Kernel[Sums]):
                     records.add_hessian(gram)
         square = None if gram is None else gram.matrix()
         return Sums(on_host(gradient), square, float(on_host(size)[0]), rows)
+
+    @property
+    def compiles(self) -> bool:
+        """For the library's losses of linear predictors."""
+        return compiled.compiles(self.loss) and not self.reduced
+
+    def compiled(self, blocks: Iterator[RawBlock]) -> Sums:
+        """The sums over the blocks; Hessians are in double precision, which takes no longer there."""
+        loss: Any = self.loss
+        known = compiled.Known.of(loss)
+        point = loss.by_predictor(self.theta)
+        added = compiled.add_derivatives(blocks, loss, point, hessian=self.precision is not None)
+        steepness, weights, _ = added.sizes.tolist()
+        bend = self.radius * float(np.linalg.norm(self.theta)) * known.proved.trace * weights
+        total = added.total[0] if known.scores == 1 else centring(known.scores).T @ added.total[0]
+        square = None if added.squares is None else known.proved.hessian(mirrored(added.squares))
+        return Sums(total.ravel(), square, self.radius * (steepness + bend), added.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +318,7 @@ class Gram:
         if self._total is not None or self._open_group.dtype != np.float64:
             self._close()
         total: FloatArray = self._open_group if self._total is None else self._total
-        _mirror(total)
+        mirror(total)
         return total.T  # the same matrix, with contiguous rows
 
     @property
@@ -319,7 +339,14 @@ class Gram:
         self._rows = 0
 
 
-def _mirror(square: FloatArray) -> None:
+def mirrored(squares: FloatArray) -> FloatArray:
+    """Matrices of which the upper halves are given, those halves copied to the lower ones."""
+    for square in squares:
+        mirror(square)
+    return squares
+
+
+def mirror(square: FloatArray) -> None:
     """Copy the upper half to the lower one, tile by tile so that both stay in the cache."""
     for start in range(0, len(square), _TILE):
         stop = min(start + _TILE, len(square))

@@ -46,6 +46,8 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         if search.best is not None and search.best.radius <= target:
             return search.best
         point, curvature = search.reached or point, search.curvature
+        if not search.sliced:
+            break
     matrix = None if curvature is None else curvature.matrix
     return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
 
@@ -62,6 +64,8 @@ class _Search:
     best: Minimum | None = None
     reached: Dyadic | None = None
     """Where to go on from at the next level."""
+    sliced: bool = True
+    """Whether slices were taken: pairs of doubles, which compiled kernels take, have no further level."""
 
     def run(self, start: Dyadic) -> None:
         """Step until the bound is met, or until more steps cannot meet it."""
@@ -112,7 +116,8 @@ class _Search:
             chain = min(sums.rows, LONGEST_SUM + sums.additions) + work.loss.hessian_roundings
             self.curvature = Curvature.of(sums.hessian, work.points.exact.doubles(), problem, chain)
         assert self.curvature is not None
-        return bound(problem, self.curvature, work.points.exact, sums, work.predictor_error())
+        self.sliced = sums.sliced
+        return bound(problem, self.curvature, work.points.exact, sums, sums.predictor_error)
 
 
 def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
