@@ -31,6 +31,7 @@ ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estim
 .PHONY: demo test smoke check-docs check-arrays check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
+	$(BIN)/expost --version --verbose
 	$(BIN)/expost demo --out demo --force
 
 # Types are checked beside the tests, which leave a core alone now and then.

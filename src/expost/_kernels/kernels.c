@@ -215,7 +215,7 @@ EXPORT int64_t self_test(void) {
     enum { ROWS = 40, COLUMNS = 4 };
     double cells[COLUMNS * ROWS], slopes[ROWS], zeros[ROWS] = {0}, point[COLUMNS], none[COLUMNS] = {0};
     double high[ROWS], low[ROWS], sums[COLUMNS * LANES] = {0}, rests[COLUMNS * LANES] = {0};
-    chunk rows = {cells, ROWS, ROWS, ROWS, ROWS, COLUMNS};
+    chunk rows = {cells, ROWS, ROWS, ROWS, ROWS, COLUMNS, NULL, 0};
     uint64_t state = 2;
     for (int at = 0; at < COLUMNS * ROWS; at++) cells[at] = whole_number(&state, 50);
     for (int i = 0; i < ROWS; i++) slopes[i] = whole_number(&state, 50);
@@ -319,9 +319,9 @@ EXPORT int64_t add_residual(
     const table *of, const loss *kind, const double *point, const double *point_low, double *gradient,
     double *gradient_low, double *sizes, double *square, double of_product, double underflow
 ) {
+    if (!sound_settings()) return UNSOUND;
     chunk rows;
     ptrdiff_t scores = scores_of(kind), sums = sums_of(kind), columns = of->features + of->intercept;
-    if (!sound_settings()) return UNSOUND;
     double *room = new_chunk(of, 4 * scores + sums + 13, &rows);
     if (room == NULL) return NO_MEMORY;
     ptrdiff_t stride = rows.stride;

@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LANES 8
+/* Numbers of a piece of the table that is copied at a time. */
+#define STAGE 4096
 
 enum { FINE = 0, NOT_FINITE = 1, NO_MEMORY = 2, UNSOUND = 3 };
 enum { BY_ROWS = 0, BY_COLUMNS = 1, SPARSE = 2 };
@@ -35,6 +38,8 @@ typedef struct {
 typedef struct {
     double *cells;
     ptrdiff_t stride, most, count, padded, columns;
+    char *stage; /* room for `staged` rows as they lie in a table */
+    ptrdiff_t staged;
 } chunk;
 
 static inline ptrdiff_t rounded_up(ptrdiff_t a, ptrdiff_t step) { return (a + step - 1) / step * step; }
@@ -42,18 +47,25 @@ static inline ptrdiff_t rounded_up(ptrdiff_t a, ptrdiff_t step) { return (a + st
 /* Rows of a chunk: its columns stay in a core's cache. */
 static inline ptrdiff_t chunk_rows(int64_t columns) { return columns <= 64 ? 512 : 256; }
 
-#define COPY_ROWS(type)                                                                                       \
-    for (ptrdiff_t i = 0; i < whole; i += LANES) {                                                            \
-        const char *first = from->cells + (low + i) * from->row_stride;                                       \
-        for (ptrdiff_t at = 0; at < LANES * from->row_stride; at += 64)                                       \
-            __builtin_prefetch(first + LANES * from->row_stride + at);                                        \
+/* Rows are copied as they lie first, in one piece, which is how memory is fast; then column by column. */
+#define TURN_ROWS(type)                                                                                       \
+    for (ptrdiff_t i = 0; i < some; i += LANES)                                                               \
         for (ptrdiff_t j = 0; j < from->features; j++)                                                        \
             for (ptrdiff_t l = 0; l < LANES; l++)                                                             \
-                into->cells[j * into->stride + i + l] = ((const type *)(first + l * from->row_stride))[j];    \
-    }                                                                                                         \
-    for (ptrdiff_t i = whole; i < into->count; i++)                                                           \
-        for (ptrdiff_t j = 0; j < from->features; j++)                                                        \
-            into->cells[j * into->stride + i] = ((const type *)(from->cells + (low + i) * from->row_stride))[j];
+                into->cells[j * into->stride + first + i + l] =                                               \
+                    ((const type *)into->stage)[(i + l) * from->features + j];
+
+static inline void copy_rows(const table *from, int64_t low, chunk *into) {
+    ptrdiff_t width = from->features * (from->code == 0 ? 8 : 4);
+    for (ptrdiff_t first = 0; first < into->count; first += into->staged) {
+        ptrdiff_t some = into->count - first < into->staged ? into->count - first : into->staged;
+        const char *cells = from->cells + (low + first) * from->row_stride;
+        if (from->row_stride == width) memcpy(into->stage, cells, some * width);
+        else
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(into->stage + i * width, cells + i * from->row_stride, width);
+        if (from->code == 0) { TURN_ROWS(double) } else { TURN_ROWS(float) }
+    }
+}
 
 #define COPY_COLUMN(type)                                                                                     \
     if (stride == sizeof(type))                                                                               \
@@ -63,9 +75,8 @@ static inline ptrdiff_t chunk_rows(int64_t columns) { return columns <= 64 ? 512
     break;
 
 static inline void copy_cells(const table *from, int64_t low, chunk *into) {
-    ptrdiff_t whole = into->count / LANES * LANES;
     if (from->kind == BY_ROWS) {
-        if (from->code == 0) { COPY_ROWS(double) } else { COPY_ROWS(float) }
+        copy_rows(from, low, into);
     } else if (from->kind == BY_COLUMNS) {
         for (ptrdiff_t j = 0; j < from->features; j++) {
             double *column = into->cells + j * into->stride;
@@ -158,8 +169,12 @@ static double *new_chunk(const table *of, ptrdiff_t vectors, chunk *made) {
     made->most = chunk_rows(columns);
     made->stride = made->most + LANES; /* no power of two, which would crowd some lines of the cache */
     made->columns = rounded_up(columns, 4);
-    made->cells = aligned_alloc(64, rounded_up((made->columns + vectors) * made->stride * 8, 64));
-    return made->cells == NULL ? NULL : made->cells + made->columns * made->stride;
+    made->staged = of->features >= STAGE ? LANES : rounded_up(STAGE / of->features, LANES);
+    ptrdiff_t numbers = (made->columns + vectors) * made->stride, staged = made->staged * of->features;
+    made->cells = aligned_alloc(64, rounded_up((numbers + staged) * 8, 64));
+    if (made->cells == NULL) return NULL;
+    made->stage = (char *)(made->cells + numbers);
+    return made->cells + made->columns * made->stride;
 }
 
 #endif

@@ -1,8 +1,11 @@
 """The minimiser of the perturbed objective and the Hessian there, with a proof of how close they are.
 
-One Newton step from a good start, with the residual in slices, is enough on almost every table. Where its
-bound is too large the same step is repeated, then taken in three slices, then in decimal arithmetic of as
-many digits as it needs. The noise is the same throughout: it is never drawn again.
+One Newton step from a good start, with the residual in pairs of doubles, is enough on almost every table.
+Where there are no compiled kernels, or rows lie on a device, the residual is in slices instead. Where the
+bound is too large the same step is repeated, then taken in three slices if it was in two, then in decimal
+arithmetic of as many digits as it needs. Three slices stay for devices and machines without kernels: they
+serve large tables with dependent columns, for which decimals would take days. The noise is the same
+throughout: it is never drawn again.
 """
 
 import math
@@ -12,6 +15,7 @@ from operator import add
 
 import numpy as np
 
+from expost._common import kernels
 from expost._common.namespaces import HERE
 from expost.data.rows import LONGEST_SUM
 from expost.fitting.certified.bound import UP, Curvature, ExactProblem, Minimum, Visit, bound
@@ -37,7 +41,7 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
-    for slices in (2, 3) if exact_in(HERE) else ():
+    for slices in (2, 3) if exact_in(HERE) or kernels.library() is not None else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
             search.run(point)
@@ -117,7 +121,8 @@ class _Search:
             self.curvature = Curvature.of(sums.hessian, work.points.exact.doubles(), problem, chain)
         assert self.curvature is not None
         self.sliced = sums.sliced
-        return bound(problem, self.curvature, work.points.exact, sums, sums.predictor_error)
+        with np.errstate(over="ignore", invalid="ignore"):  # the bound is then infinite
+            return bound(problem, self.curvature, work.points.exact, sums, sums.predictor_error)
 
 
 def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:
