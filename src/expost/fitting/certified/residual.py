@@ -29,6 +29,7 @@ from expost.fitting.certified.pairs import (
     Point,
     Points,
     add_accurately,
+    as_pair,
     power_above,
     round_to,
     two_prod,
@@ -42,6 +43,9 @@ BITS, SUB_BLOCK = 23, 128
 _CHUNK_NUMBERS, _LEAST_ROWS = 131_072, 1024
 # What is held for each row on a device: the number of vectors, and of copies of it besides the slices.
 _VECTORS, _COPIES = 48, 2
+
+# Linear predictors up to this one are far from overflow in every step of a sum of pairs.
+_LARGEST = 2.0**900
 
 Sliced: TypeAlias = tuple[Any, float | None]
 """A slice of the rows, and the same slice of the intercept's one where that is not stored."""
@@ -260,7 +264,8 @@ class ResidualPass(Kernel[Partial]):
     def compiled(self, blocks: Iterator[RawBlock]) -> Partial:
         """The same in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
         known, points = compiled.Known.of(self.loss.loss), self.points.by_score
-        high, low = zip(*(two_sum(*point.slices[:2]) for point in points), strict=True)
+        # Without error: slices have fewer bits than two doubles.
+        high, low = zip(*(as_pair(point.exact) for point in points), strict=True)
         point = np.stack(high), np.stack(low)
         added = compiled.add_residual(blocks, self.loss.loss, point, hessian=self.hessian)
         steepness, weights, absolute = added.sizes.tolist()
@@ -276,13 +281,16 @@ class ResidualPass(Kernel[Partial]):
             absolute=1.01 * absolute,
             predictor_error=self.predictor_error(self._pair_error),
             rows=added.rows,
+            additions=added.chunks,
             hessian=None if added.squares is None else mirrored(added.squares),
         )
 
     def _pair_error(self, point: Point) -> float:
         """A bound on the error of a linear predictor that is a sum of pairs."""
-        columns = len(point.slices[0])
-        return 1.02 * ((columns + 3) * UNIT) ** 2 * self.radius * point.norm + 16.0 * columns * TINY
+        columns, size = len(point.slices[0]), self.radius * point.norm
+        if not size <= _LARGEST:
+            return math.inf
+        return 1.02 * ((columns + 3) * UNIT) ** 2 * size + 16.0 * columns * TINY
 
     def _collect(self, sums: Partial, total: Pair, found: ProvedSlopes, parts: list[Sliced]) -> Pair:
         """Add a chunk to the sums, and to the total, which is returned."""
