@@ -392,7 +392,9 @@ class ArraySource(Source):
 
     def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows."""
-        list(engine.map(check, self.parts(self.n_features), block_length(self.n_features)))
+        length = block_length(self.n_features)
+        length = length if kernels.library() is None else self.raw_length(length)
+        list(engine.map(check, self.parts(self.n_features), length))
         return self
 
 

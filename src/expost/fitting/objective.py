@@ -28,6 +28,9 @@ _TILE = 256
 # In single precision, a row whose weight is smaller than the largest of its block by the square of this is
 # left out.
 _NEGLIGIBLE = 1e-16
+# Compiled kernels add up one square for each pair of classes, which are then turned into a Hessian: in this
+# many coefficients at most, because every thread would need memory for several of these.
+_MOST_OF_SEVERAL = 1_200
 
 
 @dataclass
@@ -92,8 +95,9 @@ class Derivatives(Kernel[Sums]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of linear predictors."""
-        return compiled.compiles(self.loss) and not self.reduced
+        """For the library's losses of linear predictors, but for wide Hessians of several of them."""
+        several = self.precision is None or len(self.theta) <= _MOST_OF_SEVERAL
+        return compiled.compiles(self.loss, several=several) and not self.reduced
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Sums:
         """The sums over the blocks; Hessians are in double precision, which takes no longer there."""
