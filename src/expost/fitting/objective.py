@@ -1,6 +1,7 @@
 """The perturbed objective and its derivatives, each in one pass over the rows, and their sums of squares."""
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, reduce
@@ -277,6 +278,7 @@ class Gram:
         """How many sums of groups were added to each other."""
         self._space, self._dimension = space, dimension
         self._rows = 0
+        self._packed: FloatArray | None = None
         self._group: NDArray[Any] | None = None
         self._total: Any = None if space is HERE else space.zeros(dimension, dimension)
         self._scaled: NDArray[Any] = np.empty((0, dimension), dtype=precision)
@@ -314,11 +316,37 @@ class Gram:
         stop = place + int(strip.shape[0])
         self._total[place:stop, place:] += self._space.xp.astype(strip, self._space.xp.float64, copy=False)
 
+    def add_products(self, weights: NDArray[Any], rows: NDArray[Any]) -> None:
+        r"""Add :math:`\sum_iB_i \otimes x_ix_i^\top` by one product of matrices.
+
+        Both factors of each term are symmetric: the upper entries of :math:`B_i`, which are the weights, meet
+        the products of two entries of a row, each pair once.
+        """
+        count, columns = rows.shape
+        products, place = np.empty((count, columns * (columns + 1) // 2), dtype=rows.dtype), 0
+        for j in range(columns):
+            np.multiply(rows[:, j, None], rows[:, j:], out=products[:, place : place + columns - j])
+            place += columns - j
+        if self._packed is None:
+            self._packed = np.zeros((weights.shape[1], products.shape[1]))
+        self._packed += weights.T @ products
+
+    def _unpack(self, packed: FloatArray) -> None:
+        """Turn sums of products into rows of blocks, from the diagonal on."""
+        columns = math.isqrt(2 * packed.shape[1])
+        above, blocks = np.triu_indices(columns), np.empty((len(packed), columns, columns))
+        blocks[:, above[0], above[1]] = blocks[:, above[1], above[0]] = packed
+        owner = np.triu_indices(self._dimension // columns)[0]
+        for a in range(self._dimension // columns):
+            self.add_strip(a * columns, np.concatenate(blocks[owner == a], axis=1))
+
     def matrix(self) -> FloatArray:
         """The sum, both halves of it, in double precision; no block can be added any more."""
         if self._space is not HERE:
             upper: FloatArray = np.triu(on_host(self._total))
             return upper + np.triu(upper, 1).T
+        if self._packed is not None:
+            self._unpack(self._packed)
         if self._total is not None or self._open_group.dtype != np.float64:
             self._close()
         total: FloatArray = self._open_group if self._total is None else self._total
