@@ -32,6 +32,8 @@ _NEGLIGIBLE = 1e-16
 # Compiled kernels add up one square for each pair of classes, which are then turned into a Hessian: in this
 # many coefficients at most, because every thread would need memory for several of these.
 _MOST_OF_SEVERAL = 1_200
+# Beyond this many columns BLAS is faster in single precision, where that is enough, than kernels in double.
+_MOST_IN_DOUBLES = 256
 
 
 @dataclass
@@ -96,9 +98,11 @@ class Derivatives(Kernel[Sums]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of linear predictors, but for wide Hessians of several of them."""
+        """For the library's losses of linear predictors, but for some wide Hessians."""
         several = self.precision is None or len(self.theta) <= _MOST_OF_SEVERAL
-        return compiled.compiles(self.loss, several=several) and not self.reduced
+        rough = self.precision is not None and np.dtype(self.precision) == np.float32
+        slower = rough and self.columns > _MOST_IN_DOUBLES
+        return compiled.compiles(self.loss, several=several) and not (self.reduced or slower)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Sums:
         """The sums over the blocks; Hessians are in double precision, which takes no longer there."""
