@@ -31,6 +31,7 @@ ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estim
 .PHONY: demo test smoke check-docs check-arrays check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
+	$(BIN)/expost --version --verbose
 	$(BIN)/expost demo --out demo --force
 
 # Types are checked beside the tests, which leave a core alone now and then.
@@ -142,15 +143,18 @@ $(BIN)/python$(EXE):
 	$(new_enough)
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python$(EXE)
+# What the build hook compiles: an editable installation is made anew where it changes.
+KERNELS := hatch_build.py $(wildcard src/expost/_kernels/*.[ch])
+
+$(VENV)/.installed: pyproject.toml $(KERNELS) | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python$(EXE)
+$(VENV)/.installed-dev: pyproject.toml $(KERNELS) | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-figures: pyproject.toml | $(BIN)/python$(EXE)
+$(VENV)/.installed-figures: pyproject.toml $(KERNELS) | $(BIN)/python$(EXE)
 	$(BIN)/$(INSTALL) --editable ".[figures]"
 	@touch $@ $(VENV)/.installed
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from ward import run
 
+from expost._common import kernels
 from expost.cli import app
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -22,6 +23,15 @@ def test_the_commands_are_those_of_the_product_in_the_order_of_the_work():
 
 def test_the_version_is_the_package_s():
     assert run("--version").output == f"expost {version('expost')}\n"
+
+
+@pytest.mark.parametrize("order", [("--version", "--verbose"), ("--verbose", "--version")])
+def test_asked_for_more_it_says_which_kernels_run(order, monkeypatch):
+    lines = run(*order).output.splitlines()
+    assert lines == [f"expost {version('expost')}", f"kernels: {kernels.described()}"]
+    monkeypatch.setattr(kernels, "library", lambda: None)
+    monkeypatch.setenv("EXPOST_KERNELS", "off")
+    assert run(*order).output.splitlines()[1] == "kernels: NumPy (EXPOST_KERNELS=off)"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,12 +1,16 @@
 """Tables that change while they are read: what is measured is used, what is released is certified."""
 
+import threading
+
 import numpy as np
 import pytest
 from problems import all_rows, design_of, encoded_table
 
 import expost
+from expost._common import kernels
 from expost.data import design as design_module
-from expost.data.blocks import ArrayTable, ColumnRows, Table
+from expost.data.blocks import ArrayTable, Block, ColumnRows, Table
+from expost.data.design import NO_LABELS, Design
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.solvers import minimize
@@ -30,6 +34,7 @@ def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch, ki
     table = ArrayTable(rows)
     if kind == "frame":
         table.rows = lambda start, stop: ColumnRows(list(rows[start:stop].T))
+    monkeypatch.setattr(kernels, "library", lambda: None)
     measure = design_module._lengths
 
     def measured_then_written(block):
@@ -41,6 +46,32 @@ def test_a_row_written_to_while_it_is_measured_stays_in_the_ball(monkeypatch, ki
     found = all_rows(encoded_table(table), products=products)
     assert np.all(rows == 100.0)
     assert np.all(np.linalg.norm(found, axis=1) <= 1.0)
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_compiled_kernels_use_what_they_measured(order):
+    """Another thread makes rows short and long in turn, all the while that they are encoded."""
+    rows, out, stop = np.full((4096, 8), 0.1, order=order), np.empty((4096, 8)), threading.Event()
+    block, kernel = (
+        Design(8, 1.0, False).as_it_lies(Block(rows, NO_LABELS, None)),
+        kernels.library().kernels.encode,
+    )
+
+    def write():
+        while not stop.is_set():
+            rows[...] = 100.0
+            rows[...] = 0.1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(200):
+            block.run(kernel, out)
+            assert np.all(np.linalg.norm(out, axis=1) <= 1.0)
+    finally:
+        stop.set()
+        writer.join()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

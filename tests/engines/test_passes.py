@@ -34,7 +34,7 @@ class Sending:
 
     def map(self, work, parts, length):
         for part in parts:
-            self.ran.add(type(work).__name__)
+            self.ran.add(type(getattr(work, "kernel", work)).__name__)
             sent_work, sent_part = pickle.loads(pickle.dumps((work, part)))
             yield pickle.loads(pickle.dumps(sent_work(sent_part.blocks(length))))
 

@@ -75,19 +75,32 @@ _BLOCK_NUMBERS = 262_144
 _WIDE_ROWS, _WIDE_NUMBERS = 512, 4_194_304
 # Below this many numbers a pass is over before a second thread has started.
 _PARALLEL_NUMBERS = 500_000
+SPAN = 65_536
+"""Rows that are added up by one thread, at most; the sums of spans are added in their order."""
+# Tables of fewer rows have shorter spans, so that every thread has some; but none so short that to hold and
+# to add their Hessians takes longer than to make them.
+_SPANS, _COLUMNS_PER_ROW, _WHOLE = 32, 4, 512
 # From this dimension on a factorisation takes long enough to be worth several threads, and up to this one
 # they are safe. OpenBLAS's threaded Cholesky factorisation, as SciPy 1.17 brings it, crashes with two threads
 # at 16,000 columns (not at 15,000), with more threads a little later. In one thread it is another program.
 _SMALL_DIMENSION, _LARGE_DIMENSION = 1_000, 8_000
 
 
-def spans(n_rows: int, width: int) -> list[tuple[int, int]]:
-    """Cut rows in memory, for a pass that takes ``width`` numbers of each, into one span per thread.
+def spans(n_rows: int, width: int, every: int = 1) -> list[tuple[int, int]]:
+    """Cut rows in memory, for a pass that takes ``width`` numbers of each ``every``-th of them, into spans.
 
-    There is always one span at least, even of no rows.
+    The number of threads has no part in it, so that sums have the same bits on every machine. There is always
+    one span at least, even of no rows.
     """
-    workers = max(1, min(threads(), -(-n_rows * width // _PARALLEL_NUMBERS)))
-    return list(pairwise(n_rows * k // workers for k in range(workers + 1)))
+    read = -(-n_rows // every)
+    shortest = max(_PARALLEL_NUMBERS // width, width // _COLUMNS_PER_ROW)
+    length = every * whole_chunks(min(max(read // _SPANS, shortest), SPAN))
+    return list(pairwise([*range(0, max(n_rows, 1), length), n_rows]))
+
+
+def whole_chunks(rows: int) -> int:
+    """At least this many rows, in whole chunks of compiled kernels."""
+    return -(-rows // _WHOLE) * _WHOLE
 
 
 def block_length(width: int) -> int:

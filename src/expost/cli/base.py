@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from expost._common import kernels
 from expost._common.progress import STOPPED, Watch, catch_interrupts, was_interrupted
 from expost.exceptions import ExpostError, ExpostWarning, printable
 
@@ -39,19 +40,30 @@ given: ContextVar[Mapping[str, Any]] = ContextVar("given")
 """The arguments and options of the command that runs, by their names."""
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(context: typer.Context, parameter: typer.CallbackParam, asked: bool) -> None:
+    """Print once both options are read, in whichever order they were given."""
+    context.meta[parameter.name] = asked
+    if len(context.meta) == 2 and context.meta["show_version"]:
         typer.echo(f"expost {version('expost')}")
+        if context.meta["verbose"]:
+            typer.echo(f"kernels: {kernels.described()}")
         raise typer.Exit
 
 
 _VERSION = typer.Option(
     False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
 )
+_VERBOSE = typer.Option(
+    False,
+    "--verbose",
+    callback=_print_version,
+    is_eager=True,
+    help="With --version: also whether passes over the rows are run with compiled kernels.",
+)
 
 
 @app.callback()
-def options(show_version: bool = _VERSION) -> None:
+def options(show_version: bool = _VERSION, verbose: bool = _VERBOSE) -> None:
     """What did this model cost me? Private models, and the privacy loss of every person."""
 
 

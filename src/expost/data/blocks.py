@@ -213,6 +213,14 @@ def not_matrix_error() -> DomainError:
     )
 
 
+def not_finite_error() -> DomainError:
+    """The error for rows with NaN or infinity; the caller raises it."""
+    return DomainError(
+        "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
+        "or leave such rows out, before fitting."
+    )
+
+
 class _NotNumbersError(DomainError, TypeError):
     """Cells that cannot be numbers; scikit-learn's conventions want a TypeError here."""
 

@@ -4,18 +4,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
-from expost._common.machine import block_length, spans
+from expost._common import kernels
+from expost._common.machine import SPAN, block_length, spans, whole_chunks
 from expost._common.namespaces import Space, namespace_of
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, ColumnRows, SparseRows, Table, as_dense, lie_by_columns, part_of
+from expost.data.blocks import (
+    ArrayTable,
+    Block,
+    ColumnRows,
+    SparseRows,
+    Table,
+    as_dense,
+    lie_by_columns,
+    not_finite_error,
+    part_of,
+)
 from expost.data.people import People, times_shares
-from expost.engines.base import Engine, Part, Pass
+from expost.data.raw import RawBlock
+from expost.engines.base import Engine, Kernel, Part, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.privacy.plan import row_radius
@@ -25,6 +37,7 @@ ROUNDINGS = 8
 # A scale this small has lost digits to underflow; the row becomes zero.
 SMALLEST_SCALE = 1e-290
 _EPS = np.finfo(np.float64).eps
+NO_LABELS: FloatArray = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,8 @@ class Design:
     n_features: int
     norm: float
     intercept: bool
+    in_ball: ClassVar[bool] = True
+    """Whether rows are scaled into a ball; others are brought into another set."""
 
     @property
     def dimension(self) -> int:
@@ -72,6 +87,20 @@ class Design:
         """
         return self._copied(blocks, "C")
 
+    def raw(self, blocks: Iterator[Block]) -> Iterator[RawBlock]:
+        """Rows as they lie in the table, which compiled kernels copy, check and scale by themselves."""
+        return map(self.as_it_lies, blocks)
+
+    def as_it_lies(self, block: Block) -> RawBlock:
+        """A block of a table for compiled kernels."""
+        return RawBlock(
+            block,
+            norm=self.norm,
+            margin=self.margin,
+            smallest_scale=SMALLEST_SCALE,
+            intercept=self.intercept,
+        )
+
     def products(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Encoded rows, block by block, for products with vectors only, in the source's layout.
 
@@ -89,12 +118,17 @@ class Design:
 
     def _copied(self, blocks: Iterator[Block], order: Literal["C", "F"]) -> Iterator[Block]:
         buffer, aside = np.empty((0, self.dimension)), np.empty((0, self.n_features))
+        compiled = kernels.library() if order == "C" else None
         for block in blocks:
             raw = block.X
             count = raw.shape[0]
             if len(buffer) < count:
                 buffer = np.ones((count, self.dimension), order=order)
             rows = buffer[:count]
+            if compiled is not None:  # so that every pass sees the same numbers, compiled or not
+                self.as_it_lies(block).run(compiled.kernels.encode, rows)
+                yield block._replace(X=rows)
+                continue
             features = rows[:, :-1] if self.intercept else rows
             # Copied before it is measured: what is measured is used, whoever writes to the table.
             if isinstance(raw, ColumnRows) and order == "C":
@@ -148,22 +182,38 @@ class DesignPart:
         return self.design.products(raw) if self.products else self.design.dense(raw)
 
 
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OnRawRows(Generic[Result]):
+    """The pass that runs the compiled twin of a kernel on rows as they lie.
+
+    Where a worker of a cluster has no compiled kernels, it encodes the rows for the kernel itself.
+    """
+
+    kernel: Kernel[Result]
+    design: Design
+
+    def __call__(self, blocks: Iterator[Block]) -> Result:
+        """What the kernel finds."""
+        if kernels.library() is None:
+            return self.kernel(self.design.dense(blocks))
+        return self.kernel.compiled(self.design.raw(blocks))
+
+
 def check_finite(rows: Any) -> None:
     """Raise DomainError for NaN or infinity in rows as a source has them."""
+    compiled = kernels.library()
+    if compiled is not None:
+        Design(rows.shape[1], 1.0, False).as_it_lies(Block(rows, NO_LABELS, None)).run(compiled.kernels.scan)
+        return
     if issparse(rows):
         _sparse_lengths(rows)
         return
     for cells in rows.columns if isinstance(rows, ColumnRows) else (rows,):
         if cells.dtype.kind == "f" and not np.all(np.isfinite(cells)):
             raise not_finite_error()
-
-
-def not_finite_error() -> DomainError:
-    """The error for rows with NaN or infinity; the caller raises it."""
-    return DomainError(
-        "`X` must be finite; it contains NaN or infinity. Fill missing values with public constants, "
-        "or leave such rows out, before fitting."
-    )
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
@@ -236,11 +286,6 @@ class RecordCheck:
             raise DomainError(f"weights must be from 0 to the plan's max_weight={self.max_weight:g}.")
 
 
-Result = TypeVar("Result")
-
-NO_LABELS: FloatArray = np.empty(0)
-
-
 class Source(ABC):
     """Where rows come from, with their labels and weights; private, but for the number of features."""
 
@@ -272,6 +317,10 @@ class Source(ABC):
         """The rows with the numbers of their people, and weights that are multiplied with ``shares``."""
         raise TypeError("these rows belong to nobody")
 
+    def raw_length(self, length: int) -> int:
+        """The rows of a block that is read as it lies, where one that is encoded has ``length``."""
+        return whole_chunks(length)
+
     @abstractmethod
     def parts(self, width: int) -> Sequence[Part[Block]]:
         """The parts, one at least, for a pass that takes ``width`` numbers of each row; summed in order."""
@@ -297,7 +346,7 @@ class Source(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArraySource(Source):
-    """A table in memory, with one label and one weight per row where there are any; a span per thread."""
+    """A table in memory, with one label and one weight per row where there are any."""
 
     table: Table
     labels: FloatArray | None = None
@@ -307,7 +356,7 @@ class ArraySource(Source):
     every: int = 1
     """Only each block of a span is read whose number is a multiple of it."""
     edges: tuple[int, ...] | None = None
-    """Where spans begin and end; by default there is one per thread."""
+    """Where spans begin and end, where that is not as :func:`~expost._common.machine.spans` has it."""
     sample: "ArraySource | None" = None
     """Some of the rows, for warm starts; by default some blocks of each span."""
 
@@ -334,9 +383,13 @@ class ArraySource(Source):
         """The rows with the numbers of their people, and other weights."""
         return replace(self, people=people.codes, weights=times_shares(self.weights, shares))
 
+    def raw_length(self, length: int) -> int:
+        """All of a span where its rows are a view, and none of them is left out."""
+        return SPAN if isinstance(self.table, ArrayTable) and self.every == 1 else whole_chunks(length)
+
     def parts(self, width: int) -> list["_Span"]:
         """The spans."""
-        pairs = spans(self.n_rows, width) if self.edges is None else pairwise(self.edges)
+        pairs = spans(self.n_rows, width, self.every) if self.edges is None else pairwise(self.edges)
         return [_Span(self, start, stop) for start, stop in pairs]
 
     def thinned(self, every: int) -> "ArraySource":
@@ -351,7 +404,9 @@ class ArraySource(Source):
 
     def checked(self, check: RecordCheck, engine: Engine, watch: Watch | None = None) -> Self:
         """Check all rows."""
-        list(engine.map(check, self.parts(self.n_features), block_length(self.n_features)))
+        length = block_length(self.n_features)
+        length = length if kernels.library() is None else self.raw_length(length)
+        list(engine.map(check, self.parts(self.n_features), length))
         return self
 
 

@@ -9,13 +9,23 @@ from typing import Any, Self, TypeVar
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from expost._common import kernels
 from expost._common.machine import block_length, spans
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, as_dense, check_at_hand
 from expost.data.columns import reader_of
-from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched, check_finite, labels_error
+from expost.data.design import (
+    ArraySource,
+    Design,
+    OnRawRows,
+    RecordCheck,
+    Source,
+    Watched,
+    check_finite,
+    labels_error,
+)
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
@@ -97,7 +107,8 @@ class Encoded:
         Rows are doubles, the intercept's column included, and contiguous. For ``products`` with vectors only
         they may lie by columns, or be sparse where the source is. Parts and blocks are cut by ``width``, the
         numbers that the pass takes of each row. A :class:`~expost.engines.base.Kernel` is run where the rows
-        lie, if that is not here, with :class:`~expost.data.rows.DenseRows`; or where they are sent.
+        lie, if that is not here, with :class:`~expost.data.rows.DenseRows`; or where they are sent. Here its
+        compiled twin is run instead, where it has one, on rows as they lie in the table.
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
@@ -109,6 +120,9 @@ class Encoded:
             assert isinstance(work, Kernel)
             length, products, raw = sent_length(width), False, sent_as_it_is(self.source)
             work = OnDevice(work, there, self.design if raw else None)
+        elif isinstance(work, Kernel) and self._compiles(work, products=products):
+            length, raw = self.source.raw_length(length), True
+            work = OnRawRows(work, self.design)
         encoded = self.source.encoded_parts
         parts = self.source.parts(width) if raw else encoded(self.design, width, products=products)
         if self.watch is not None:
@@ -132,6 +146,12 @@ class Encoded:
                 parts = batch.parts(len(spans(len(batch.people) * batch.each, width)))
                 found = LOCAL.map(work(batch.each), parts, block_length(width))
                 yield from zip([part.people for part in parts], found, strict=True)
+
+    def _compiles(self, work: Kernel[Any], *, products: bool) -> bool:
+        """Whether the compiled twin of a kernel is run; products with sparse rows are faster without."""
+        sparse = products and self.product_width < self.design.dimension
+        here = self.source.space is None and self.design.in_ball
+        return here and not sparse and work.compiles and kernels.library() is not None
 
     def _in_place(self, source: PlacedSource, work: Any) -> Iterator[Result]:
         for part in source.parts(self.design.dimension):
@@ -244,6 +264,7 @@ class _RecordDesign(Design):
     """
 
     loss: ConvexLoss
+    in_ball = False
 
     @property
     def dimension(self) -> int:

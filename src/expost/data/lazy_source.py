@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from expost._common.machine import ahead, block_length
+from expost._common.machine import SPAN, ahead, block_length
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block, part_of
@@ -22,7 +22,7 @@ from expost.exceptions import DomainError
 
 Result = TypeVar("Result")
 
-CHUNK_ROWS = 1 << 17
+CHUNK_ROWS = SPAN
 """Sums are taken over this many rows of a piece, and then over these sums, wherever the rows are."""
 # Tables whose coded columns take no more bytes than this are held in memory.
 MOST_KEPT = 1 << 28

@@ -10,8 +10,8 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, SparseRows, part_of
-from expost.data.design import Design, long_lengths, not_finite_error
+from expost.data.blocks import Block, SparseRows, not_finite_error, part_of
+from expost.data.design import Design, long_lengths
 
 # Rows longer than this are scaled before they are multiplied, not after: their products can overflow.
 LONG = 1e15
@@ -24,6 +24,8 @@ _GROUP_ROWS, _ROWS_PER_COLUMN = 2048, 8
 _WIDE, _STRIPS = 512, 4
 # Numbers that a kernel may hold for a block of NumPy's rows, and those of a product that fits the cache.
 _ROOM, _TILE_NUMBERS = 1 << 22, 65_536
+# From how many columns on NumPy's product with a triangular matrix is cut into panels, and their rows.
+_PANELLED, _PANEL = 200, 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,16 +223,17 @@ def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = No
 
 
 def _host_squares_under(rows: FloatArray, triangle: FloatArray) -> FloatArray:
-    """Records along the second axis, over which sums of squares are fast; some of the zeros left out."""
-    first = len(triangle) // 32 * 8  # in steps in which BLAS is fast
-    total = np.empty(len(rows))
-    tile = max(_TILE_NUMBERS // len(triangle), 512)
+    """Records along the second axis, over which sums of squares are fast; most of the zeros left out."""
+    size = len(triangle)
+    first = size // 32 * 8  # in steps in which BLAS is fast
+    edges = [0, first, size] if size < _PANELLED else [*range(0, size, _PANEL), size]
+    total = np.zeros(len(rows))
+    tile = max(_TILE_NUMBERS // size, 512)
     for start in range(0, len(rows), tile):
         some = rows[start : start + tile]
-        upper = triangle[:first, :first] @ some[:, :first].T
-        lower = triangle[first:] @ some.T
-        total[start : start + tile] = np.einsum("ij,ij->j", upper, upper)
-        total[start : start + tile] += np.einsum("ij,ij->j", lower, lower)
+        for low, high in pairwise(edges):
+            image = triangle[low:high, :high] @ some[:, :high].T
+            total[start : start + tile] += np.einsum("ij,ij->j", image, image)
     return total
 
 

@@ -42,12 +42,21 @@ class Kernel(ABC, Generic[R]):
     """A pass that is run where the rows lie, or where they are sent, in the library of arrays there.
 
     It is written once, with the names of the array API standard, of which NumPy is one library. Any other
-    pass gets the rows on the host.
+    pass gets the rows on the host. Some have a twin in compiled code, for rows in this machine's memory.
     """
 
     @abstractmethod
     def __call__(self, blocks: Iterator[Any], space: Space = HERE) -> R:
         """What is found in the blocks, whose rows lie in ``space``; sums come back as NumPy's."""
+
+    @property
+    def compiles(self) -> bool:
+        """Whether there is a twin in compiled code (:meth:`compiled`)."""
+        return False
+
+    def compiled(self, blocks: Iterator[Any]) -> R:
+        """The same, up to rounding, of :class:`~expost.data.raw.RawBlock`, rows as they lie in the table."""
+        raise NotImplementedError
 
 
 class Engine(Protocol):

@@ -12,8 +12,10 @@ from expost._common.validation import parameter_error
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
 from expost.data.people import People
+from expost.data.raw import RawBlock
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
+from expost.fitting import compiled
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss
 from expost.losses.persons import PersonLoss
@@ -151,3 +153,15 @@ class Terms(Kernel[LossTerms]):
             quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance
             found.append(LossTerms(determinant, quadratic, along))
         return LossTerms.joined(found)
+
+    @property
+    def compiles(self) -> bool:
+        """For the library's losses of one linear predictor."""
+        return compiled.compiles(self.loss, several=False)
+
+    def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
+        """The terms of the part's records, in their order."""
+        point = self.coefficients, self.gradient, self.root
+        leverages, squares, along = compiled.find_terms(blocks, self.loss, *point)
+        determinant, variance = -log_determinants(leverages[:, None, None], self.sign), self.sigma**2
+        return LossTerms(determinant, squares / (2.0 * variance), self.sign * along / variance)

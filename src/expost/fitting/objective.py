@@ -1,6 +1,7 @@
 """The perturbed objective and its derivatives, each in one pass over the rows, and their sums of squares."""
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, reduce
@@ -15,16 +16,24 @@ from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
+from expost.data.raw import RawBlock
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
+from expost.fitting import compiled
 from expost.losses import RecordLoss, Regularizer
 from expost.losses.base import LinearRecords
+from expost.losses.softmax import centring
 
 _EPS = np.finfo(np.float64).eps
 _TILE = 256
 # In single precision, a row whose weight is smaller than the largest of its block by the square of this is
 # left out.
 _NEGLIGIBLE = 1e-16
+# Compiled kernels add up one square for each pair of classes, which are then turned into a Hessian: in this
+# many coefficients at most, because every thread would need memory for several of these.
+_MOST_OF_SEVERAL = 1_200
+# Beyond this many columns BLAS is faster in single precision, where that is enough, than kernels in double.
+_MOST_IN_DOUBLES = 256
 
 
 @dataclass
@@ -86,6 +95,26 @@ class Derivatives(Kernel[Sums]):
                     records.add_hessian(gram)
         square = None if gram is None else gram.matrix()
         return Sums(on_host(gradient), square, float(on_host(size)[0]), rows)
+
+    @property
+    def compiles(self) -> bool:
+        """For the library's losses of linear predictors, but for some wide Hessians."""
+        several = self.precision is None or len(self.theta) <= _MOST_OF_SEVERAL
+        rough = self.precision is not None and np.dtype(self.precision) == np.float32
+        slower = rough and self.columns > _MOST_IN_DOUBLES
+        return compiled.compiles(self.loss, several=several) and not (self.reduced or slower)
+
+    def compiled(self, blocks: Iterator[RawBlock]) -> Sums:
+        """The sums over the blocks; Hessians are in double precision, which takes no longer there."""
+        loss: Any = self.loss
+        known = compiled.Known.of(loss)
+        point = loss.by_predictor(self.theta)
+        added = compiled.add_derivatives(blocks, loss, point, hessian=self.precision is not None)
+        steepness, weights, _ = added.sizes.tolist()
+        bend = self.radius * float(np.linalg.norm(self.theta)) * known.proved.trace * weights
+        total = added.total[0] if known.scores == 1 else centring(known.scores).T @ added.total[0]
+        square = None if added.squares is None else known.proved.hessian(mirrored(added.squares))
+        return Sums(total.ravel(), square, self.radius * (steepness + bend), added.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +282,7 @@ class Gram:
         """How many sums of groups were added to each other."""
         self._space, self._dimension = space, dimension
         self._rows = 0
+        self._packed: FloatArray | None = None
         self._group: NDArray[Any] | None = None
         self._total: Any = None if space is HERE else space.zeros(dimension, dimension)
         self._scaled: NDArray[Any] = np.empty((0, dimension), dtype=precision)
@@ -290,15 +320,41 @@ class Gram:
         stop = place + int(strip.shape[0])
         self._total[place:stop, place:] += self._space.xp.astype(strip, self._space.xp.float64, copy=False)
 
+    def add_products(self, weights: NDArray[Any], rows: NDArray[Any]) -> None:
+        r"""Add :math:`\sum_iB_i \otimes x_ix_i^\top` by one product of matrices.
+
+        Both factors of each term are symmetric: the upper entries of :math:`B_i`, which are the weights, meet
+        the products of two entries of a row, each pair once.
+        """
+        count, columns = rows.shape
+        products, place = np.empty((count, columns * (columns + 1) // 2), dtype=rows.dtype), 0
+        for j in range(columns):
+            np.multiply(rows[:, j, None], rows[:, j:], out=products[:, place : place + columns - j])
+            place += columns - j
+        if self._packed is None:
+            self._packed = np.zeros((weights.shape[1], products.shape[1]))
+        self._packed += weights.T @ products
+
+    def _unpack(self, packed: FloatArray) -> None:
+        """Turn sums of products into rows of blocks, from the diagonal on."""
+        columns = math.isqrt(2 * packed.shape[1])
+        above, blocks = np.triu_indices(columns), np.empty((len(packed), columns, columns))
+        blocks[:, above[0], above[1]] = blocks[:, above[1], above[0]] = packed
+        owner = np.triu_indices(self._dimension // columns)[0]
+        for a in range(self._dimension // columns):
+            self.add_strip(a * columns, np.concatenate(blocks[owner == a], axis=1))
+
     def matrix(self) -> FloatArray:
         """The sum, both halves of it, in double precision; no block can be added any more."""
         if self._space is not HERE:
             upper: FloatArray = np.triu(on_host(self._total))
             return upper + np.triu(upper, 1).T
+        if self._packed is not None:
+            self._unpack(self._packed)
         if self._total is not None or self._open_group.dtype != np.float64:
             self._close()
         total: FloatArray = self._open_group if self._total is None else self._total
-        _mirror(total)
+        mirror(total)
         return total.T  # the same matrix, with contiguous rows
 
     @property
@@ -319,7 +375,14 @@ class Gram:
         self._rows = 0
 
 
-def _mirror(square: FloatArray) -> None:
+def mirrored(squares: FloatArray) -> FloatArray:
+    """Matrices of which the upper halves are given, those halves copied to the lower ones."""
+    for square in squares:
+        mirror(square)
+    return squares
+
+
+def mirror(square: FloatArray) -> None:
     """Copy the upper half to the lower one, tile by tile so that both stay in the cache."""
     for start in range(0, len(square), _TILE):
         stop = min(start + _TILE, len(square))

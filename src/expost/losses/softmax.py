@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
@@ -122,6 +123,23 @@ class SoftmaxLoss(VectorLoss):
         weights = true.replaced(slope[:, None] * others, curvature[:, None])
         return gradient, (true.basis.T - mean[:, :, None]) * namespace_of(eta).sqrt(weights)[:, None, :]
 
+    def upper_hessians(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        r"""From the weights of pairs of classes, in one product.
+
+        .. math:: A = \sum_{a<b}B_{ab}(e_a - e_b)(e_a - e_b)^\top, \quad
+                  B_{ab} = (q - \kappa)\pi_a\pi_b + \kappa(1_{a=y}\pi_b + 1_{b=y}\pi_a)
+        """
+        true = TrueClass(y, self.classes)
+        slope, curvature, others = self._parts(eta, true)
+        # Up to the corner of a cap q - κ is the square of q, without a difference of nearly equal numbers.
+        mixed = np.where(slope > self.link.corner_slope, slope - curvature, slope * slope)
+        first, second, squares = _pairs_of_classes(self.classes)
+        weights = (mixed[:, None] * others)[:, first] * others[:, second]
+        own = true.replaced(np.zeros_like(others), curvature[:, None])
+        weights += own[:, first] * others[:, second] + own[:, second] * others[:, first]
+        entries: FloatArray = weights @ squares
+        return entries
+
     def slope(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         r""":math:`q`: how much of the mass is on the wrong classes; at most the cap."""
         return self._parts(eta, TrueClass(y, self.classes))[0]
@@ -237,6 +255,15 @@ class TrueClass:
             np.put_along_axis(values, self._place, by, axis=1)
             return values
         return self._xp.where(self._place, by, values)
+
+
+@cache
+def _pairs_of_classes(classes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Both classes of each pair, and the upper entries of the square of their distance in the predictors."""
+    first, second = np.triu_indices(classes, 1)
+    distance = centring(classes)[first] - centring(classes)[second]
+    a, b = np.triu_indices(classes - 1)
+    return first, second, distance[:, a] * distance[:, b]
 
 
 @cache

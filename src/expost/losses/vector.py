@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import DerivativeCurve, Loss, PredictorLoss
@@ -13,6 +15,8 @@ from expost.losses.softmax_curve import SoftmaxCurve
 
 # Matrices of the size of a record's Hessian in its predictors that are held for each record.
 _FACTORS = 12
+# Up to how many columns a Hessian is one product with all products of two entries of a row.
+_MOST_MONOMIALS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +61,15 @@ class _PredictorRecords(RowRecords):
     def add_hessian(self, squares: Any) -> None:
         """Add the blocks on and to the right of the diagonal, one row of them after the other."""
         xp, outputs, columns = namespace_of(self.eta), self.loss.outputs, self.rows.columns
+        narrow = xp.astype(self.rows.encoded(), squares.precision, copy=False)
+        if xp is np and columns <= _MOST_MONOMIALS:
+            weights = self.loss.upper_hessians(self.eta, self.y)
+            if self.weights is not None:
+                weights = self.weights[:, None] * weights
+            squares.add_products(weights.astype(narrow.dtype), narrow)
+            return
         factor = self._derivatives[1]
         bend = xp.astype(factor @ xp.matrix_transpose(factor), squares.precision, copy=False)
-        narrow = xp.astype(self.rows.encoded(), squares.precision, copy=False)
         for a in range(outputs):
             part = bend[:, a, a:][:, :, None] * narrow[:, None, :]
             squares.add_strip(a * columns, narrow.T @ xp.reshape(part, (-1, (outputs - a) * columns)))
@@ -160,6 +170,13 @@ class VectorLoss(PredictorLoss):
         norms: FloatArray = namespace_of(eta).linalg.matrix_norm(self._squares(eta, y))
         return norms
 
+    def upper_hessians(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """Of the Hessians in the predictors the entries on the diagonal and right of it; NumPy's only."""
+        factor = self.derivatives(eta, y)[1]
+        first, second = np.triu_indices(self.outputs)
+        entries: FloatArray = (factor @ factor.swapaxes(1, 2))[:, first, second]
+        return entries
+
     def _squares(self, eta: FloatArray, y: FloatArray) -> Any:
         factor = derivatives_of(self, eta, y)[1]
         return namespace_of(eta).matrix_transpose(factor) @ factor
@@ -170,8 +187,11 @@ class VectorLoss(PredictorLoss):
         return _PredictorRecords(block.X, self, eta, block.y, block.weights)
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
-        """Some matrices in the predictors; with a Hessian the row times all its weights, twice."""
-        return _FACTORS * self.outputs**2 + (2 * (self.outputs + 1) * columns if hessian else 0)
+        """Some matrices in the predictors; with a Hessian the row's products with its weights or itself."""
+        more = 2 * (self.outputs + 1) * columns
+        if columns <= _MOST_MONOMIALS:
+            more = max(more, columns * (columns + 1) // 2)
+        return _FACTORS * self.outputs**2 + (more if hessian else 0)
 
     @property
     def factor_columns(self) -> int:  # type: ignore[override]  # an attribute of the base

@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 import mpmath as mp
 import numpy as np
 
+from expost._common import kernels
+from expost.data.blocks import Block
+from expost.data.design import Design
 from expost.fitting.certified.bound import ExactProblem
 from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
 
@@ -13,12 +16,16 @@ DIGITS = 70
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """A table whose blocks are in memory, read in one part."""
+    """A table whose blocks are in memory, read in one part; in compiled code where a pass has some."""
 
     blocks: list
 
     def sweep(self, work):
-        return [work(iter(self.blocks))]
+        if kernels.library() is None or not getattr(work, "compiles", False):
+            return [work(iter(self.blocks))]
+        # So far beyond every row that none is scaled.
+        design = Design(self.blocks[0][0].shape[1] if self.blocks else 1, 1e300, intercept=False)
+        return [work.compiled(design.raw(Block(*block) for block in self.blocks))]
 
 
 @dataclass

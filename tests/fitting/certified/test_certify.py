@@ -100,6 +100,7 @@ def test_poor_starts(table):
 def test_decimals_alone(seed, monkeypatch):
     """What happens where matrix products cannot be trusted."""
     monkeypatch.setattr("expost.fitting.certified.certify.exact_in", lambda _: False)
+    monkeypatch.setattr("expost._common.kernels.library", lambda: None)
     for table in (random_table(seed), weighted_table(seed)):
         _holds(table, np.zeros(table.X.shape[1]), 60)
 

@@ -1,8 +1,11 @@
 """The minimiser of the perturbed objective and the Hessian there, with a proof of how close they are.
 
-One Newton step from a good start, with the residual in slices, is enough on almost every table. Where its
-bound is too large the same step is repeated, then taken in three slices, then in decimal arithmetic of as
-many digits as it needs. The noise is the same throughout: it is never drawn again.
+One Newton step from a good start, with the residual in pairs of doubles, is enough on almost every table.
+Where there are no compiled kernels, or rows lie on a device, the residual is in slices instead. Where the
+bound is too large the same step is repeated, then taken in three slices if it was in two, then in decimal
+arithmetic of as many digits as it needs. Three slices stay for devices and machines without kernels: they
+serve large tables with dependent columns, for which decimals would take days. The noise is the same
+throughout: it is never drawn again.
 """
 
 import math
@@ -12,6 +15,7 @@ from operator import add
 
 import numpy as np
 
+from expost._common import kernels
 from expost._common.namespaces import HERE
 from expost.data.rows import LONGEST_SUM
 from expost.fitting.certified.bound import (
@@ -54,7 +58,7 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         found = _by_products(problem, point, target, grid)
         if found is not None:
             return found
-    for slices in (2, 3) if exact_in(HERE) else ():
+    for slices in (2, 3) if exact_in(HERE) or kernels.library() is not None else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
             search.run(point)
@@ -63,6 +67,8 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         if search.best is not None and search.best.radius <= target:
             return search.best
         point, curvature = search.reached or point, search.curvature
+        if not search.sliced:
+            break
     matrix = None if curvature is None else curvature.matrix
     return certify_in_decimals(problem, point, matrix, target=target, grid=grid)
 
@@ -75,10 +81,12 @@ def _by_products(problem: ExactProblem, point: Dyadic, target: float, grid: floa
     """
     objective = Objective(problem.rows, problem.loss, problem.l2, problem.regularizer)
     before = math.inf
-    for _ in range(_ROUNDS if exact_in(HERE) else 0):
-        work = residual_at(problem, point, 3)
+    # Two slices hold what pairs of doubles do, which compiled kernels take.
+    slices = 3 if kernels.library() is None else 2
+    for _ in range(_ROUNDS if exact_in(HERE) or slices == 2 else 0):
+        work = residual_at(problem, point, slices)
         sums = work.finished(reduce(add, problem.rows.sweep(work)))
-        gradient, error = euclidean_gradient(problem, work.points.exact, sums, work.predictor_error())
+        gradient, error = euclidean_gradient(problem, work.points.exact, sums, sums.predictor_error)
         nearest = work.points.exact.on_grid(grid)
         off = length((work.points.exact - nearest).doubles()) + problem.slack
         norm = length(gradient)
@@ -107,6 +115,8 @@ class _Search:
     best: Minimum | None = None
     reached: Dyadic | None = None
     """Where to go on from at the next level."""
+    sliced: bool = True
+    """Whether slices were taken: pairs of doubles, which compiled kernels take, have no further level."""
 
     def run(self, start: Dyadic) -> None:
         """Step until the bound is met, or until more steps cannot meet it."""
@@ -157,7 +167,9 @@ class _Search:
             chain = min(sums.rows, LONGEST_SUM + sums.additions) + work.loss.hessian_roundings
             self.curvature = Curvature.of(sums.hessian, work.points.exact.doubles(), problem, chain)
         assert self.curvature is not None
-        return bound(problem, self.curvature, work.points.exact, sums, work.predictor_error())
+        self.sliced = sums.sliced
+        with np.errstate(over="ignore", invalid="ignore"):  # the bound is then infinite
+            return bound(problem, self.curvature, work.points.exact, sums, sums.predictor_error)
 
 
 def residual_at(problem: ExactProblem, where: Dyadic, slices: int, *, hessian: bool = False) -> ResidualPass:

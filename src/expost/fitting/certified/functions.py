@@ -46,7 +46,7 @@ _BITS = 256  # of the integers from which the tables are made
 def decay(high: FloatArray, low: FloatArray) -> Pair:
     """``exp(-(high + low))`` as a pair, within ``2**-74`` of it; for ``high >= 0``, ``|low| <= 2**-40``."""
     xp = namespace_of(high)
-    coarse_high, coarse_low, fine_high, fine_low, fine = _tables(Space.of(high))
+    coarse_high, coarse_low, fine_high, fine_low, fine = exponential_tables(Space.of(high))
     inside = high <= LIMIT
     if xp is not np or not inside.all():
         high, low = xp.where(inside, high, LIMIT), xp.where(inside, low, 0.0)
@@ -66,7 +66,8 @@ def decay(high: FloatArray, low: FloatArray) -> Pair:
 
 
 @cache
-def _tables(space: Space) -> tuple[FloatArray, ...]:
+def exponential_tables(space: Space) -> tuple[FloatArray, ...]:
+    """The tables of :func:`decay`: coarse ones, high and low parts, then fine ones, and these as doubles."""
     coarse_high, coarse_low = _powers(_COARSE, int(LIMIT) * _COARSE + 1)
     fine_high, fine_low = _powers(_FINE, _STEPS)
     tables = coarse_high, coarse_low, fine_high, fine_low, fine_high + fine_low

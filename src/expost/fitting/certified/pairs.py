@@ -183,6 +183,12 @@ def _double(count: int, exponent: int) -> float:
     return math.ldexp(float(count), exponent)
 
 
+def as_pair(vector: Dyadic) -> Pair:
+    """The nearest pair of doubles, off by ``2**-106`` of each entry."""
+    high = vector.doubles()
+    return high, (vector - Dyadic.of(high)).doubles()
+
+
 NEXT_BITS = 20
 """How much finer the grid of each further slice is, of coefficients, rows and slopes alike, in bits."""
 

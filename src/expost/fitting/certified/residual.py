@@ -6,7 +6,7 @@ docs/mathematics.md, section 10.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -15,8 +15,10 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost.data.blocks import Block
+from expost.data.raw import RawBlock
 from expost.data.rows import LONGEST_SUM, DenseRows, row_blocks
 from expost.engines.base import Kernel
+from expost.fitting import compiled
 from expost.fitting.certified.functions import ProvedLoss, ProvedSlopes
 from expost.fitting.certified.pairs import (
     NEXT_BITS,
@@ -27,12 +29,13 @@ from expost.fitting.certified.pairs import (
     Point,
     Points,
     add_accurately,
+    as_pair,
     power_above,
     round_to,
     two_prod,
     two_sum,
 )
-from expost.fitting.objective import Gram
+from expost.fitting.objective import Gram, mirrored
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
@@ -40,6 +43,9 @@ BITS, SUB_BLOCK = 23, 128
 _CHUNK_NUMBERS, _LEAST_ROWS = 131_072, 1024
 # What is held for each row on a device: the number of vectors, and of copies of it besides the slices.
 _VECTORS, _COPIES = 48, 2
+
+# Linear predictors up to this one are far from overflow in every step of a sum of pairs.
+_LARGEST = 2.0**900
 
 Sliced: TypeAlias = tuple[Any, float | None]
 """A slice of the rows, and the same slice of the intercept's one where that is not stored."""
@@ -58,8 +64,12 @@ class Partial:
     per_curvature: float = 0.0
     absolute: float = 0.0
     """The sums of the slopes, the second derivatives and the slopes' absolute errors, all as sizes."""
+    predictor_error: float = 0.0
+    """A bound on the error of every score, as often as it counts, at least."""
     rows: int = 0
     additions: int = 0
+    sliced: bool = False
+    """Whether slices were taken, of which there can be more."""
     hessian: FloatArray | None = field(default=None, repr=False)
 
     def __add__(self, other: "Partial") -> "Partial":
@@ -69,6 +79,8 @@ class Partial:
             total=add_accurately(self.total, other.total),
             **{name: getattr(self, name) + getattr(other, name) for name in names},
             per_curvature=max(self.per_curvature, other.per_curvature),
+            predictor_error=max(self.predictor_error, other.predictor_error),
+            sliced=self.sliced or other.sliced,
             additions=self.additions + other.additions + 1,
             hessian=self.hessian + other.hessian if both else None,  # type: ignore[operator]
         )
@@ -193,9 +205,9 @@ class ResidualPass(Kernel[Partial]):
         """How rows are cut and multiplied."""
         return Slicing(self.points.by_score, self.radius)
 
-    def predictor_error(self) -> float:
+    def predictor_error(self, of_point: Callable[[Point], float] | None = None) -> float:
         """What :func:`~expost.fitting.certified.bound.bound` takes for the error of a linear predictor."""
-        off = max(map(self.slicing.predictor_error, self.points.by_score))
+        off = max(map(of_point or self.slicing.predictor_error, self.points.by_score))
         return self.loss.score_error * (off + self.radius * self.points.offset)
 
     def finished(self, sums: Partial) -> Partial:
@@ -225,7 +237,12 @@ class ResidualPass(Kernel[Partial]):
         cut, shape = self.slicing, (len(self.slicing.points), self.slicing.dimension)
         total: Pair = (space.zeros(*shape), space.zeros(*shape))
         # Asked where the pass is run: a worker of a cluster may have another library than its caller.
-        sums = Partial((np.zeros(shape), np.zeros(shape)), error=0.0 if exact_in(space) else math.inf)
+        sums = Partial(
+            (np.zeros(shape), np.zeros(shape)),
+            error=0.0 if exact_in(space) else math.inf,
+            predictor_error=self.predictor_error(),
+            sliced=True,
+        )
         grams = [Gram(cut.dimension, space=space) for _ in range(self.loss.sums if self.hessian else 0)]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for found, rows, parts in self.chunks(blocks, space):
@@ -238,6 +255,42 @@ class ResidualPass(Kernel[Partial]):
             sums.hessian = np.stack([gram.matrix() for gram in grams])
             sums.additions += grams[0].additions
         return sums
+
+    @property
+    def compiles(self) -> bool:
+        """For every loss of which errors are proved."""
+        return compiled.compiles(self.loss.loss)
+
+    def compiled(self, blocks: Iterator[RawBlock]) -> Partial:
+        """The same in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
+        known, points = compiled.Known.of(self.loss.loss), self.points.by_score
+        # Without error: slices have fewer bits than two doubles.
+        high, low = zip(*(as_pair(point.exact) for point in points), strict=True)
+        point = np.stack(high), np.stack(low)
+        added = compiled.add_residual(blocks, self.loss.loss, point, hessian=self.hessian)
+        steepness, weights, absolute = added.sizes.tolist()
+        units = 1.02 * (compiled.CHAIN + 3) ** 2 + 4.1 * added.chunks + 13.0
+        underflow = 16.0 * (added.rows + compiled.CHUNK) * point[0].size * TINY
+        error = 1.01 * units * UNIT**2 * self.radius * steepness + underflow
+        return Partial(
+            total=added.total,
+            error=error if added.sound else math.inf,
+            steepness=steepness,
+            curvature=known.proved.trace * weights,
+            per_curvature=known.per_curvature,
+            absolute=1.01 * absolute,
+            predictor_error=self.predictor_error(self._pair_error),
+            rows=added.rows,
+            additions=added.chunks,
+            hessian=None if added.squares is None else mirrored(added.squares),
+        )
+
+    def _pair_error(self, point: Point) -> float:
+        """A bound on the error of a linear predictor that is a sum of pairs."""
+        columns, size = len(point.slices[0]), self.radius * point.norm
+        if not size <= _LARGEST:
+            return math.inf
+        return 1.02 * ((columns + 3) * UNIT) ** 2 * size + 16.0 * columns * TINY
 
     def _collect(self, sums: Partial, total: Pair, found: ProvedSlopes, parts: list[Sliced]) -> Pair:
         """Add a chunk to the sums, and to the total, which is returned."""

@@ -35,6 +35,7 @@ from expost.fitting.certified.pairs import (
     Points,
     add,
     add_accurately,
+    as_pair,
     divide,
     length,
     times,
@@ -227,12 +228,6 @@ def from_classes(vectors: Dyadic, classes: int) -> Dyadic:
     """The centred coordinates of one vector per class, all in a row; off by as little."""
     counts = np.array(vectors.counts, dtype=object).reshape(classes, -1)
     return Dyadic(list((_helmert(classes).T @ counts).ravel()), vectors.exponent - _BITS)
-
-
-def as_pair(vector: Dyadic) -> Pair:
-    """The nearest pair of doubles, off by ``2**-106`` of each entry."""
-    high = vector.doubles()
-    return high, (vector - Dyadic.of(high)).doubles()
 
 
 def _as_matrix(blocks: FloatArray) -> FloatArray:

@@ -1,0 +1,253 @@
+/* Derivatives of the library's losses of one linear predictor, in doubles and, with proved errors, as pairs.
+
+   The formulas are those of expost.losses.scalar and expost.fitting.certified.slopes. */
+
+#ifndef EXPOST_LOSSES_H
+#define EXPOST_LOSSES_H
+
+#include "pairs.h"
+
+enum { LOGISTIC = 0, CAPPED = 1, HINGE = 2, PSEUDO_HUBER = 3, SQUARED = 4, SOFTMAX = 5, CAPPED_SOFTMAX = 6 };
+
+typedef struct {
+    int64_t kind, classes;
+    double scale;                     /* the hinge's, or the threshold of the pseudo-Huber loss */
+    double cap, steep, turn, bend;    /* of a cap: c, m0, g0 and r, as doubles */
+    pair place, rate, gap;            /* g0, r and c - m0, as pairs */
+    double absolute;                  /* part of a slope's error; for SQUARED at a residual of one */
+    const double *coarse_high, *coarse_low, *fine_high, *fine_low, *fine;
+} loss;
+
+#define LIMIT 640.0
+#define FAR_BEYOND 700.0
+#define FAR_AWAY 0x1p400
+
+static inline double least(double a, double b) { return a < b ? a : b; }
+static inline double most(double a, double b) { return a > b ? a : b; }
+
+/* e^x - 1 and e^x in doubles, for x <= 0. */
+static inline double exponential(double x, double *less_one) {
+    x = x > -760.0 ? x : -760.0;
+    double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52, k = shifted - 0x1.8p52;
+    double r = muladd(k, -0x1.62e42fee00000p-1, x);
+    r = muladd(k, -0x1.a39ef35793c76p-33, r);
+    double q = 1.0 / 6227020800.0;
+    q = muladd(q, r, 1.0 / 479001600.0);
+    q = muladd(q, r, 1.0 / 39916800.0);
+    q = muladd(q, r, 1.0 / 3628800.0);
+    q = muladd(q, r, 1.0 / 362880.0);
+    q = muladd(q, r, 1.0 / 40320.0);
+    q = muladd(q, r, 1.0 / 5040.0);
+    q = muladd(q, r, 1.0 / 720.0);
+    q = muladd(q, r, 1.0 / 120.0);
+    q = muladd(q, r, 1.0 / 24.0);
+    q = muladd(q, r, 1.0 / 6.0);
+    q = muladd(q, r, 0.5);
+    q = muladd(q * r, r, r);
+    /* In two steps, so that what underflows does so once. */
+    int64_t whole = bits_of(shifted) - bits_of(0x1.8p52), half = whole / 2;
+    double first = from_bits((half + 1023) << 52), second = from_bits((whole - half + 1023) << 52);
+    double power = (1.0 + q) * first * second;
+    *less_one = k == 0.0 ? q : power - 1.0;
+    return power;
+}
+
+/* 1/(1 + e^-t), 1/(1 + e^t) and their product. */
+static inline double probability(double t, double *other, double *product) {
+    double unused, power = exponential(-__builtin_fabs(t), &unused), large = 1.0 / (1.0 + power);
+    double small = power * large;
+    *product = large * small;
+    *other = t >= 0.0 ? small : large;
+    return t >= 0.0 ? large : small;
+}
+
+/* The capped logistic loss at a prediction so far on the wrong side. */
+static inline double capped(const loss *of, double wrong, double *curvature) {
+    double inner = least(wrong, of->turn), less_one, other;
+    double power = exponential(-of->bend * least(wrong - inner, 800.0 / of->bend), &less_one);
+    double slope = probability(inner, &other, curvature) - (of->cap - of->steep) * less_one;
+    *curvature *= power;
+    return slope;
+}
+
+#define EACH for (ptrdiff_t i = 0; i < count; i++)
+
+static void derivatives_of(
+    const loss *of, ptrdiff_t count, const double *restrict eta, const double *restrict y, double *restrict slope,
+    double *restrict curvature
+) {
+    const loss self = *of;
+    switch (self.kind) {
+    case LOGISTIC:
+        EACH {
+            double other, p = probability(eta[i], &other, &curvature[i]);
+            slope[i] = (1.0 - y[i]) * p - y[i] * other;
+        }
+        break;
+    case CAPPED:
+        EACH {
+            double steep = capped(&self, y[i] > 0.5 ? -eta[i] : eta[i], &curvature[i]);
+            slope[i] = y[i] > 0.5 ? -steep : steep;
+        }
+        break;
+    case HINGE:
+        EACH {
+            double other, product, p = probability((1.0 - y[i] * eta[i]) / self.scale, &other, &product);
+            slope[i] = -y[i] * p;
+            curvature[i] = product / self.scale;
+        }
+        break;
+    case PSEUDO_HUBER:
+        EACH {
+            double residual = eta[i] - y[i], size = __builtin_fabs(residual / self.scale);
+            double stretch = size > 1e100 ? size : __builtin_sqrt(1.0 + size * size), cosine = 1.0 / stretch;
+            double limit = residual > 0.0 ? self.scale : -self.scale;
+            slope[i] = stretch > __DBL_MAX__ ? limit : residual / stretch;
+            curvature[i] = cosine * cosine * cosine;
+        }
+        break;
+    default:
+        EACH {
+            slope[i] = eta[i] - y[i];
+            curvature[i] = 1.0;
+        }
+    }
+}
+
+/* e^-(high + low) as a pair, within 2^-74 of it; for high >= 0. What is no number is taken for the limit. */
+static inline pair decay(const loss *tables, double high, double low) {
+    int inside = high <= LIMIT;
+    high = inside ? high : LIMIT;
+    low = inside ? low : 0.0;
+    double shifted = high * 4096.0 + 0x1.8p52, nearest = shifted - 0x1.8p52;
+    int64_t index = bits_of(shifted) - bits_of(0x1.8p52), upper = index >> 9, lower = index & 511;
+    pair reduced = two_sum(high - nearest * 0x1p-12, low);
+    double r = reduced.high;
+    double q = r * r * (0.5 - r * (1.0 / 6.0 - r * (1.0 / 24.0 - r * (1.0 / 120.0))));
+    q += reduced.low * (r - 1.0);
+    double a_high = tables->coarse_high[upper], a_low = tables->coarse_low[upper];
+    double product = a_high * tables->fine_high[lower];
+    double cross = a_high * tables->fine_low[lower] + a_low * tables->fine[lower];
+    pair shift = two_prod(product, r), main = fast_two_sum(product, -shift.high);
+    return fast_two_sum(main.high, main.low + ((product * q - shift.low) + cross * (1.0 - r + q)));
+}
+
+/* The smaller of p and 1 - p from its exponential, and the curvature that belongs to it. */
+static inline pair smaller(pair power, double *curvature) {
+    pair small = divide(power, one_plus(power));
+    *curvature = small.high * (1.0 - small.high);
+    return small;
+}
+
+static inline pair whole_probability(pair small, double sign) {
+    pair p = fast_two_sum(0.5 + 0.5 * sign, -sign * small.high);
+    return fast_two_sum(p.high, p.low - sign * small.low);
+}
+
+/* r t for t beyond the corner, between 0 and 700. */
+static inline pair corner_exponent(const loss *of, pair beyond) {
+    double limit = FAR_BEYOND / of->rate.high;
+    int inside = (beyond.high > 0.0) & (beyond.high <= limit);
+    return times(of->rate, (pair){least(most(beyond.high, 0.0), limit), inside ? beyond.low : 0.0});
+}
+
+/* c - (c - m0) e^-rt, and the curvature there. */
+static inline pair corner_slope(const loss *of, pair power, double *curvature) {
+    pair lost = times(of->gap, power), slope = two_sum(of->cap, -lost.high);
+    *curvature = of->rate.high * lost.high;
+    return fast_two_sum(slope.high, slope.low - lost.low);
+}
+
+/* r / sqrt(r^2 + c^2), and (1 + (r/c)^2)^(-3/2); both lengths come divided by c's power of two. */
+static inline pair saturating(pair r, double c, double *curvature) {
+    int negative = bits_of(r.high) < 0, far = !(__builtin_fabs(r.high) <= FAR_AWAY);
+    double size = far ? FAR_AWAY : __builtin_fabs(r.high), low = far ? 0.0 : (negative ? -r.low : r.low);
+    int inner = size <= c;
+    pair length = {size, low}, constant = {c, 0.0}, one = {1.0, 0.0};
+    pair quotient = divide(choose(inner, length, constant), choose(inner, constant, length));
+    pair square = two_prod(quotient.high, quotient.high);
+    pair root = square_root(one_plus((pair){square.high, square.low + 2.0 * quotient.high * quotient.low}));
+    pair share = divide(choose(inner, quotient, one), root);
+    double cosine = (inner ? 1.0 : quotient.high) / root.high;
+    *curvature = cosine * cosine * cosine;
+    return (pair){negative ? -share.high : share.high, negative ? -share.low : share.low};
+}
+
+/* Slopes as pairs and curvatures. The absolute part of a slope's error comes as it is, or for a residual of one. */
+static void proved_derivatives_of(
+    const loss *of, ptrdiff_t count, const double *restrict high, const double *restrict low,
+    const double *restrict y, double *restrict slope, double *restrict slope_low, double *restrict curvature,
+    double *restrict absolute
+) {
+    const loss self = *of;
+    int exponent = 0;
+    double fraction = self.kind == PSEUDO_HUBER ? __builtin_frexp(self.scale, &exponent) : 1.0;
+    /* In two steps: the power of a denormal scale, or of a huge one, is no double. */
+    double shrink = __builtin_ldexp(1.0, -(exponent / 2)), again = __builtin_ldexp(1.0, exponent / 2 - exponent);
+    double reach = 700.0 * least(self.scale, 1e300);
+    switch (self.kind) {
+    case LOGISTIC:
+        EACH {
+            double sign = __builtin_copysign(1.0, high[i]);
+            pair small = smaller(decay(&self, __builtin_fabs(high[i]), sign * low[i]), &curvature[i]);
+            pair base = two_sum(0.5 + 0.5 * sign, -y[i]), sum = two_sum(base.high, -sign * small.high);
+            pair found = fast_two_sum(sum.high, sum.low + (base.low - sign * small.low));
+            slope[i] = found.high;
+            slope_low[i] = found.low;
+        }
+        break;
+    case CAPPED:
+        EACH {
+            double side = y[i] > 0.5 ? -1.0 : 1.0, bent, flat;
+            pair wrong = {side * high[i], side * low[i]};
+            pair beyond = add_accurately(wrong, (pair){-self.place.high, -self.place.low});
+            int outside = beyond.high > 0.0;
+            pair exponent_ = corner_exponent(&self, beyond);
+            double sign = __builtin_copysign(1.0, wrong.high);
+            pair power = decay(
+                &self, outside ? exponent_.high : __builtin_fabs(wrong.high),
+                outside ? exponent_.low : sign * wrong.low
+            );
+            pair inner = whole_probability(smaller(power, &flat), sign), outer = corner_slope(&self, power, &bent);
+            pair found = choose(outside, outer, inner);
+            curvature[i] = outside ? bent : flat;
+            slope[i] = side * found.high;
+            slope_low[i] = side * found.low;
+        }
+        break;
+    case HINGE:
+        EACH {
+            pair margin = add_accurately((pair){1.0, 0.0}, (pair){-y[i] * high[i], -y[i] * low[i]});
+            int far = !(__builtin_fabs(margin.high) <= reach);
+            margin.low = far ? 0.0 : margin.low;
+            margin.high = least(most(margin.high, -reach), reach);
+            pair t = divide(margin, (pair){self.scale, 0.0});
+            double sign = __builtin_copysign(1.0, t.high), flat;
+            pair small = smaller(decay(&self, __builtin_fabs(t.high), sign * t.low), &flat);
+            pair p = whole_probability(small, sign);
+            slope[i] = -y[i] * p.high;
+            slope_low[i] = -y[i] * p.low;
+            curvature[i] = flat / self.scale;
+        }
+        break;
+    case PSEUDO_HUBER:
+        EACH {
+            pair residual = add_accurately((pair){high[i], low[i]}, (pair){-y[i], 0.0});
+            residual = (pair){residual.high * shrink * again, residual.low * shrink * again};
+            pair found = times(saturating(residual, fraction, &curvature[i]), (pair){self.scale, 0.0});
+            slope[i] = found.high;
+            slope_low[i] = found.low;
+        }
+        break;
+    default:
+        EACH {
+            pair residual = add_accurately((pair){high[i], low[i]}, (pair){-y[i], 0.0});
+            slope[i] = residual.high;
+            slope_low[i] = residual.low;
+            curvature[i] = 1.0;
+            absolute[i] *= __builtin_fabs(residual.high);
+        }
+    }
+}
+
+#endif

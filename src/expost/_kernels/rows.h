@@ -1,0 +1,180 @@
+/* Rows of a table, copied, measured and scaled into the ball, some at a time, column by column.
+
+   What was measured is what is used, whoever writes to the table meanwhile. The rule is that of
+   expost.data.design.Design: scales are rounded down by a margin above all roundings of a norm. */
+
+#ifndef EXPOST_ROWS_H
+#define EXPOST_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 8
+/* Numbers of a piece of the table that is copied at a time. */
+#define STAGE 4096
+
+enum { FINE = 0, NOT_FINITE = 1, NO_MEMORY = 2, UNSOUND = 3 };
+enum { BY_ROWS = 0, BY_COLUMNS = 1, SPARSE = 2 };
+
+typedef struct {
+    int64_t kind, rows, features, intercept;
+    double norm, margin, smallest_scale;
+    const double *labels, *weights; /* weights may be missing */
+    /* BY_ROWS: doubles (code 0) or floats (1), those of one row side by side; strides are in bytes. */
+    const char *cells;
+    int64_t row_stride, code;
+    /* BY_COLUMNS: where each column begins, its stride, and the type of its cells. */
+    const char *const *columns;
+    const int64_t *strides, *codes;
+    /* SPARSE: compressed rows that were checked. */
+    const int64_t *starts, *places;
+    const double *values;
+} table;
+
+/* Some encoded rows: entry j of row i is cells[j * stride + i]. Rows up to a multiple of LANES, and columns up to a
+   multiple of four, are zero. */
+typedef struct {
+    double *cells;
+    ptrdiff_t stride, most, count, padded, columns;
+    char *stage; /* room for `staged` rows as they lie in a table */
+    ptrdiff_t staged;
+} chunk;
+
+static inline ptrdiff_t rounded_up(ptrdiff_t a, ptrdiff_t step) { return (a + step - 1) / step * step; }
+
+/* Rows of a chunk: its columns stay in a core's cache. */
+static inline ptrdiff_t chunk_rows(int64_t columns) { return columns <= 64 ? 512 : 256; }
+
+/* Rows are copied as they lie first, in one piece, which is how memory is fast; then column by column. */
+#define TURN_ROWS(type)                                                                                       \
+    for (ptrdiff_t i = 0; i < some; i += LANES)                                                               \
+        for (ptrdiff_t j = 0; j < from->features; j++)                                                        \
+            for (ptrdiff_t l = 0; l < LANES; l++)                                                             \
+                into->cells[j * into->stride + first + i + l] =                                               \
+                    ((const type *)into->stage)[(i + l) * from->features + j];
+
+static inline void copy_rows(const table *from, int64_t low, chunk *into) {
+    ptrdiff_t width = from->features * (from->code == 0 ? 8 : 4);
+    for (ptrdiff_t first = 0; first < into->count; first += into->staged) {
+        ptrdiff_t some = into->count - first < into->staged ? into->count - first : into->staged;
+        const char *cells = from->cells + (low + first) * from->row_stride;
+        if (from->row_stride == width) memcpy(into->stage, cells, some * width);
+        else
+            for (ptrdiff_t i = 0; i < some; i++) memcpy(into->stage + i * width, cells + i * from->row_stride, width);
+        if (from->code == 0) { TURN_ROWS(double) } else { TURN_ROWS(float) }
+    }
+}
+
+#define COPY_COLUMN(type)                                                                                     \
+    if (stride == sizeof(type))                                                                               \
+        for (ptrdiff_t i = 0; i < into->count; i++) column[i] = (double)((const type *)cells)[i];             \
+    else                                                                                                      \
+        for (ptrdiff_t i = 0; i < into->count; i++) column[i] = (double)*(const type *)(cells + i * stride);  \
+    break;
+
+static inline void copy_cells(const table *from, int64_t low, chunk *into) {
+    if (from->kind == BY_ROWS) {
+        copy_rows(from, low, into);
+    } else if (from->kind == BY_COLUMNS) {
+        for (ptrdiff_t j = 0; j < from->features; j++) {
+            double *column = into->cells + j * into->stride;
+            int64_t stride = from->strides[j];
+            const char *cells = from->columns[j] + low * stride;
+            switch (from->codes[j]) {
+            case 0: COPY_COLUMN(double)
+            case 1: COPY_COLUMN(float)
+            case 2: COPY_COLUMN(int64_t)
+            case 3: COPY_COLUMN(int32_t)
+            case 4: COPY_COLUMN(int16_t)
+            case 5: COPY_COLUMN(int8_t)
+            case 6: COPY_COLUMN(uint64_t)
+            case 7: COPY_COLUMN(uint32_t)
+            case 8: COPY_COLUMN(uint16_t)
+            default: COPY_COLUMN(uint8_t)
+            }
+        }
+    } else {
+        for (ptrdiff_t j = 0; j < from->features; j++)
+            for (ptrdiff_t i = 0; i < into->count; i++) into->cells[j * into->stride + i] = 0.0;
+        for (ptrdiff_t i = 0; i < into->count; i++)
+            for (int64_t at = from->starts[low + i]; at < from->starts[low + i + 1]; at++)
+                into->cells[from->places[at] * into->stride + i] = from->values[at];
+    }
+    for (ptrdiff_t j = 0; j < from->features; j++)
+        for (ptrdiff_t i = into->count; i < into->padded; i++) into->cells[j * into->stride + i] = 0.0;
+}
+
+/* The norm of a row whose squares overflow: the largest entry is factored out. Below zero if it is not finite. */
+static double long_length(const chunk *rows, ptrdiff_t features, ptrdiff_t i) {
+    double largest = 1.0, sum = 0.0;
+    for (ptrdiff_t j = 0; j < features; j++) {
+        double size = __builtin_fabs(rows->cells[j * rows->stride + i]);
+        if (!(size <= __DBL_MAX__)) return -1.0;
+        largest = size > largest ? size : largest;
+    }
+    for (ptrdiff_t j = 0; j < features; j++) {
+        double share = rows->cells[j * rows->stride + i] / largest;
+        sum += share * share;
+    }
+    return largest * __builtin_sqrt(sum);
+}
+
+/* Copy rows from `low` on, as many as a chunk holds, and scale them into the ball. */
+static int read_chunk(const table *from, int64_t low, chunk *into) {
+    double squares[512], scales[512];
+    ptrdiff_t left = from->rows - low, features = from->features;
+    into->count = left < into->most ? left : into->most;
+    into->padded = rounded_up(into->count, LANES);
+    copy_cells(from, low, into);
+    for (ptrdiff_t i = 0; i < into->padded; i++) squares[i] = 0.0;
+    for (ptrdiff_t j = 0; j < features; j++) {
+        const double *column = into->cells + j * into->stride;
+        for (ptrdiff_t i = 0; i < into->padded; i++) squares[i] += column[i] * column[i];
+    }
+    int64_t inside = 1;
+    for (ptrdiff_t i = 0; i < into->padded; i++) {
+        double ratio = from->norm / (__builtin_sqrt(squares[i]) * from->margin);
+        ratio = ratio < from->smallest_scale ? 0.0 : ratio;
+        scales[i] = ratio < 1.0 ? ratio : 1.0;
+        inside &= (squares[i] <= __DBL_MAX__) & !(ratio < 1.0);
+    }
+    if (!inside) {
+        for (ptrdiff_t i = 0; i < into->padded; i++)
+            if (!(squares[i] <= __DBL_MAX__)) {
+                double length = long_length(into, features, i);
+                if (length < 0.0) return NOT_FINITE;
+                double ratio = from->norm / (length * from->margin);
+                ratio = ratio < from->smallest_scale ? 0.0 : ratio;
+                scales[i] = ratio < 1.0 ? ratio : 1.0;
+            }
+        for (ptrdiff_t j = 0; j < features; j++) {
+            double *column = into->cells + j * into->stride;
+            for (ptrdiff_t i = 0; i < into->padded; i++) column[i] *= scales[i];
+        }
+    }
+    ptrdiff_t columns = features + from->intercept;
+    if (from->intercept)
+        for (ptrdiff_t i = 0; i < into->padded; i++)
+            into->cells[features * into->stride + i] = i < into->count ? 1.0 : 0.0;
+    for (ptrdiff_t j = columns; j < into->columns; j++)
+        for (ptrdiff_t i = 0; i < into->padded; i++) into->cells[j * into->stride + i] = 0.0;
+    return FINE;
+}
+
+/* Room for a chunk and for `vectors` numbers of each of its rows besides; NULL where there is none. */
+static double *new_chunk(const table *of, ptrdiff_t vectors, chunk *made) {
+    ptrdiff_t columns = of->features + of->intercept;
+    made->most = chunk_rows(columns);
+    made->stride = made->most + LANES; /* no power of two, which would crowd some lines of the cache */
+    made->columns = rounded_up(columns, 4);
+    made->staged = of->features >= STAGE ? LANES : rounded_up(STAGE / of->features, LANES);
+    ptrdiff_t numbers = (made->columns + vectors) * made->stride, staged = made->staged * of->features;
+    made->cells = aligned_alloc(64, rounded_up((numbers + staged) * 8, 64));
+    if (made->cells == NULL) return NULL;
+    made->stage = (char *)(made->cells + numbers);
+    return made->cells + made->columns * made->stride;
+}
+
+#endif

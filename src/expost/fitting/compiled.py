@@ -1,0 +1,174 @@
+"""Passes in compiled code, for the library's losses of linear predictors: what goes there and comes back."""
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from expost._common import kernels
+from expost._common.kernels import LANES, UNSOUND
+from expost._common.namespaces import HERE
+from expost._common.typing import FloatArray
+from expost.data.raw import RawBlock
+from expost.fitting.certified.functions import (
+    OF_PRODUCT,
+    Corner,
+    ProvedLoss,
+    ProvedSlopes,
+    exponential_tables,
+)
+from expost.fitting.certified.pairs import TINY, Pair, add_accurately
+from expost.fitting.certified.slopes import proved_loss
+from expost.losses import LogisticLoss, PseudoHuber, RecordLoss, SmoothedHinge, SoftmaxLoss, SquaredLoss
+
+_LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(7)
+# By their very type: a class derived from one of them may have changed its formulas.
+_SCALAR: dict[type[RecordLoss], int] = {
+    LogisticLoss: _LOGISTIC,
+    SmoothedHinge: _HINGE,
+    PseudoHuber: _PSEUDO_HUBER,
+    SquaredLoss: _SQUARED,
+}
+CHUNK, CHAIN = 256, 64
+"""Rows of a chunk at least, and of those that one lane of it adds up at most."""
+# The columns of a tile, in which squares are added up.
+_TILE = 4
+
+
+def compiles(loss: RecordLoss, *, several: bool = True) -> bool:
+    """Whether kernels know a loss; with ``several`` one of several linear predictors, too."""
+    return type(loss) in _SCALAR or (several and type(loss) is SoftmaxLoss)
+
+
+def _described(loss: Any) -> kernels.Loss:
+    """A loss as kernels read it."""
+    names = ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")
+    numbers: dict[str, Any] = {
+        name: table.ctypes.data for name, table in zip(names, exponential_tables(HERE), strict=True)
+    }
+    softmax = isinstance(loss, SoftmaxLoss)
+    link = loss.link if softmax else loss
+    if isinstance(link, LogisticLoss) and link.corner is not None:
+        corner, steep = Corner.of(link, np.zeros(1)), link.corner_slope
+        pairs = {"place": corner.place, "rate": corner.rate, "gap": corner.gap}
+        numbers |= {name: (ctypes.c_double * 2)(high[0], low[0]) for name, (high, low) in pairs.items()}
+        numbers |= {"cap": link.cap, "steep": steep, "bend": link.corner_rate}
+        numbers |= {
+            "turn": float(np.log(steep / (1.0 - steep))),
+            "kind": _CAPPED_SOFTMAX if softmax else _CAPPED,
+        }
+    else:
+        numbers["kind"] = _SOFTMAX if softmax else _SCALAR[type(loss)]
+    scale = getattr(loss, "scale", getattr(loss, "threshold", 1.0))
+    return kernels.Loss(scale=scale, classes=loss.outputs + 1, absolute=_errors(loss)[1], **numbers)
+
+
+def _errors(loss: Any) -> tuple[float, float]:
+    """Both parts of a slope's error; the absolute one, where it is relative, at a residual of one."""
+    scores = [(np.array([2.0]), np.array([0.0]))] * (loss.classes if isinstance(loss, SoftmaxLoss) else 1)
+    found: ProvedSlopes = proved_loss(loss).slopes(scores, np.array([1.0]))
+    return found.per_curvature, float(np.max(found.absolute))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A loss that kernels know: as they read it, and what is proved of it."""
+
+    described: kernels.Loss
+    proved: ProvedLoss
+    scores: int
+    per_curvature: float
+
+    @classmethod
+    @cache
+    def of(cls, loss: Any) -> "Known":
+        """What is known of a loss; kept, because to find it takes longer than a pass over few rows."""
+        scores = loss.classes if isinstance(loss, SoftmaxLoss) else 1
+        return cls(_described(loss), proved_loss(loss), scores, _errors(loss)[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Added:
+    """What a kernel added up over the blocks of a part; private."""
+
+    total: Pair
+    """The sum of slope times row, one for each score."""
+    sizes: FloatArray
+    """The sums of slopes, of weights of squares and, in certificates, of the slopes' absolute errors."""
+    squares: FloatArray | None
+    """The sums of squares, one for each weight, on the diagonal and right of it."""
+    rows: int
+    chunks: int
+    """How many sums of rows were added to each other, in every lane."""
+    sound: bool
+
+
+def add_derivatives(blocks: Iterator[RawBlock], loss: Any, point: FloatArray, *, hessian: bool) -> Added:
+    """Gradients and Hessians in doubles, at the vectors of the scores."""
+    return _added(blocks, "add_derivatives", loss, (point,), hessian=hessian)
+
+
+def add_residual(blocks: Iterator[RawBlock], loss: Any, point: Pair, *, hessian: bool) -> Added:
+    """Gradients as pairs, at vectors of normalised pairs, and Hessians in doubles."""
+    proved = Known.of(loss).proved
+    underflow = 2.0**12 * TINY * (Known.of(loss).scores + proved.sums)
+    return _added(blocks, "add_residual", loss, point, OF_PRODUCT, underflow, hessian=hessian)
+
+
+def _added(
+    blocks: Iterator[RawBlock],
+    name: str,
+    loss: Any,
+    point: tuple[FloatArray, ...],
+    *more: float,
+    hessian: bool,
+) -> Added:
+    kernel, known = _kernel(name), Known.of(loss)
+    point = tuple(np.ascontiguousarray(part) for part in point)
+    scores, columns = point[0].shape
+    order = -(-columns // _TILE) * _TILE
+    lanes, sizes = [np.zeros((scores, columns, LANES)) for _ in point], np.zeros(3)
+    squares = np.zeros((known.proved.sums, order, order)) if hessian else None
+    rows, chunks, sound = 0, 0, True
+    for block in blocks:
+        answer = block.run(kernel, ctypes.byref(known.described), *point, *lanes, sizes, squares, *more)
+        sound = sound and answer != UNSOUND
+        rows += block.count
+        chunks += -(-block.count // CHUNK)
+    total = lanes[0], lanes[1] if len(lanes) == 2 else np.zeros_like(lanes[0])
+    while (half := total[0].shape[2] // 2) > 0:  # lanes in pairs, then those in pairs
+        first, second = (
+            (total[0][:, :, part], total[1][:, :, part]) for part in (slice(half), slice(half, None))
+        )
+        total = add_accurately(first, second)
+    inner = None if squares is None else squares[:, :columns, :columns]
+    return Added((total[0][:, :, 0], total[1][:, :, 0]), sizes, inner, rows, chunks, sound)
+
+
+def find_terms(
+    blocks: Iterator[RawBlock], loss: Any, theta: FloatArray, direction: FloatArray, root: FloatArray
+) -> tuple[FloatArray, ...]:
+    r"""For each record its leverage, the square of its gradient's length, and its product with a direction.
+
+    ``root`` is :math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. For one linear predictor.
+    """
+    kernel, kind, columns = _kernel("find_terms"), Known.of(loss).described, len(theta)
+    order = -(-columns // _TILE) * _TILE
+    matrix = np.zeros((order, order))
+    matrix[:columns, :columns] = np.tril(root)
+    given, found = tuple(np.ascontiguousarray(part) for part in (theta, direction)), []
+    for block in blocks:
+        found.append(tuple(np.empty(block.count) for _ in range(3)))
+        block.run(kernel, ctypes.byref(kind), *given, matrix, *found[-1])
+    if len(found) == 1:
+        return found[0]
+    return tuple(np.concatenate([np.empty(0), *(one[place] for one in found)]) for place in range(3))
+
+
+def _kernel(name: str) -> Any:
+    library = kernels.library()
+    assert library is not None
+    return getattr(library.kernels, name)
