@@ -25,7 +25,7 @@ from problems import design_of, rows_in_ball
 from ward import refused, run, ward
 
 import expost
-from expost._common import machine
+from expost._common import kernels, machine
 from expost._common.machine import limit_blas_threads
 from expost.exceptions import ResourceError
 from expost.fitting import private_fit
@@ -132,6 +132,7 @@ def published(table, domain, report):
 
 
 def fail_the_check():
+    kernels.library = lambda: None
     residual.exact_in = lambda _: False
 
 
@@ -150,6 +151,7 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
     usual = published(table, domain, "adaptive")
     with monkeypatch.context() as driver:
         driver.setattr(certify, "exact_in", lambda _: False)
+        driver.setattr(kernels, "library", lambda: None)
         exact = published(table, domain, "adaptive")
     ran = []
     certified = certify.certify_in_decimals
@@ -157,6 +159,7 @@ def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals
         certify, "certify_in_decimals", lambda *args, **named: ran.append(1) or certified(*args, **named)
     )
     monkeypatch.setattr(residual, "exact_in", residual.exact_in)  # put back at the end
+    monkeypatch.setattr(kernels, "library", kernels.library)
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=":0") as here,
         Client(here, set_as_default=False) as client,
@@ -278,7 +281,8 @@ def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, m
     finally:
         tracemalloc.stop()
     ((needed, before),) = asked
-    assert peak - before <= needed <= 4 * (peak - before)
+    # What compiled kernels hold for some rows at a time is not traced: NumPy's blocks are asked for.
+    assert peak - before <= needed <= 6 * (peak - before)
 
 
 def test_11f_very_large_matrices_are_factored_in_one_thread():

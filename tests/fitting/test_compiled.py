@@ -205,7 +205,7 @@ def test_rows_of_every_size_stay_in_the_ball():
         * random.uniform(0.5, 1.0, (len(sizes), 4))
     )
     records = design_of(X)
-    ((rows, _, _),) = records.design.dense(iter([next(records.source.parts(4)[0].blocks(len(X)))]))
+    ((rows, *_),) = records.design.dense(iter([next(records.source.parts(4)[0].blocks(len(X)))]))
     exact = rows.astype(np.longdouble)
     assert np.all(np.sum(exact * exact, axis=1) <= 1.0)
     inside = np.max(np.abs(X), axis=1) < 0.49

@@ -15,9 +15,9 @@ from expost.data.placed import PlacedSource
 from expost.data.tables import open_table
 from expost.engines.base import Kernel
 from expost.exceptions import SolverError
-from expost.fitting.ex_post import inverse_root
 from expost.fitting.objective import Objective
 from expost.fitting.prediction import Predictors
+from expost.fitting.private_fit import inverse_root
 
 RANDOM = np.random.default_rng(2)
 ROWS, COLUMNS = 1000, 4
@@ -102,7 +102,7 @@ def test_a_large_hessian_is_factored_where_the_rows_are(place, monkeypatch):
     here = inverse_root(hessian, space)
     assert isinstance(here, np.ndarray)
     np.testing.assert_allclose(here @ hessian @ here.T, np.eye(COLUMNS), atol=1e-13)
-    monkeypatch.setattr("expost.fitting.ex_post._LARGE", COLUMNS)
+    monkeypatch.setattr("expost.fitting.private_fit._LARGE", COLUMNS)
     there = host(inverse_root(hessian, space))
     np.testing.assert_array_equal(there, np.tril(there))
     np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-15)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 from expost import LogisticLoss
 from expost.fitting.objective import Objective
 from expost.fitting.solvers import (
-    _conjugate_gradients,
+    conjugate_gradients,
     minimize,
     newton,
     newton_cg,
@@ -226,6 +226,6 @@ def test_a_hessian_of_fewer_rows_serves_for_all_of_them(monkeypatch):
 def test_conjugate_gradients_end_with_the_best_that_rounding_leaves():
     """A goal of zero is out of reach of doubles; twice as many products as numbers are enough."""
     hilbert = 1.0 / (1.0 + np.add.outer(np.arange(6.0), np.arange(6.0)))
-    solution, taken = _conjugate_gradients(lambda vector: hilbert @ vector, np.ones(6), 0.0, math.inf)
+    solution, taken = conjugate_gradients(lambda vector: hilbert @ vector, np.ones(6), 0.0, math.inf)
     assert taken == 12
     assert np.linalg.norm(hilbert @ solution - 1.0) < 1e-6

@@ -18,6 +18,7 @@ from expost.data.blocks import (
     ArrayTable,
     Block,
     ColumnRows,
+    RawBlock,
     SparseRows,
     Table,
     as_dense,
@@ -26,7 +27,6 @@ from expost.data.blocks import (
     part_of,
 )
 from expost.data.people import People, times_shares
-from expost.data.raw import RawBlock
 from expost.engines.base import Engine, Kernel, Part, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss

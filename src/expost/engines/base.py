@@ -55,7 +55,7 @@ class Kernel(ABC, Generic[R]):
         return False
 
     def compiled(self, blocks: Iterator[Any]) -> R:
-        """The same, up to rounding, of :class:`~expost.data.raw.RawBlock`, rows as they lie in the table."""
+        """What is found in rows as they lie (:class:`~expost.data.blocks.RawBlock`), up to rounding."""
         raise NotImplementedError
 
 

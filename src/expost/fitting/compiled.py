@@ -12,7 +12,7 @@ from expost._common import kernels
 from expost._common.kernels import LANES, UNSOUND
 from expost._common.namespaces import HERE
 from expost._common.typing import FloatArray
-from expost.data.raw import RawBlock
+from expost.data.blocks import RawBlock
 from expost.fitting.certified.functions import (
     OF_PRODUCT,
     Corner,

@@ -9,10 +9,9 @@ import numpy as np
 from expost._common.namespaces import HERE, Space, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
-from expost.data.blocks import Block
+from expost.data.blocks import Block, RawBlock
 from expost.data.encoding import Encoded
 from expost.data.people import People
-from expost.data.raw import RawBlock
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
@@ -156,8 +155,8 @@ class Terms(Kernel[LossTerms]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of one linear predictor."""
-        return compiled.compiles(self.loss, several=False)
+        """For the library's losses of one linear predictor, where there is a matrix of the coefficients."""
+        return isinstance(self.root, np.ndarray) and compiled.compiles(self.loss, several=False)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
         """The terms of the part's records, in their order."""

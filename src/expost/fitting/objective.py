@@ -14,9 +14,8 @@ from scipy.linalg import cython_blas
 
 from expost._common.namespaces import HERE, Space, on_host
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block
+from expost.data.blocks import Block, RawBlock
 from expost.data.encoding import Encoded
-from expost.data.raw import RawBlock
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled

@@ -42,7 +42,7 @@ class Excess:
         return gaussian.delta(left, sensitivity=shift, sigma=1.0)
 
     def mean_at_shift(self, left: FloatArray, shift: float) -> FloatArray:
-        """The same for one shift, far from zero without special functions."""
+        """The expected excess for one shift, far from zero without special functions."""
         return gaussian.delta_at_shift(left, shift)
 
     def folded(self, epsilon: float, shift: float) -> float:
@@ -102,7 +102,7 @@ class Tangent(Excess):
         return np.asarray(math.exp(-self.tau) * np.where(spread, risen, np.maximum(above, 0.0)))[()]
 
     def mean_at_shift(self, left: FloatArray, shift: float) -> FloatArray:
-        """The same for one shift."""
+        """The expected excess for one shift."""
         return self.mean(left, np.asarray(shift))
 
     def folded(self, epsilon: float, shift: float) -> float:

@@ -144,7 +144,7 @@ class Plan(Summarized):
         return self._accounting(1)
 
     def _accounting(self, size: int) -> Accounting:
-        """The same for families of this size: they are one person of that total weight."""
+        """The accounting for families of this size: they are one person of that total weight."""
         unit = "person" if size > 1 else self.unit
         return accounting_of(self.curve.scaled(size), self.radius, reduced=self.reduced, unit=unit)
 

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from expost._common.namespaces import HERE, Space, namespace_of, on_host
-from expost.data.blocks import Block
-from expost.data.raw import RawBlock
+from expost.data.blocks import Block, RawBlock
 from expost.data.rows import LONGEST_SUM, DenseRows, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
@@ -262,7 +261,7 @@ class ResidualPass(Kernel[Partial]):
         return compiled.compiles(self.loss.loss)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Partial:
-        """The same in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
+        """The sums over raw blocks, in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
         known, points = compiled.Known.of(self.loss.loss), self.points.by_score
         # Without error: slices have fewer bits than two doubles.
         high, low = zip(*(as_pair(point.exact) for point in points), strict=True)
