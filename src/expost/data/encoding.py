@@ -19,7 +19,7 @@ from expost.data.design import ArraySource, Design, RecordCheck, Source, Watched
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
-from expost.data.people import Gather, IntArray, People, batches
+from expost.data.people import ONE_PERSON, Gather, IntArray, People, batches
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.values import as_numbers
@@ -173,7 +173,8 @@ def encode_records(
 
     Files (:func:`expost.scan`) have the labels in a column: the one that the domain declares, or the one that
     ``y`` names, or the last; ``sample_weight`` and ``groups`` are then names of columns too. With ``groups``
-    rows belong to people; where they are what is promised to, a row weighs its share of its person.
+    rows belong to people; where they are what is promised to, a row weighs its share of its person. With
+    ``ONE_PERSON`` all of them are one person's.
 
     Privacy
     -------
@@ -183,13 +184,14 @@ def encode_records(
     X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, declared.domain)
     table = opened(X, declared.domain)
     if isinstance(table, LazyTable):
-        check_column_names(y, sample_weight, groups)
+        person = None if groups is ONE_PERSON else groups
+        check_column_names(y, sample_weight, person)
         label = None if declared.domain is None else declared.domain.label.name
         if label is not None and y not in (None, label):
             raise DomainError(
                 f"with a domain, `y` must be None or the name of its outcome, {label!r}; got {y!r}."
             )
-        rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=groups)
+        rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=person)
     else:
         rows = with_labels(encode_rows(table, declared), y, declared, sample_weight)
     if groups is not None and declared.unit == "person":
@@ -306,7 +308,7 @@ def _grouped(records: Encoded, groups: Any, unit: str, rows_per_person: int | No
         return records
     source = records.source
     if isinstance(source, LazySource):
-        people = source.find_people(groups, records.engine)
+        people = source.find_people(None if groups is ONE_PERSON else groups, records.engine)
     else:
         people = People.of(groups, records.n_rows)
     shares = people.shares(rows_per_person) if unit == "person" else None

@@ -15,6 +15,8 @@ from expost.data.values import attempted, distinct_cells
 from expost.exceptions import DomainError
 
 IntArray = NDArray[np.int64]
+ONE_PERSON = object()
+"""In the place of ids: all rows are one person's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,13 +38,15 @@ class People:
     @classmethod
     def of(cls, column: Any, rows: int | None = None, *, name: str = "groups") -> Self:
         """The people of a column of ids, or DomainError, which names none of them."""
+        if column is ONE_PERSON:
+            return cls.alone(rows or 0)
         given = column if hasattr(column, "dictionary_encode") else attempted(lambda: on_host(column))
         if given is None or getattr(given, "ndim", 1) != 1:
             raise DomainError(f"`{name}` must be a vector with one id for each row.")
         if rows is not None and len(given) != rows:
             raise DomainError(f"`{name}` must have one id for each row of `X`; it has another length.")
         codes, ids = distinct_cells(given)
-        if not all(map(_is_id, ids.tolist())):
+        if not all(map(is_id, ids.tolist())):
             raise DomainError(
                 f"`{name}` must say in every row whose it is, by a text or a whole number. A row without an "
                 "id is no declared record: leave it out, or give it an id of its own."
@@ -50,12 +54,17 @@ class People:
         return cls.joined([cls(np.asarray(codes, dtype=np.int64), ids)])
 
     @classmethod
+    def alone(cls, rows: int) -> Self:
+        """One person with so many rows, whose id nobody said."""
+        return cls(np.zeros(rows, dtype=np.int64), np.array([1], dtype=object))
+
+    @classmethod
     def joined(cls, parts: Sequence["People"]) -> Self:
         """The people of several runs of rows, one after the other; who is in two of them is one person."""
         places: dict[Any, int] = {}
         codes = [np.empty(0, dtype=np.int64)]
         for part in parts:
-            here = [places.setdefault(_as_compared(one), len(places)) for one in part.ids.tolist()]
+            here = [places.setdefault(as_compared(one), len(places)) for one in part.ids.tolist()]
             codes.append(np.array(here, dtype=np.int64)[part.codes])
         ids = np.array([*places, None], dtype=object)[:-1]
         return cls(np.concatenate(codes), ids, tuple(len(part.codes) for part in parts))
@@ -91,14 +100,15 @@ class People:
         return "People(withheld)"
 
 
-def _is_id(cell: Any) -> bool:
+def is_id(cell: Any) -> bool:
+    """Whether a cell says whose a row is: a text that is not blank, or a whole number."""
     if isinstance(cell, str):
         return cell.strip() != ""
     whole = isinstance(cell, int) and not isinstance(cell, bool)
     return whole or (isinstance(cell, float) and cell.is_integer())
 
 
-def _as_compared(cell: Any) -> Any:
+def as_compared(cell: Any) -> Any:
     """A whole number in a column of floats is that number."""
     return int(cell) if isinstance(cell, float) else cell
 
@@ -114,11 +124,15 @@ def times_shares(weights: Any, shares: Any) -> Any:
 class FindPeople:
     """The pass that finds the people of a part, from blocks of ids."""
 
-    name: str
+    name: str | None
+    """The column's, for errors; None where all rows are one person's, whatever a block holds."""
 
     def __call__(self, blocks: Iterator[Any]) -> People:
         """Whose each row is."""
-        found = People.joined([People.of(block, name=self.name) for block in blocks])
+        name = self.name
+        found = People.joined(
+            [People.alone(len(block)) if name is None else People.of(block, name=name) for block in blocks]
+        )
         return People(found.codes, found.ids)
 
 
