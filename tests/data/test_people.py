@@ -112,6 +112,10 @@ def test_ids_are_nowhere_but_in_private_results():
     model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person").fit(X, Y, groups=secret)
     terms = model.ex_post_losses(X, Y, groups=secret, return_terms=True)
     assert terms.people.tolist() == list(dict.fromkeys(secret.tolist()))
+    for library in (None, "polars"):
+        frame = terms.to_frame(library)
+        assert list(frame.columns) == ["person", "loss", "determinant", "quadratic", "inner_product"]
+        assert frame["person"].to_list() == terms.people.tolist()
     shown = [repr(one) for one in (model, terms, People.of(secret), vars(model), pickle.dumps(model))]
     shown.append(model.publication_.to_json())
     assert not any("secret" in one for one in shown)

@@ -280,6 +280,7 @@ class Domain(Summarized, Texts):
         notes = (
             f"outcome: {self.label.name} ({self.label.values})",
             f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",
+            *([] if self.person is None else [f"people: rows with the same {self.person}"]),
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
 

@@ -234,9 +234,9 @@ class SmoothedHingeClassifier(LinearClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes, max_weight, class_weight, domain
+    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes
         As in :class:`expost.LogisticRegression`.
-    l2, fit_intercept, regularizer, random_state, verbose
+    max_weight, class_weight, domain, l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
