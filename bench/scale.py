@@ -1,12 +1,14 @@
 """Measure what one machine does per second, how cost grows, and what a task costs beside its work.
 
     python -m bench.scale [--rows 400000] [--tasks 2000]
+    python -m bench.scale --people    # 3,000,000 rows of 400,000 people in Parquet, and nothing else
 
 From these figures docs/scale.md projects what many workers would do. Rates are for one thread, as a worker of
 a cluster often has: CPU seconds are what is counted.
 """
 
 import argparse
+import resource
 import tempfile
 import time
 from dataclasses import dataclass
@@ -125,6 +127,25 @@ def len_of_blocks(blocks):
     return sum(len(block.X) for block in blocks)
 
 
+def people(rows=3_000_000, count=400_000, columns=10, files=3):
+    """Seconds to fit people in Parquet files and to find everyone's exact loss, and GiB of memory at most."""
+    rng = np.random.default_rng(30)
+    with tempfile.TemporaryDirectory() as folder:
+        for part in range(files):
+            X = rng.uniform(-1.0, 1.0, (rows // files, columns))
+            y = (rng.random(len(X)) < 1.0 / (1.0 + np.exp(X[:, 1] - X[:, 0]))).astype(int)
+            held = {"person": rng.integers(0, count, len(X)), **{f"x{k}": X[:, k] for k in range(columns)}}
+            parquet.write_table(pa.table({**held, "y": y}), Path(folder) / f"{part}.parquet")
+            del X, y, held
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=0)
+        start = time.perf_counter()
+        model.fit(folder, "y", groups="person")
+        fitted = time.perf_counter()
+        losses = model.ex_post_losses(folder, "y", groups="person")
+        found = {"fit": fitted - start, "losses": time.perf_counter() - fitted, "people": len(losses)}
+    return found | {"GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
 def overhead(tasks):
     """Seconds per task of a cluster: without work, with a large result, and with some that are slow."""
     from distributed import Client, LocalCluster
@@ -161,9 +182,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--tasks", type=int, default=2000)
+    parser.add_argument("--people", action="store_true")
     chosen = parser.parse_args()
     machine.threads = lambda: 1
     console = Console(width=150)
+    if chosen.people:
+        console.print(people())
+        return
     table = Table(title="CPU nanoseconds per row, in memory, one thread", title_justify="left")
     sizes = [
         (chosen.rows // 4, 50, 2),

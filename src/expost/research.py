@@ -16,7 +16,7 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit as PrivateFit, recover
 from expost.fitting.release import Release as Release
-from expost.privacy.plan import ConvexPlan, Plan
+from expost.privacy.plan import ConvexPlan, Plan, check_rows
 from expost.reports.base import CONFIDENCE, Bounds, Figures as Figures, Scope, check_confidence
 from expost.reports.evaluate import evaluate
 from expost.reports.laws import Drift as Drift
@@ -43,7 +43,7 @@ class Report(Protocol):
         ...
 
 
-def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, PrivateFit]:
+def draw(plan: Plan, X: Any, y: Any, *, random_state: Any, groups: Any = None) -> tuple[Release, PrivateFit]:
     r"""Draw one release of a table: its public part, and the private one.
 
     .. math:: b \sim N(0, \sigma^2I), \qquad \hat\theta = \arg\min_\theta J(\theta; D) + b^\top\theta, \qquad
@@ -60,6 +60,9 @@ def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, Pri
         Any table that the estimators take, with labels as the loss has them.
     random_state
         A seed or a generator, which makes the release INSECURE; None for exact noise.
+    groups
+        Whose each row is, for a plan with ``unit="person"``: a row weighs one divided by the number of its
+        person's rows.
 
     Privacy
     -------
@@ -74,15 +77,18 @@ def draw(plan: Plan, X: Any, y: Any, *, random_state: Any) -> tuple[Release, Pri
     >>> bool(np.all(truth <= bounds(release, X, y, confidence=1 - 1e-9, member=True).upper))
     True
     """
-    return perturb(plan, _encoded(plan, X, y), noise=noise_source(random_state))
+    return perturb(plan, _encoded(plan, X, y, groups), noise=noise_source(random_state))
 
 
-def imagine(plan: Plan, X: Any, y: Any, coefficients: Any) -> tuple[Release, PrivateFit]:
+def imagine(
+    plan: Plan, X: Any, y: Any, coefficients: Any, *, groups: Any = None
+) -> tuple[Release, PrivateFit]:
     r"""The two parts of :func:`draw`, had the mechanism released these coefficients.
 
     Each :math:`\theta` is the minimiser for one draw, :math:`b = -\nabla J(\theta; D)`. The private part has
     that gradient and the Hessian :math:`\nabla^2J(\theta; D)`, without noise. ``coefficients`` are one
-    vector, the intercept last; with several linear predictors, one after the other.
+    vector, the intercept last; with several linear predictors, one after the other. ``groups`` are those of
+    :func:`draw`.
 
     Privacy
     -------
@@ -92,23 +98,28 @@ def imagine(plan: Plan, X: Any, y: Any, coefficients: Any) -> tuple[Release, Pri
     if theta.ndim != 1 or not np.all(np.isfinite(theta)):
         raise parameter_error("coefficients", "one vector of finite numbers", coefficients)
     release = Release(plan, theta)
-    return release, recover(release, _encoded(plan, X, y).checked_for(plan.loss, plan.max_weight))
+    records = _encoded(plan, X, y, groups)
+    return release, recover(release, records.checked_for(plan.loss, plan.max_weight))
 
 
-def losses(release: Release, private: PrivateFit, X: Any, y: Any, *, member: bool) -> LossTerms:
+def losses(
+    release: Release, private: PrivateFit, X: Any, y: Any, *, member: bool, groups: Any = None
+) -> LossTerms:
     r"""The exact privacy loss of each record, term by term.
 
     .. math:: |t_1 + t_2 + t_3|, \quad t_1 = -\log\det(I \mp F^\top H^{-1}F), \quad
              t_2 = \frac{\|\nabla\ell\|^2}{2\sigma^2}, \quad t_3 = \mp\frac{\nabla J^\top\nabla\ell}{\sigma^2}
 
     with :math:`\nabla^2\ell = FF^\top` and the upper signs for members: the Theorem "ex-post pDP of objective
-    perturbation" of Redberg and Wang (2021). Assumes that ``member`` is true of the records.
+    perturbation" of Redberg and Wang (2021). Assumes that ``member`` is true of the records. With ``groups``
+    the losses are those of people, or with ``unit="row"`` of families (docs/mathematics.md, section 15).
 
     Privacy
     -------
     The result is private: it is computed from the table.
     """
-    return ex_post_terms(private, _encoded(release.plan, X, y), release.plan.loss, member=member)
+    records = _encoded(release.plan, X, y, groups)
+    return ex_post_terms(private, records, release.plan.loss, member=member)
 
 
 def bounds(
@@ -119,17 +130,21 @@ def bounds(
     report: Report | None = None,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
+    groups: Any = None,
 ) -> Bounds:
     """What a reader can know of each record's loss, by the library's report or by one's own.
 
     ``report`` is a :class:`Report`; None stands for that of :meth:`expost.Publication.bounds`, where
-    ``confidence`` and ``member`` are explained.
+    ``confidence``, ``member`` and ``groups`` are explained. A report of one's own is asked about rows one by
+    one, and therefore neither about people nor about families.
 
     Privacy
     -------
     Public values and the record itself in; the result concerns only that record.
     """
-    records = _encoded(release.plan, X, y)
+    if report is not None and (groups is not None or release.plan.unit == "person"):
+        raise parameter_error("report", "None for people and families", "a report of single rows")
+    records = _encoded(release.plan, X, y, groups)
     if report is None:
         return evaluate(release, records, confidence=confidence, member=member)
     failure = check_confidence(confidence)
@@ -143,9 +158,10 @@ def _asked(report: Callable[[FloatArray, FloatArray], Figures], blocks: Iterator
     return Figures.joined(report(rows, labels) for rows, labels, *_ in blocks)
 
 
-def _encoded(plan: Plan, X: Any, y: Any) -> Encoded:
-    if isinstance(plan, ConvexPlan):
-        return open_records(X, y, plan.loss)
+def _encoded(plan: Plan, X: Any, y: Any, groups: Any) -> Encoded:
     if not isinstance(plan, Plan):
         raise parameter_error("plan", "a Plan of expost.calibrate", type(plan).__name__)
-    return encode_records(X, y, Declared.of(plan))
+    check_rows(plan, groups)
+    if isinstance(plan, ConvexPlan):
+        return open_records(X, y, plan.loss, groups, unit=plan.unit)
+    return encode_records(X, y, Declared.of(plan), groups=groups)

@@ -104,9 +104,8 @@ def test_the_host_sees_the_rows_of_the_device_to_the_last_bit(place, monkeypatch
     assert max(len(block.X) for block in blocks) == 7
     rows = np.concatenate([host(block.X.encoded()) for block in encoded_blocks(source, design)])
     np.testing.assert_allclose(rows, encoded(TABLES["floats"], design), rtol=1e-15)
-    for got, wanted in zip(
-        zip(*(block[:3] for block in blocks), strict=True), (rows, labels, weights), strict=True
-    ):
+    columns = ([block[place] for block in blocks] for place in range(3))
+    for got, wanted in zip(columns, (rows, labels, weights), strict=True):
         np.testing.assert_array_equal(np.concatenate(got), wanted)
 
 

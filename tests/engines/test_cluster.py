@@ -95,6 +95,22 @@ def test_everything_has_the_bits_of_the_same_parts_run_locally(client, tmp_path,
         np.testing.assert_array_equal(other, one)
 
 
+def test_people_have_the_bits_of_the_same_parts_run_locally(client, tmp_path):
+    """A person is in several files, and her files are read by different workers."""
+    frame = people(900).assign(who=np.random.default_rng(3).integers(0, 200, 900))
+    for part in range(3):
+        frame[part * 300 : (part + 1) * 300].to_parquet(tmp_path / f"{part}.parquet")
+    domain = DOMAIN.model_copy(update={"person": "who"})
+    found = []
+    for table in (expost.scan(tmp_path), expost.scan(tmp_path, client=client)):
+        model = expost.LogisticRegression(domain=domain, random_state=0).fit(table)
+        terms = model.ex_post_losses(table, return_terms=True)
+        bounds = model.publication_.bounds(table, groups="who")
+        found.append((model.publication_, terms.people.tolist(), terms.loss.tolist(), bounds.total.tolist()))
+    assert found[0] == found[1]
+    assert found[0][1] == list(dict.fromkeys(frame["who"].tolist()))
+
+
 def test_a_frame_whose_rows_come_in_another_order_each_time_is_persisted_first(client):
     frame = dd.from_pandas(people(), npartitions=3).shuffle("age", npartitions=2)
     model = expost.LogisticRegression(domain=DOMAIN).fit(expost.scan(client.persist(frame), client=client))

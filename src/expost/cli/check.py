@@ -64,7 +64,8 @@ def check(options: CheckOptions) -> None:
     force = options.force or (problems is not None and is_list_of_problems(problems))
     check_figures(problems, "problems", private=True, kinds=(".csv",), inputs=inputs, overwrite=force)
     parts = (*declared.features, declared.label)
-    names = [*(part.name for part in parts), *([] if weight is None else [weight])]
+    names = [part.name for part in parts]
+    names += [name for name in (declared.person, weight) if name is not None]
     seen = _Kinds(names)
     with show_progress("Checking the table") as progress:
         findings = find_problems(
@@ -72,6 +73,7 @@ def check(options: CheckOptions) -> None:
             parts,
             weight=weight,
             max_weight=options.max_weight,
+            person=declared.person,
             identifier=identifier,
             watch=progress.watch,
         )
@@ -86,7 +88,7 @@ def check(options: CheckOptions) -> None:
         fits = {"fits": not seen.refused, "problems": found}
         print_json({**fits, "unused_columns": unused, "private_problems": problems})
     else:
-        _report(seen, unused, problems)
+        _report(seen, unused, problems, counted=declared.person is not None)
         if not seen.refused:
             say("The table fits the domain. Nothing was spent.")
             command = next_command("fit", options.domain, options.table, output="publication.json")
@@ -110,7 +112,8 @@ class _Kinds:
         for one in findings:
             if one.problem is Problem.BROKEN:
                 self.broken = self.broken or one.values[0]
-            self._found.setdefault(one.column, {})[one.problem] = None
+            if one.problem is not Problem.COUNTED:  # that is for the private file alone
+                self._found.setdefault(one.column, {})[one.problem] = None
             yield one
 
     @property
@@ -128,7 +131,7 @@ class _Kinds:
         return [column for column, kind in self.pairs if kind is problem]
 
 
-def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:
+def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: bool) -> None:
     if seen.refused:
         _show_refused(seen)
     folded = {name.casefold(): name for name in reversed(unused[:_MOST_COMPARED])}
@@ -142,6 +145,8 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None) -> None:
         say("      That is no problem if their units are right.")
     if problems is not None and seen.pairs:
         say(f"Private: {legible(problems)}  has everything with its record and value.")
+    elif problems is not None and counted:
+        say(f"Private: {legible(problems)}  says how many people and rows there are.")
     elif seen.pairs:
         say("To see all of it record by record, add  --problems private-problems.csv")
     if unused:

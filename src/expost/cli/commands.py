@@ -46,6 +46,11 @@ PUBLICATION = argument("PUBLICATION.json", "A publication.")
 IDENTIFIER = option(
     None, "A column by which you know the records; it is copied into the file.", "--id", metavar="COLUMN"
 )
+PERSON = option(
+    None,
+    "The column that says whose each row is, where people have several; by default the `person` of --domain.",
+    metavar="COLUMN",
+)
 EPSILON = number(
     1.0, "Budget: the promise's epsilon, for everything that is published; smaller is more private."
 )
@@ -80,7 +85,8 @@ class RecordOptions:
     identifier: str | None = IDENTIFIER
     domain: Path | None = option(
         None,
-        "A domain file whose [table] says how the table is written; nothing else of it is used.",
+        "A domain file whose [table] says how the table is written, and whose `person` whose each row is; "
+        "nothing else of it is used.",
         metavar="DOMAIN.toml",
     )
     force: bool = FORCE
@@ -125,7 +131,8 @@ class PlanOptions:
     )
     rows_at_most: int = number(
         10_000_000,
-        "Up to how many rows exact losses and intervals keep their stated accuracy; not a limit.",
+        "Up to how many rows, or people where they are promised to, exact losses and intervals keep their "
+        "stated accuracy; not a limit.",
         panel=_EXPERTS,
     )
     max_weight: float = MAX_WEIGHT
@@ -198,8 +205,8 @@ def check(options: CheckOptions) -> None:
     """Find everything in a table that does not fit the domain, at once. Nothing is spent.
 
     The screen shows which columns have which kind of problem: no value, no record and no number of problems.
-    The file of `--problems` lists them record by record, and is private. Status 1 if `fit` would refuse the
-    table.
+    The file of `--problems` lists them record by record, and is private; it alone says how many people and
+    rows there are, where the domain names a `person`. Status 1 if `fit` would refuse the table.
 
     Example: expost check domain.toml table.csv --problems private-problems.csv
     """
@@ -251,7 +258,8 @@ def fit(options: FitOptions) -> None:
     """Fit a private model to a table and write the publication: the one file that is made public.
 
     Shows what will be spent and written before it spends. Every fit spends the budget again. Columns
-    that the domain does not name are ignored; a record that does not fit the domain is refused.
+    that the domain does not name are ignored; a record that does not fit the domain is refused. Where the
+    domain names a `person`, the promise and the losses are for each person with all of her rows.
 
     Example: expost fit domain.toml table.csv -o publication.json --losses private-losses.csv
     """
@@ -322,6 +330,7 @@ class BoundsOptions:
         "hold whatever these were.",
         metavar="COLUMN",
     )
+    person: str | None = PERSON
     output: Path | None = option(
         None, "Write all figures (.csv or .parquet) as they are computed.", "--output", "-o"
     )
@@ -339,6 +348,10 @@ def bounds(options: BoundsOptions) -> None:
     chosen confidence on their own, not jointly. With several publications, each has its share of the
     confidence, and the total of all together is a bound of its own, below their sum.
 
+    Where a publication promises to people, RECORDS must have all rows of a person, and they are read as one
+    person's unless `--person` says whose each is. For a publication that promises to rows, `--person` gives
+    the figures of families: of all records that have one id, together.
+
     Example: expost bounds publication.json my-record.csv --confidence 0.99 --member yes
     """
 
@@ -353,6 +366,7 @@ class LossesOptions:
         None, "Write the losses (.csv or .parquet); the name must have 'private' in it.", "--output", "-o"
     )
     weight: str | None = WEIGHT
+    person: str | None = PERSON
     dask: str | None = CLUSTER
     device: str | None = DEVICE
     reading: RecordOptions
@@ -364,7 +378,8 @@ def losses(options: LossesOptions) -> None:
 
     The noise that was drawn follows from the two, so it was never stored. Name the whole table that was
     fitted, all of its rows: one that cannot be it is refused, but a part of it may go unnoticed, and then the
-    figures are wrong. Never publish the result, nor tell it to the person it is about.
+    figures are wrong. Never publish the result, nor tell it to the person it is about. Where people have
+    several rows there is one line for each person, with her id.
 
     Example: expost losses publication.json table.csv -o private-losses.csv
     """

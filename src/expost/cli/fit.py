@@ -74,7 +74,7 @@ def fit(options: FitOptions) -> None:
         dialect = declared.domain.table
         table = scan(options.table, client=client, device=options.device, dialect=dialect)
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
-        _check_places(options, table, aside)
+        _check_places(options, table, aside, declared.domain.person)
         size = rehearse(plan, columns, **declared.published)
         explain(declared.out, plan, columns + plan.fit_intercept)
         announce(declared.out, plan, options.output, options.losses, account)
@@ -96,7 +96,7 @@ def fit(options: FitOptions) -> None:
 def _declare(options: FitOptions) -> PlannedFit:
     """Read the domain file, make the plan, and check that the account has enough left for it."""
     domain = load_domain(options.domain, options.table)
-    weighting = declared_weighting(options.weight, options.model.max_weight)
+    weighting = declared_weighting(options.weight, options.model.max_weight, domain.rows_per_person)
     plan, account = make_plan(domain, options.model), None
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
     if options.ledger is not None and options.account is not None:
@@ -108,7 +108,7 @@ def _declare(options: FitOptions) -> PlannedFit:
     return PlannedFit(options, domain, weighting, plan, account, began)
 
 
-def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None) -> None:
+def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None, person: str | None) -> None:
     """Check that the results can be written, and that no record is held out that is fitted too."""
     held = () if aside is None else aside.paths
     others = [path for path in (options.test, options.ledger) if path is not None]
@@ -119,7 +119,7 @@ def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None
     check_figures(options.losses, "exact losses", private=True, inputs=inputs, overwrite=options.force)
     if any(same_file(one, other) for one in table.paths for other in held):
         raise FileError("`--test` must be another table than the one that is fitted: hold records out first.")
-    check_identifier(table, options.identifier, [COLUMN])
+    check_identifier(table, options.identifier, [COLUMN], person=person)
 
 
 def _read_tables(
@@ -128,7 +128,7 @@ def _read_tables(
     """Read and encode both tables, and check every record once."""
     options, plan, domain = declared.options, declared.plan, declared.domain
 
-    def read(table: LazyTable, weighting: Weighting, weight: str | None) -> Encoded:
+    def read(table: LazyTable, domain: Domain, weighting: Weighting, weight: str | None) -> Encoded:
         records = Declared.of(plan, classes=domain.classes, domain=domain, weighting=weighting)
         encoded = encode_records(table, None, records, weight)
         check_room(plan, encoded)
@@ -136,11 +136,11 @@ def _read_tables(
 
     with show_progress("Reading the table and checking it") as progress:
         with _pointing_to_check(options.domain, options.table):
-            records = read(table, declared.weighting, options.weight)
+            records = read(table, domain, declared.weighting, options.weight)
         if aside is None or options.test is None:
             return records, None
         with _pointing_to_check(options.domain, options.test, weight=None, max_weight=None):
-            return records, read(aside, UNWEIGHTED, None)
+            return records, read(aside, domain.without_people, UNWEIGHTED, None)
 
 
 @contextmanager
@@ -171,7 +171,8 @@ def _spend(
             watched = replace(records, watch=progress.watch)
             terms = streamed_terms(private, watched, declared.plan.loss, member=True)
             parts = (part.loss for part in terms)
-            write_losses(options.losses, parts, table, options.identifier, overwrite=options.force)
+            named = declared.domain.person or options.identifier
+            write_losses(options.losses, parts, table, named, records.people, overwrite=options.force)
         result["private_losses"] = options.losses
         say(f"Private:   {legible(options.losses)}", to=out)
     if held is not None:
@@ -180,7 +181,8 @@ def _spend(
         show_quality(out, quality)
     if not options.as_json:
         dialect = None if declared.domain.table == PLAIN else options.domain
-        say_next(out, options.output, options.table, dialect=dialect, losses=options.losses)
+        person = declared.domain.person
+        say_next(out, options.output, options.table, dialect=dialect, person=person, losses=options.losses)
     return result
 
 

@@ -42,12 +42,12 @@ def load_domain(path: Path, table: Path | None = None) -> Domain:
     return Domain.load(path)
 
 
-def declared_weighting(weight: str | None, max_weight: float) -> Weighting:
-    """What was declared about weights: their column, and the largest of them."""
+def declared_weighting(weight: str | None, max_weight: float, rows: int | None = None) -> Weighting:
+    """What was declared about weights: their column, the largest of them, and a person's ``rows``."""
     if weight is None and max_weight != 1.0:
         hint = "Name their column with --weight."
         raise parameter_error("max_weight", "left out where there are no weights", max_weight, hint)
-    return Weighting.declared(max_weight, None, of_records=weight is not None)
+    return Weighting.declared(max_weight, None, of_records=weight is not None, rows=rows)
 
 
 def make_plan(domain: Domain, options: PlanOptions) -> Plan:
@@ -74,6 +74,7 @@ def make_plan(domain: Domain, options: PlanOptions) -> Plan:
         rows_at_most=options.rows_at_most,
         max_weight=max_weight,
         reduced=default_reduced(loss, options.report, len(domain.column_names) + INTERCEPT),
+        unit="row" if domain.person is None else "person",
     )
 
 

@@ -21,6 +21,7 @@ from expost.cli.tables import Columns, with_identifiers
 from expost.data.check import MARK, Finding
 from expost.data.files import PARQUET
 from expost.data.lazy import LazyTable
+from expost.data.people import People
 from expost.data.values import attempted
 from expost.exceptions import FileError
 
@@ -114,13 +115,21 @@ def write_losses(
     losses: Iterable[FloatArray],
     table: LazyTable | None = None,
     identifier: str | None = None,
+    people: People | None = None,
     *,
     overwrite: bool,
 ) -> None:
-    """Write exact losses as they come, atomically, marked PRIVATE and in the table's order."""
-    columns = ({COLUMN: part} for part in losses)
-    named = columns if table is None else with_identifiers(columns, table, identifier)
-    write_columns(path, named, private=True, overwrite=overwrite)
+    """Write exact losses as they come, atomically, marked PRIVATE and in the table's order.
+
+    Those of ``people`` have a line for each of them, with her id from the column ``identifier``.
+    """
+    columns = with_identifiers(({COLUMN: part} for part in losses), table, identifier, people)
+    write_columns(path, columns, counted=unit_of(people), private=True, overwrite=overwrite)
+
+
+def unit_of(people: People | None) -> str:
+    """What a line of figures is about."""
+    return "record" if people is None else "person"
 
 
 def write_problems(
@@ -145,7 +154,12 @@ def is_list_of_problems(path: Path) -> bool:
 
 
 def write_columns(
-    path: Path | None, parts: Iterable[Columns], *, private: bool = False, overwrite: bool = False
+    path: Path | None,
+    parts: Iterable[Columns],
+    *,
+    counted: str = "record",
+    private: bool = False,
+    overwrite: bool = False,
 ) -> None:
     """Write columns part by part as they come, after one that counts records; without a file, drop them.
 
@@ -158,7 +172,7 @@ def write_columns(
         deque(runs, maxlen=0)
         return
     run = next(runs)
-    first = f"{MARK}record" if private else "record"
+    first = f"{MARK}{counted}" if private else counted
     fields = [(first, pyarrow.int64()), *((name, _as_arrow(column).type) for name, column in run.items())]
     schema = pyarrow.schema(fields)
     writer: Any

@@ -17,9 +17,25 @@ from expost._common.validation import Simultaneous, check_positive, parameter_er
 from expost.cli.base import console, legible, print_json, say, warn
 from expost.cli.commands import BoundsOptions, LossesOptions, RecordOptions, whole_number
 from expost.cli.display import Tally, show_losses
-from expost.cli.private_files import COLUMN, LOSSES_MARK, check_figures, write_columns, write_losses
-from expost.cli.tables import Columns, check_order, open_records, with_identifiers
+from expost.cli.private_files import (
+    COLUMN,
+    LOSSES_MARK,
+    check_figures,
+    unit_of,
+    write_columns,
+    write_losses,
+)
+from expost.cli.tables import (
+    Columns,
+    check_order,
+    open_records,
+    people_have_ids_error,
+    person_column,
+    with_identifiers,
+)
+from expost.data.encoding import Encoded
 from expost.data.lazy import LazyTable
+from expost.data.people import ONE_PERSON
 from expost.data.values import class_text
 from expost.exceptions import DomainError, FileError
 from expost.fitting.ex_post import streamed_terms
@@ -119,15 +135,25 @@ def bounds(options: BoundsOptions) -> None:
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     first = FirstRecords(None if reading.as_json and output is None else _MOST_BOUNDS)
-    where = {"dask": options.dask, "device": options.device}
+    of_people = any(one.release.plan.unit == "person" for one in read)
+    person = person_column(options.person, reading, of_people=of_people)
+    alone = of_people and person is None
+    if alone and reading.identifier is not None:
+        raise people_have_ids_error()
+    where = {"person": person, "dask": options.dask, "device": options.device}
     doing = "Reading the publications for each record"
     with open_records(options.records, reading, Figures._fields, doing, **where) as (table, watch):
         inputs = (*options.publications, options.records, *table.paths)
         check_figures(output, "bounds", inputs=inputs, overwrite=reading.force)
-        found = _figures(read, options, scope, table, watch)
-        identifier = None if output is None else reading.identifier
-        parts = with_identifiers(first.passing(found), table, identifier)
-        write_columns(output, parts, overwrite=reading.force)
+        groups = ONE_PERSON if alone else person
+        # The column of weights is used by publications that have weights.
+        records = [
+            replace(encoded_for(one, table, None, options.weight, groups), watch=watch) for one in read
+        ]
+        found = _figures(read, options, scope, records)
+        people, identifier = records[0].people, person or (None if alone else reading.identifier)
+        parts = with_identifiers(first.passing(found), table, None if output is None else identifier, people)
+        write_columns(output, parts, counted=unit_of(people), overwrite=reading.force)
     _warn(read, options)
     columns = first.columns()
     promised = float(sum(publication.release.plan.epsilon for publication in read))
@@ -140,6 +166,8 @@ def bounds(options: BoundsOptions) -> None:
                 "member": options.member,
                 "simultaneous": scope,
                 "promised": promised,
+                "unit": unit_of(people),
+                "people": None if person is None or people is None or output else people.ids.tolist(),
                 "publications": [
                     {
                         "publication": path,
@@ -156,25 +184,43 @@ def bounds(options: BoundsOptions) -> None:
             }
         )
         return
-    shown = _bounds_table(options.publications, columns)
+    shown = _bounds_table(options.publications, columns, unit_of(people))
     others = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
     left = first.records - _MOST_BOUNDS
-    more = f"\n{left:,} more records: {others}" if left > 0 else ""
-    shown.caption = f"for comparison, the worst case promised to everyone: {promised:.4g}{more}"
+    more = f"\n{left:,} more {'records' if people is None else 'people'}: {others}" if left > 0 else ""
+    # A family is promised less than each of its records: `epsilon_for` of a plan says how much.
+    each = people is not None and not all(one.release.plan.unit == "person" for one in read)
+    whom = "every single record" if each else "everyone"
+    shown.caption = f"for comparison, the worst case promised to {whom}: {promised:.4g}{more}"
     console.print(shown)
+    if of_people or person is not None:
+        say(_whose(person, of_people=of_people))
     say(Scope.of(scope).sentence(options.confidence))
     if output is not None:
         say(f"Written: {legible(output)}")
 
 
+def _whose(person: str | None, *, of_people: bool) -> str:
+    """Who the figures of people are about."""
+    if person is None:
+        return (
+            "All rows were read as those of one person. The figure is hers only if these are all of her "
+            "rows; if they are several people's, say whose each is with --person COLUMN."
+        )
+    if of_people:
+        return (
+            f"Rows with the same {legible(person)} were read as one person's. A figure is hers only if these "
+            "are all of her rows."
+        )
+    return f"Records with the same {legible(person)} were read as one family: what it cost all together."
+
+
 def _figures(
-    read: list[Publication], options: BoundsOptions, scope: Simultaneous, table: LazyTable, watch: Watch
+    read: list[Publication], options: BoundsOptions, scope: Simultaneous, records: list[Encoded]
 ) -> Iterator[Columns]:
     """What each publication says of each record, and all together as ``total``, in runs of records."""
     member = {"yes": True, "no": False}.get(options.member)
     asked: Any = {"member": member, "simultaneous": scope}
-    # The column of weights is used by publications that have weights.
-    records = [replace(encoded_for(one, table, None, options.weight), watch=watch) for one in read]
     releases = [one.release for one in read]
     # Each gets an equal share of the failure probability, so that all hold with the chosen confidence.
     share = 1.0 - (1.0 - options.confidence) / len(read)
@@ -197,11 +243,11 @@ def _figure_names(publications: int) -> list[list[str]]:
     return [[name + end for name in Figures._fields] for end in ends]
 
 
-def _bounds_table(paths: list[Path], columns: dict[str, list[float]]) -> Table:
+def _bounds_table(paths: list[Path], columns: dict[str, list[float]], unit: str) -> Table:
     """The first records' intervals, report costs and totals, and the sums of several publications."""
     several = len(paths) > 1
-    table = Table(title="What was released about each record", title_justify="left", caption_justify="left")
-    table.add_column("record", justify="right")
+    table = Table(title=f"What was released about each {unit}", title_justify="left", caption_justify="left")
+    table.add_column(unit, justify="right")
     if several:
         table.add_column("publication", overflow="fold")
     for heading in Bounds.HEADINGS:
@@ -242,16 +288,25 @@ def losses(options: LossesOptions) -> None:
             "the records of this publication had weights, and without them every figure would be wrong. Name "
             "the column that was fitted: --weight COLUMN."
         )
+    of_people = read.release.plan.unit == "person"
+    person = person_column(options.person, reading, of_people=of_people)
+    if of_people and person is None:
+        raise DomainError(
+            "this publication promises to people, and nobody said whose each row is. Name the column of the "
+            "fit: --person COLUMN, or --domain DOMAIN.toml with a domain file that declares `person`."
+        )
     tally = Tally()
     listed: list[float] = []
-    where = {"dask": options.dask, "device": options.device}
+    where = {"person": person, "dask": options.dask, "device": options.device}
     doing = "Computing everyone's exact loss"
     with open_records(options.table, reading, [COLUMN], doing, **where) as (table, watch):
         inputs = (options.publication, options.table, *table.paths)
         check_figures(output, "exact losses", private=True, inputs=inputs, overwrite=reading.force)
-        counted = tally.counted(_exact_losses(read, table, options.weight, watch))
+        records = replace(encoded_records(read, table, None, options.weight, person), watch=watch)
+        people, named = records.people, person or reading.identifier
+        counted = tally.counted(_exact_losses(read, records))
         if output is not None:
-            write_losses(output, counted, table, reading.identifier, overwrite=reading.force)
+            write_losses(output, counted, table, named, people, overwrite=reading.force)
         else:
             listed = [loss for part in counted for loss in (part.tolist() if reading.as_json else ())]
     if reading.as_json:
@@ -261,6 +316,8 @@ def losses(options: LossesOptions) -> None:
                 "plausible": True,
                 "epsilon": read.plan.epsilon,
                 "quantiles": {f"{share:g}": loss for share, loss in tally.quantiles().items()},
+                "unit": unit_of(people),
+                "people": None if people is None or output is not None else people.ids.tolist(),
                 "losses": listed if output is None else None,
                 "output": output,
             }
@@ -273,12 +330,9 @@ def losses(options: LossesOptions) -> None:
     say("for that. They are right only if this is the whole table that was fitted, with all of its rows.")
 
 
-def _exact_losses(
-    publication: Publication, table: LazyTable, weight: str | None, watch: Watch
-) -> Iterator[FloatArray]:
+def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatArray]:
     """Everyone's exact loss, part by part, if the table could be the fitted one; private."""
     plan = publication.release.plan
-    encoded = replace(encoded_records(publication, table, None, weight), watch=watch)
     records = encoded.checked_for(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
     if not plausible(private):

@@ -16,6 +16,7 @@ from expost.cli.commands import RecordOptions
 from expost.cli.plan import TABLES, load_domain
 from expost.data.dialect import PLAIN
 from expost.data.lazy import LazyTable
+from expost.data.people import People
 from expost.data.tables import scan
 from expost.data.values import as_texts, plain_cells
 from expost.exceptions import DomainError, EngineError, FileError
@@ -36,6 +37,13 @@ def check_order(publication: Path, table: Path) -> None:
         raise FileError(f"the publication comes first, and then the table: {table} {publication}.")
 
 
+def person_column(name: str | None, options: RecordOptions, *, of_people: bool) -> str | None:
+    """The column that says whose each row is: a given one, or for figures of people the domain file's."""
+    if name is not None or options.domain is None or not of_people:
+        return name
+    return load_domain(options.domain).person
+
+
 @contextmanager
 def open_records(
     path: Path,
@@ -43,6 +51,7 @@ def open_records(
     names: Iterable[str],
     doing: str,
     *,
+    person: str | None = None,
     dask: str | None = None,
     device: str | None = None,
 ) -> Iterator[tuple[LazyTable, Watch]]:
@@ -50,28 +59,47 @@ def open_records(
     dialect = PLAIN if options.domain is None else load_domain(options.domain).table
     with connected(dask) as client:
         table = scan(path, client=client, device=device, dialect=dialect)
-        check_identifier(table, options.identifier, names)
+        check_identifier(table, options.identifier, names, person=person)
         with show_progress(doing) as progress:
             yield table, progress.watch
 
 
-def check_identifier(table: LazyTable, name: str | None, taken: Iterable[str] = ()) -> None:
-    """Refuse a name that is no column of the table, or one that the figures have."""
-    if name is None:
-        return
-    if name not in table.kinds:
+def check_identifier(
+    table: LazyTable, name: str | None, taken: Iterable[str] = (), *, person: str | None = None
+) -> None:
+    """Refuse a name that is no column of the table, or one that the figures have.
+
+    Where figures are people's, a line has the id of its ``person``, and no record's.
+    """
+    if person is not None and name not in (None, person):
+        raise people_have_ids_error()
+    if name is not None and name not in table.kinds:
         raise DomainError(f"the table lacks the column {name!r} that `--id` names. Check the name.")
-    if name in taken:
-        raise DomainError(f"`--id` must not be {name!r}, which is a name of a figure. Rename the column.")
+    used = person or name
+    if used is not None and used in taken:
+        option = "--id" if person is None else "person"
+        raise DomainError(f"`{option}` must not be {used!r}, which is a name of a figure. Rename the column.")
 
 
-def with_identifiers(parts: Iterable[Columns], table: LazyTable, name: str | None) -> Iterator[Columns]:
-    """Columns with one of identifiers in front, which is read again, a few rows at a time; private."""
-    if name is None:
+def people_have_ids_error() -> DomainError:
+    """Build the error for identifiers of records where lines are people's; the caller raises it."""
+    return DomainError("`--id` must be left out where figures are people's: a line is no single record's.")
+
+
+def with_identifiers(
+    parts: Iterable[Columns], table: LazyTable | None, name: str | None, people: People | None = None
+) -> Iterator[Columns]:
+    """Columns with one of identifiers in front; private.
+
+    They are the ids of ``people``, or are read again from the table, a few rows at a time.
+    """
+    if name is None or table is None:
         yield from parts
         return
     batches = chain.from_iterable(piece.batches([name], _LENGTH) for piece in table.pieces())
-    found = chain.from_iterable(as_texts(plain_cells(batch.column(name)), name) for batch in batches)
+    read = (plain_cells(batch.column(name)) for batch in batches)
+    cells = read if people is None else [people.ids]
+    found = chain.from_iterable(as_texts(some, name) for some in cells)
     for part in parts:
         length = len(next(iter(part.values())))
         yield {name: [next(found) for _ in range(length)], **part}

@@ -78,9 +78,10 @@ REPORTS = {
 def explain(out: Console, plan: Plan, coefficients: int) -> None:
     """Say what a plan promises, and what will be published."""
     lines = Table.grid(padding=(0, 2))
+    whole = "" if plan.unit == "row" else ", with all of her rows or none"
     promise = (
-        "A guess whether a person is in the table, which is right half of the time without the publication, "
-        f"is right at most {right_at_most(plan):g}% of the time with it, whatever else is known "
+        f"A guess whether a person is in the table{whole}, which is right half of the time without the "
+        f"publication, is right at most {right_at_most(plan):g}% of the time with it, whatever else is known "
         f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
     )
     lines.add_row("[bold]The promise[/bold]", promise)
@@ -108,7 +109,8 @@ def right_at_most(plan: Plan) -> float:
 
 def announce(out: Console, plan: Plan, output: Path, losses: Path | None, account: "Account | None") -> None:
     """Say what a fit will spend and write."""
-    written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for every record alike"
+    whom = "every record alike" if plan.unit == "row" else "each person with all of her rows"
+    written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for {whom}"
     written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:
         written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
@@ -119,7 +121,13 @@ def announce(out: Console, plan: Plan, output: Path, losses: Path | None, accoun
 
 
 def say_next(
-    out: Console, publication: Path, table: Path, *, dialect: Path | None, losses: Path | None
+    out: Console,
+    publication: Path,
+    table: Path,
+    *,
+    dialect: Path | None,
+    person: str | None,
+    losses: Path | None,
 ) -> None:
     """Say what can be done with a publication; ``dialect`` is a file that says how tables are written."""
     lines = {
@@ -127,7 +135,8 @@ def say_next(
         next_command("predict", publication, "new.csv", domain=dialect): "predictions for other records",
     }
     if losses is None:
-        command = next_command("losses", publication, table, output="private-losses.csv", domain=dialect)
+        options = {"domain": dialect, "person": person, "output": "private-losses.csv"}
+        command = next_command("losses", publication, table, **options)
         lines[command] = "what it cost each (PRIVATE)"
     say("\n[bold]What next[/bold]", to=out)
     for command, words in lines.items():

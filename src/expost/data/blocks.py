@@ -5,7 +5,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -46,6 +46,8 @@ class Table(ABC):
 
     n_rows: int
     n_features: int
+    in_any_order: ClassVar[bool] = False
+    """Whether rows can be read from anywhere as fast as one after the other."""
 
     @property
     def stored_width(self) -> int:
@@ -56,9 +58,15 @@ class Table(ABC):
     def rows(self, start: int, stop: int) -> Any:
         """Rows ``start`` to ``stop`` of any real dtype: a matrix, columns, or sparse; a view if possible."""
 
+    def at(self, places: NDArray[Any]) -> Any:
+        """Copies of the rows at these places, in their order; only where :attr:`in_any_order`."""
+        raise TypeError("these rows are read one after the other")
+
 
 class ArrayTable(Table):
     """A NumPy matrix of any real dtype and memory order; its blocks are views."""
+
+    in_any_order = True
 
     def __init__(self, matrix: NDArray[Any]) -> None:
         self._matrix, self.dtype = matrix, matrix.dtype
@@ -67,6 +75,10 @@ class ArrayTable(Table):
     def rows(self, start: int, stop: int) -> NDArray[Any]:
         """A view of the rows."""
         return self._matrix[start:stop]
+
+    def at(self, places: NDArray[Any]) -> NDArray[Any]:
+        """Copies of the rows."""
+        return np.asarray(np.take(self._matrix, places, axis=0))
 
 
 _BROKEN = (

@@ -20,8 +20,9 @@ from expost.data.file_blocks import returning_memory
 from expost.data.files import TableFiles, read_kinds
 from expost.data.frame_tables import FrameKind, columns_of, plain_column
 from expost.data.lazy import EMPTY, UNREADABLE, DaskTable, LazyTable, Piece, PieceShares, Run, Seen, kind_of
-from expost.data.problems import Problem, problems_in, wrong_weights
-from expost.data.values import as_texts, plain_cells
+from expost.data.people import as_compared
+from expost.data.problems import Problem, problems_in, without_ids, wrong_weights
+from expost.data.values import as_texts, distinct_cells, plain_cells
 from expost.engines.base import LOCAL
 from expost.exceptions import DomainError, ExpostError
 
@@ -60,13 +61,15 @@ def find_problems(
     *,
     weight: str | None = None,
     max_weight: float = 1.0,
+    person: str | None = None,
     identifier: str | None = None,
     watch: Watch | None = None,
 ) -> Iterator[Finding]:
     """Every problem that a table has with a domain, as the rows are read.
 
     All of them are found that a fit would refuse, and numbers beyond their bounds, which a fit clips. Lines
-    that cannot be read are found too, and left out.
+    that cannot be read are found too, and left out. Where rows belong to a ``person``, the last finding says
+    how many people and rows there are.
 
     Privacy
     -------
@@ -74,11 +77,12 @@ def find_problems(
     """
     every = table.pieces()
     shares = None if watch is None else PieceShares(every, watch)
-    empty = True
+    empty, rows = True, 0
+    people: set[Any] = set()
     for path, pieces in groupby(every, lambda piece: piece.path):
         kinds = table.kinds if path is None else read_kinds(path, table.dialect)
         file = "" if path is None else path.name
-        search = _Search(table, file, kinds, declared, weight, max_weight, identifier)
+        search = _Search(table, file, kinds, declared, weight, max_weight, identifier, person, people)
         yield from search.in_columns()
         if not search.columns:
             empty = empty and path is not None
@@ -88,8 +92,11 @@ def find_problems(
         if search.broken:
             yield Finding(search.file, LINE, Problem.BROKEN, values=[search.broken])
         empty = empty and search.last == 0 and not search.broken
+        rows += search.last
     if empty:
         yield Finding(table.paths[0].name if table.paths else "", LINE, Problem.EMPTY)
+    if person is not None:
+        yield Finding("", person, Problem.COUNTED, values=[f"{len(people)} people, {rows} rows"])
 
 
 def problem_table(
@@ -98,7 +105,7 @@ def problem_table(
     dialect: Dialect,
     identifier: str | None,
     library: LibraryName | None,
-    **weights: Any,
+    **columns: Any,
 ) -> Any:
     """Every problem of a table of any kind, as a frame; see :meth:`expost.Domain.check`. Private."""
     if isinstance(table, str | os.PathLike):
@@ -110,8 +117,8 @@ def problem_table(
     kind = replace(FrameKind.of(table), index=None).in_library(library)
     if identifier is not None and identifier not in opened.kinds:
         raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
-    findings = find_problems(opened, declared, identifier=identifier, **weights)
-    rows = [row for one in findings for row in one.rows()]
+    findings = find_problems(opened, declared, identifier=identifier, **columns)
+    rows = [row for one in findings if one.problem is not Problem.COUNTED for row in one.rows()]
     # Without a row there is nothing to tell the type of a column from.
     none = [np.empty(0, dtype=str)] * 6
     files, records, ids, names, problems, values = zip(*rows, strict=True) if rows else none
@@ -179,6 +186,9 @@ class _Search:
     weight: str | None
     max_weight: float
     identifier: str | None
+    person: str | None
+    people: set[Any]
+    """Everybody who was found so far, in all files."""
     last: int = 0
     """The last record that was read, those that were left out included."""
     broken: str = ""
@@ -186,7 +196,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.wanted = [part.name for part in self.declared]
-        self.wanted += [] if self.weight is None else [self.weight]
+        self.wanted += [name for name in (self.person, self.weight) if name is not None]
         readable = {name for name, kind in self.kinds.items() if kind != UNREADABLE}
         self.columns = [name for name in dict.fromkeys([*self.wanted, self.identifier]) if name in readable]
 
@@ -245,6 +255,12 @@ class _Search:
                 found = problems_in(part, batch.column(part.name), dialect, typed=typed)
                 for problem, cells in found.items():
                     yield self._finding(part.name, problem, cells, records, batch)
+        if self.person in self.columns:
+            places, ids = distinct_cells(dialect.plain(batch.column(self.person), "category"))
+            none = without_ids(ids)
+            self.people.update(map(as_compared, ids[~none].tolist()))
+            if none.any():
+                yield self._finding(self.person, Problem.PERSON, none[places], records, batch)
         if self.weight in self.columns:
             wrong = wrong_weights(batch.column(self.weight), self.weight, self.max_weight, dialect)
             if wrong.any():

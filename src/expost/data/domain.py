@@ -134,6 +134,11 @@ class Domain(Summarized, Texts):
         """The declared classes of the outcome; None where it is a number."""
         return self.label.classes if isinstance(self.label, ClassLabel) else None
 
+    @property
+    def without_people(self) -> Self:
+        """The same records one by one, whoever they belong to: as they are predicted and scored."""
+        return self.model_copy(update={"person": None, "rows_per_person": None})
+
     @cached_property
     def column_names(self) -> list[str]:
         """The names of the encoded columns."""
@@ -261,8 +266,8 @@ class Domain(Summarized, Texts):
         """
         from expost.data.check import problem_table
 
-        declared, weights = (*self.features, self.label), {"weight": sample_weight, "max_weight": max_weight}
-        return problem_table(table, declared, self.table, identifier, library, **weights)
+        columns = {"weight": sample_weight, "max_weight": max_weight, "person": self.person}
+        return problem_table(table, (*self.features, self.label), self.table, identifier, library, **columns)
 
     def _summary(self) -> Summary:
         """What is declared, for a terminal and for a notebook; long lists are cut."""
@@ -275,6 +280,7 @@ class Domain(Summarized, Texts):
         notes = (
             f"outcome: {self.label.name} ({self.label.values})",
             f"{len(self.column_names)} encoded columns, rows of norm ≤ {self.row_norm:g}",
+            *([] if self.person is None else [f"people: rows with the same {self.person}"]),
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
 

@@ -1,7 +1,7 @@
 """From a table to encoded records: rows inside the ball, labels that the loss accepts, weights."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Self, TypeVar
@@ -14,9 +14,10 @@ from expost._common.machine import block_length, spans
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import Block, as_dense, check_at_hand
+from expost.data.blocks import ArrayTable, Block, as_dense, check_at_hand, part_of
 from expost.data.columns import reader_of
 from expost.data.design import (
+    NO_LABELS,
     ArraySource,
     Design,
     OnRawRows,
@@ -29,7 +30,7 @@ from expost.data.design import (
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
-from expost.data.people import Gather, IntArray, People, batches
+from expost.data.people import ONE_PERSON, Gather, IntArray, People, alike, by_number
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.values import as_numbers
@@ -141,10 +142,10 @@ class Encoded:
         """
         assert self.people is not None
         for first, stop in self.people.ranges(max(1, _TOGETHER // self.design.dimension)):
-            gathered = list(chain.from_iterable(self.sweep(Gather(first, stop))))
-            for batch in batches(gathered):
-                parts = batch.parts(len(spans(len(batch.people) * batch.each, width)))
-                found = LOCAL.map(work(batch.each), parts, block_length(width))
+            for batch in self._batches(self.people, first, stop):
+                parts = batch.parts(len(spans(len(batch.places), width)))
+                # Half as long as a row's: a pass holds rows and their coordinates at once.
+                found = LOCAL.map(work(batch.each), parts, block_length(2 * width))
                 yield from zip([part.people for part in parts], found, strict=True)
 
     def _compiles(self, work: Kernel[Any], *, products: bool) -> bool:
@@ -153,12 +154,70 @@ class Encoded:
         here = self.source.space is None and self.design.in_ball
         return here and not sparse and work.compiles and kernels.library() is not None
 
+    def _batches(self, people: People, first: int, stop: int) -> Iterator["_Batch"]:
+        """The rows of some people: where they are in a matrix, or else gathered in one."""
+        source, design, counts = self.source, self.design, people.counts[first:stop]
+        if isinstance(source, ArraySource) and source.table.in_any_order:
+            start = int(people.counts[:first].sum())
+            order = people.order[start : start + int(counts.sum())]
+            return (_Batch(first + n, m, at, source, design) for n, m, at in alike(order, counts))
+        gathered = list(chain.from_iterable(self.sweep(Gather(first, stop))))
+        held, codes = _held(gathered)
+        order = by_number(codes - first, len(counts))
+        return (_Batch(first + n, m, at, held, None) for n, m, at in alike(order, counts))
+
     def _in_place(self, source: PlacedSource, work: Any) -> Iterator[Result]:
         for part in source.parts(self.design.dimension):
             # NumPy can be beneath another library, whose warnings would name rows.
             with np.errstate(all="ignore"):
                 found = work(iter((part.encoded(self.design),)), source.space)
             yield found
+
+
+def _held(gathered: Sequence[Block]) -> tuple[ArraySource, IntArray]:
+    """Encoded rows in a matrix of their own, and whose they are."""
+    columns: list[Any] = [
+        None if column[0] is None else np.concatenate(column) for column in zip(*gathered, strict=True)
+    ]
+    rows, labels, weights, codes = columns
+    return ArraySource(ArrayTable(rows), labels if len(labels) else None, weights), codes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Batch:
+    """The rows of people who all have the same number of them, person by person; private."""
+
+    people: IntArray
+    """The numbers of the people."""
+    each: int
+    places: IntArray
+    """Where the rows are in the source, whose table is read in any order."""
+    source: ArraySource
+    design: Design | None
+    """How rows are encoded; None where they are."""
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """The encoded rows in blocks of whole people, about ``length`` rows each."""
+        return self._read(length) if self.design is None else self.design.dense(self._read(length))
+
+    def _read(self, length: int) -> Iterator[Block]:
+        source, step = self.source, max(1, length // self.each) * self.each
+        for low in range(0, len(self.places), step):
+            here = self.places[low : low + step]
+            y = NO_LABELS if source.labels is None else source.labels[here]
+            yield Block(source.table.at(here), y, part_of(source.weights, here))
+
+    def parts(self, count: int) -> list["_Batch"]:
+        """The people in about so many batches, for threads."""
+        step = -(-len(self.people) // count)
+        return [
+            replace(
+                self,
+                people=self.people[low : low + step],
+                places=self.places[low * self.each : (low + step) * self.each],
+            )
+            for low in range(0, len(self.people), step)
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +252,8 @@ def encode_records(
 
     Files (:func:`expost.scan`) have the labels in a column: the one that the domain declares, or the one that
     ``y`` names, or the last; ``sample_weight`` and ``groups`` are then names of columns too. With ``groups``
-    rows belong to people; where they are what is promised to, a row weighs its share of its person.
+    rows belong to people; where they are what is promised to, a row weighs its share of its person. With
+    ``ONE_PERSON`` all of them are one person's.
 
     Privacy
     -------
@@ -203,13 +263,14 @@ def encode_records(
     X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, declared.domain)
     table = opened(X, declared.domain)
     if isinstance(table, LazyTable):
-        check_column_names(y, sample_weight, groups)
+        person = None if groups is ONE_PERSON else groups
+        check_column_names(y, sample_weight, person)
         label = None if declared.domain is None else declared.domain.label.name
         if label is not None and y not in (None, label):
             raise DomainError(
                 f"with a domain, `y` must be None or the name of its outcome, {label!r}; got {y!r}."
             )
-        rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=groups)
+        rows = _from_lazy(table, declared, labelled=True, label=y, weight=sample_weight, person=person)
     else:
         rows = with_labels(encode_rows(table, declared), y, declared, sample_weight)
     if groups is not None and declared.unit == "person":
@@ -327,7 +388,7 @@ def _grouped(records: Encoded, groups: Any, unit: str, rows_per_person: int | No
         return records
     source = records.source
     if isinstance(source, LazySource):
-        people = source.find_people(groups, records.engine)
+        people = source.find_people(None if groups is ONE_PERSON else groups, records.engine)
     else:
         people = People.of(groups, records.n_rows)
     shares = people.shares(rows_per_person) if unit == "person" else None

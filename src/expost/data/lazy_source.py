@@ -74,9 +74,10 @@ class LazySource(Source):
         pairs = zip(self.pieces, people, strict=True)
         return [_CodedPart(self.reader, piece, shares, whose) for piece, whose in pairs]
 
-    def find_people(self, column: str, engine: Engine) -> People:
-        """Whose the records are, from one pass over the column of ids."""
-        parts = [_IdPart(piece, column, self.reader.dialect) for piece in self.pieces]
+    def find_people(self, column: str | None, engine: Engine) -> People:
+        """Whose the records are, from one pass over the column of ids; without one, all are one person's."""
+        read = self.reader.names[0] if column is None else column
+        parts = [_IdPart(piece, read, self.reader.dialect) for piece in self.pieces]
         return People.joined(list(engine.map(FindPeople(column), parts, CHUNK_ROWS)))
 
     def with_people(self, people: People, shares: FloatArray | None) -> Self:

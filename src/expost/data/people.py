@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
@@ -15,6 +16,8 @@ from expost.data.values import attempted, distinct_cells
 from expost.exceptions import DomainError
 
 IntArray = NDArray[np.int64]
+ONE_PERSON = object()
+"""In the place of ids: all rows are one person's."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,18 +39,30 @@ class People:
     @classmethod
     def of(cls, column: Any, rows: int | None = None, *, name: str = "groups") -> Self:
         """The people of a column of ids, or DomainError, which names none of them."""
+        if column is ONE_PERSON:
+            return cls.alone(rows or 0)
         given = column if hasattr(column, "dictionary_encode") else attempted(lambda: on_host(column))
         if given is None or getattr(given, "ndim", 1) != 1:
             raise DomainError(f"`{name}` must be a vector with one id for each row.")
         if rows is not None and len(given) != rows:
             raise DomainError(f"`{name}` must have one id for each row of `X`; it has another length.")
         codes, ids = distinct_cells(given)
-        if not all(map(_is_id, ids.tolist())):
+        cells = ids.tolist()
+        kinds = set(map(type, cells))
+        # The interpreter is slow, and most columns are all whole numbers or all texts.
+        if not (kinds == {int} or all(map(str.strip if kinds == {str} else is_id, cells))):
             raise DomainError(
                 f"`{name}` must say in every row whose it is, by a text or a whole number. A row without an "
                 "id is no declared record: leave it out, or give it an id of its own."
             )
-        return cls.joined([cls(np.asarray(codes, dtype=np.int64), ids)])
+        found = cls(np.asarray(codes, dtype=np.int64), ids)
+        alike = len(kinds) == 1 and kinds <= {int, str} and len(set(cells)) == len(cells)
+        return found if alike else cls.joined([found])
+
+    @classmethod
+    def alone(cls, rows: int) -> Self:
+        """One person with so many rows, whose id nobody said."""
+        return cls(np.zeros(rows, dtype=np.int64), np.array([1], dtype=object))
 
     @classmethod
     def joined(cls, parts: Sequence["People"]) -> Self:
@@ -55,13 +70,18 @@ class People:
         places: dict[Any, int] = {}
         codes = [np.empty(0, dtype=np.int64)]
         for part in parts:
-            here = [places.setdefault(_as_compared(one), len(places)) for one in part.ids.tolist()]
+            here = [places.setdefault(as_compared(one), len(places)) for one in part.ids.tolist()]
             codes.append(np.array(here, dtype=np.int64)[part.codes])
         ids = np.array([*places, None], dtype=object)[:-1]
         return cls(np.concatenate(codes), ids, tuple(len(part.codes) for part in parts))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The places of the rows, person by person."""
+        return by_number(self.codes, len(self))
 
     @cached_property
     def counts(self) -> IntArray:
@@ -91,14 +111,15 @@ class People:
         return "People(withheld)"
 
 
-def _is_id(cell: Any) -> bool:
+def is_id(cell: Any) -> bool:
+    """Whether a cell says whose a row is: a text that is not blank, or a whole number."""
     if isinstance(cell, str):
         return cell.strip() != ""
     whole = isinstance(cell, int) and not isinstance(cell, bool)
     return whole or (isinstance(cell, float) and cell.is_integer())
 
 
-def _as_compared(cell: Any) -> Any:
+def as_compared(cell: Any) -> Any:
     """A whole number in a column of floats is that number."""
     return int(cell) if isinstance(cell, float) else cell
 
@@ -114,40 +135,16 @@ def times_shares(weights: Any, shares: Any) -> Any:
 class FindPeople:
     """The pass that finds the people of a part, from blocks of ids."""
 
-    name: str
+    name: str | None
+    """The column's, for errors; None where all rows are one person's, whatever a block holds."""
 
     def __call__(self, blocks: Iterator[Any]) -> People:
         """Whose each row is."""
-        found = People.joined([People.of(block, name=self.name) for block in blocks])
+        name = self.name
+        found = People.joined(
+            [People.alone(len(block)) if name is None else People.of(block, name=name) for block in blocks]
+        )
         return People(found.codes, found.ids)
-
-
-class Batch(NamedTuple):
-    """The rows of some people who all have the same number of them, person by person; private."""
-
-    people: IntArray
-    """The numbers of the people."""
-    each: int
-    rows: Block
-
-    def blocks(self, length: int) -> Iterator[Block]:
-        """The rows in blocks of whole people, about ``length`` rows each."""
-        step = max(1, length // self.each) * self.each
-        for low in range(0, len(self.people) * self.each, step):
-            yield self.rows.taken(slice(low, low + step))
-
-    def parts(self, count: int) -> list["Batch"]:
-        """The people in about so many batches, for threads."""
-        step = -(-len(self.people) // count)
-        starts = range(0, len(self.people), step)
-        return [
-            Batch(
-                self.people[low : low + step],
-                self.each,
-                self.rows.taken(slice(low * self.each, (low + step) * self.each)),
-            )
-            for low in starts
-        ]
 
 
 @dataclass(frozen=True)
@@ -165,19 +162,20 @@ class Gather:
         ]
 
 
-def batches(gathered: Sequence[Block]) -> Iterator[Batch]:
-    """Gathered rows, person by person, those with equally many rows together."""
-    codes = np.concatenate([block.people for block in gathered])
-    order = np.argsort(codes, kind="stable")
-    people, counts = np.unique(codes, return_counts=True)
+def alike(order: IntArray, counts: IntArray) -> Iterator[tuple[IntArray, int, IntArray]]:
+    """People with equally many rows: their numbers, how many rows each has, and where these are.
+
+    ``order`` has the places of all rows, person by person.
+    """
     starts = np.cumsum(counts) - counts
-    weighted = gathered[0].weights is not None
-    rows = Block(
-        np.concatenate([block.X for block in gathered]),
-        np.concatenate([block.y for block in gathered]),
-        np.concatenate([block.weights for block in gathered]) if weighted else None,
-    )
-    for each in np.unique(counts):
-        chosen = counts == each
-        here = order[(starts[chosen][:, None] + np.arange(each)).ravel()]
-        yield Batch(people[chosen], int(each), rows.taken(here))
+    for each in np.unique(counts[counts > 0]).tolist():
+        numbers = np.flatnonzero(counts == each)
+        yield numbers, each, order[(starts[numbers][:, None] + np.arange(each)).ravel()]
+
+
+def by_number(codes: IntArray, people: int) -> IntArray:
+    """The places of rows, person by person, and in the table's order for each."""
+    # SciPy turns compressed rows into columns by counting, which is faster than any sort.
+    ones, edges = np.ones(len(codes), dtype=np.int8), np.arange(len(codes) + 1)
+    order = csr_array((ones, codes, edges), shape=(len(codes), people)).tocsc().indices
+    return np.asarray(order, dtype=np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from expost.data.dialect import Dialect
 from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, as_days, days_of_text, yes_or_no
+from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
     attempted,
@@ -72,10 +73,15 @@ class Problem(Enum):
     )
     UNDECLARED = "a value that is not declared", "correct the cells; declare it only if the codebook has it"
     YES_NO = "neither yes nor no", "write yes/no, true/false or 1/0"
+    PERSON = (
+        "no id that says whose the row is",
+        "fill the cells with texts or whole numbers, give each such row an id of its own, or leave it out",
+    )
     WEIGHT = "not a weight from 0 to the largest", "scale the weights by a public constant, or --max-weight"
     TYPE = "a type that cannot be read", "save the column as numbers, texts or dates"
     EMPTY = "the table has no records", "check that the file is the right one"
     BEYOND = "beyond the declared bounds", "nothing: it counts as the bound. Check the unit"
+    COUNTED = "how many people and rows", "nothing: compare with what you know, and publish neither"
 
     def __init__(self, title: str, advice: str) -> None:
         self.title, self.advice = title, advice
@@ -83,7 +89,7 @@ class Problem(Enum):
     @property
     def refused(self) -> bool:
         """Whether a fit is refused because of it."""
-        return self is not Problem.BEYOND
+        return self not in (Problem.BEYOND, Problem.COUNTED)
 
 
 def problems_in(
@@ -120,6 +126,11 @@ def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
     away = (Problem.COMMA, Problem.WORD, Problem.DATE_ORDER)  # once the domain file says it
     found = [problem for problem in problems_in(part, column, dialect) if problem in away]
     return f" It has {found[0].title}: {found[0].advice} in the domain file." if found else ""
+
+
+def without_ids(ids: Any) -> NDArray[np.bool_]:
+    """Which of the different cells of a column of ids are none; private."""
+    return np.array([not is_id(one) for one in ids.tolist()], dtype=bool)
 
 
 def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> NDArray[np.bool_]:

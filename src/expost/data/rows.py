@@ -210,14 +210,20 @@ class DenseRows:
         return values * (self.scales if values.ndim == 1 else self.scales[:, None])
 
 
-def row_blocks(blocks: Iterator[Block], width: int = 1, longest: int | None = None) -> Iterator[Block]:
-    """Blocks of at most ``longest`` rows, for a kernel that holds ``width`` numbers for each of them."""
+def row_blocks(
+    blocks: Iterator[Block], width: int = 1, longest: int | None = None, *, each: int = 1
+) -> Iterator[Block]:
+    """Blocks of at most ``longest`` rows, for a kernel that holds ``width`` numbers for each of them.
+
+    ``each`` rows that make one record stay together, however many they are.
+    """
     for X, y, weights, *_ in blocks:
         if isinstance(X, SparseRows):
             yield Block(X, y, weights)
             continue
         rows = DenseRows.here(X) if isinstance(X, np.ndarray) else X
-        for here, some in rows.cut(min(max(1, rows.room // width), longest or max(1, len(rows)))):
+        most = min(max(1, rows.room // width), longest or max(1, len(rows)))
+        for here, some in rows.cut(max(most // each, 1) * each):
             labels = y[here] if y.shape[0] else y  # there are none where only rows were asked for
             yield Block(some, labels, part_of(weights, here))
 

@@ -40,6 +40,15 @@ _IGNORE = """\
 #     column instead. A full date also makes a person easy to find.
 """
 
+_PERSON = """\
+# Do people have several rows, such as visits? Then delete the # below, and the column
+# from `ignore`: the promise is then to each person with all of her rows. An id in two
+# spellings is two people. Each person counts once, and a row of hers weighs one divided
+# by the number of her rows: the model is of the average person. With `rows_per_person`
+# (a number that few people exceed, known without the table) rows count alike: the model
+# is of the average row, and its noise is that number times as large for each row.
+"""
+
 _TABLE = {
     "delimiter": ('";"', "what separates the cells"),
     "decimal": ('","', "the decimal mark of numbers"),
@@ -70,6 +79,15 @@ _IGNORED = {  # the last that fits counts
     "by its name an identifier": "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname "
     "surname email mail phone telefon address adresse street strasse straße iban",
 }
+# The name of a column that says whose a row is has no other words than these, and one of the first kind.
+_PEOPLE = (
+    "id ids uuid mrn ssn pid person personid patient patientid patientin subject participant customer client "
+    "member user respondent insured kunde kundin kunden kundennr kundennummer patienten patientennr "
+    "patientennummer personen personennr personennummer proband probandin probanden probandennr teilnehmer "
+    "teilnehmerin versicherte versicherten versichertennr versichertennummer mitglied mitgliedsnr "
+    "mitgliedsnummer"
+)
+_NUMBERS = "nr no num number nummer code key"
 # What a missing value may count as, and bounds, for each kind of feature.
 _MISSING = {"number": "40.0", "category": '"a"', "yes_no": "false", "date": "1970-01-01"}
 _BOUNDS = {"number": ("0.0", "120.0"), "date": ("1900-01-01", "2030-12-31")}
@@ -79,8 +97,9 @@ _DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "gebu
 def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect: Dialect = PLAIN) -> str:
     """A domain file with the names of the columns and everything else still to be declared.
 
-    Columns that are identifiers or free text by their names are proposed for ``ignore``. Columns of unknown
-    kind start as numbers. The outcome is ``label``, or the last column.
+    Columns that are identifiers or free text by their names are proposed for ``ignore``, and the first whose
+    name says that it tells people apart for ``person``. Columns of unknown kind start as numbers. The outcome
+    is ``label``, or the last column.
 
     Privacy
     -------
@@ -98,6 +117,9 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     others = [name for name in kinds if name != label]
     reasons = {why: set(words.split()) for why, words in _IGNORED.items()}
     ignored = {name: why for name in others for why, words in reasons.items() if _words(name) & words}
+    person = next((name for name in others if _tells_people_apart(name)), None)
+    if person is not None:
+        ignored[person] = "by its name an identifier"
     if len(ignored) == len(others):
         ignored = {}
     entries = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
@@ -105,6 +127,7 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     return "\n".join(
         [
             _OPENING,
+            *([] if person is None else [_person(person)]),
             f"{_IGNORE}ignore = [{entries}]\n",
             _table(dialect),
             *(_feature(name, kinds[name]) for name in others if name not in ignored),
@@ -112,6 +135,16 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
             _PUBLICATION,
         ]
     )
+
+
+def _tells_people_apart(name: str) -> bool:
+    words, people = _words(name) - {""}, set(_PEOPLE.split())
+    return bool(words & people) and words <= people | set(_NUMBERS.split())
+
+
+def _person(name: str) -> str:
+    """A proposal, in comments: whether people have several rows is not in a column's name."""
+    return f"{_PERSON}# person = {quoted(name)}\n# rows_per_person = 12\n"
 
 
 def _words(name: str) -> set[str]:

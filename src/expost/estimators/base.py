@@ -341,7 +341,8 @@ class PrivateGLM(PrivateEstimator):
 
     def _records(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, **other: Any) -> Encoded:
         """Records with their labels and weights, encoded as those of the fit were but for what is other."""
-        X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, self.domain)
+        domain = other.get("domain", self.domain)
+        X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, domain)
         table = self._opened(X)
         declared = self._declared_for(table, self.plan_, **other)
         return encode_records(table, y, declared, sample_weight, groups)
@@ -366,7 +367,9 @@ class PrivateGLM(PrivateEstimator):
     def _scored(self, X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Linear predictors, labels on the loss's scale, and sample weights; from whatever ``fit`` takes."""
         check_is_fitted(self)
-        records = self._records(X, y, sample_weight, weighting=Weighting(max_weight=math.inf))
+        domain = None if self.domain is None else self.domain.without_people
+        weighting = Weighting(max_weight=math.inf)
+        records = self._records(X, y, sample_weight, weighting=weighting, domain=domain)
         return scored(records, self._coefficients())
 
     def _coefficients(self) -> FloatArray:

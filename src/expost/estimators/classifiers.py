@@ -103,10 +103,11 @@ class LogisticRegression(LinearClassifier):
     Parameters
     ----------
     epsilon, delta
-        The budget: neighbouring tables differ by one added or removed row.
-    unit
-        For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows
-        (:func:`expost.calibrate`). A fit for people is refused, because it is not told whose a row is.
+        The budget: neighbouring tables differ by one added or removed row, or person.
+    unit, rows_per_person
+        For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows; ``fit`` is
+        then told whose each is (``groups``). By default each person counts once, and the model is of the
+        average person; with a number, rows count alike (docs/domain.md).
     report
         What is published with the model: ``"independent"``, ``"leverage"``, ``"dependent"``, ``"adaptive"``.
     calibration
@@ -233,9 +234,9 @@ class SmoothedHingeClassifier(LinearClassifier):
     scale
         The width over which the hinge's corner is rounded: smaller is closer to a support vector
         machine and needs more regularisation.
-    epsilon, delta, unit, report, calibration, plan, norm, classes, max_weight, class_weight, domain
+    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes
         As in :class:`expost.LogisticRegression`.
-    l2, fit_intercept, regularizer, random_state, verbose
+    max_weight, class_weight, domain, l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

@@ -44,7 +44,7 @@ class ConvexModel(PrivateEstimator):
     plan
         What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
         what it states; an argument that is not at its default and says otherwise is refused.
-    epsilon, delta, unit, random_state, verbose
+    epsilon, delta, unit, rows_per_person, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

@@ -28,7 +28,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         Where the pseudo-Huber loss turns from squared to absolute; by default from ``epsilon`` and ``delta``.
     outcome
         The public bounds ``(low, high)`` of ``y``: declare them. ``None`` takes ``y`` as it is and warns.
-    epsilon, delta, unit, report, calibration, plan, norm, max_weight, domain
+    epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
     l2, fit_intercept, regularizer, random_state, verbose
         As in :class:`expost.LogisticRegression`.

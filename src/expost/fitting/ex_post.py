@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from expost._common.namespaces import HERE, Space, namespace_of
+from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
+from expost._common.validation import LibraryName, parameter_error
 from expost.data.blocks import Block, RawBlock
 from expost.data.encoding import Encoded
+from expost.data.frame_tables import FrameKind
 from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
@@ -48,6 +49,20 @@ class LossTerms:
     def loss(self) -> FloatArray:
         """The privacy loss: the size of the log-odds."""
         return abs(self.signed)
+
+    def to_frame(self, library: LibraryName | None = None) -> Any:
+        """The losses with their terms as a data frame, and whose they are where they are people's.
+
+        ``library`` is ``"pandas"``, the default, ``"polars"``, ``"pyarrow"``, ``"modin"`` or ``"cudf"``.
+
+        Privacy
+        -------
+        Private, as the terms are.
+        """
+        names = ("loss", "determinant", "quadratic", "inner_product")
+        columns: dict[str, Any] = {} if self.people is None else {"person": list(self.people)}
+        columns |= {name: on_host(getattr(self, name)) for name in names}
+        return FrameKind().in_library(library).frame(columns)
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
@@ -146,7 +161,7 @@ class Terms(Kernel[LossTerms]):
         found, sign, variance = [], self.sign, self.sigma**2
         theta, gradient = map(space.put, (self.coefficients, self.gradient))
         root = space.put(self.root) if isinstance(self.root, np.ndarray) else self.root
-        for block in row_blocks(blocks, self.loss.numbers_held(self.columns)):
+        for block in row_blocks(blocks, self.loss.numbers_held(self.columns), each=self.loss.each):
             records = self.loss.at(theta, block)
             determinant = -log_determinants(records.leverages(root), sign)
             quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance

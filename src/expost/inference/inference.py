@@ -218,6 +218,11 @@ class Inference:
         plan, domain = self.release.plan, self.domain
         counted = "count sampling and all privacy noise; each holds on its own."
         notes = [f"Intervals of {100 * confidence:.6g}% {counted}"]
+        if plan.unit == "person":
+            notes.append(
+                "People are the sample: rows of one person may depend on each other in any way. Intervals "
+                "are too wide where they hardly do."
+            )
         if self.coordinates.references:
             notes.append("Compared with " + ", ".join(self.coordinates.references) + ".")
         if undetermined:

@@ -138,6 +138,8 @@ class RecordLoss(ABC):
     """Whether a record's gradient is a multiple of its row: its factor has one column."""
     class_scores: ClassVar[bool] = False
     """Whether the linear predictors become one score for each class."""
+    each: int = 1
+    """How many rows make a record: more than one for people."""
     factor_columns: int = 1
     """How many columns a record's factor has at most, where records are many."""
 
@@ -194,18 +196,22 @@ def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
     members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
     :math:`I - N` is not positive definite: the record cannot have been in the table.
     """
-    xp, rest = namespace_of(matrices), sign * matrices
-    total: FloatArray = xp.zeros_like(rest[:, 0, 0])
-    for j in range(rest.shape[1]):
+    xp = namespace_of(matrices)
+    size = matrices.shape[1]
+    # Records last: a step is a few operations on long runs, and not many on short ones.
+    rest = xp.empty((size, size, matrices.shape[0]), dtype=matrices.dtype, device=matrices.device)
+    rest[...] = sign * xp.permute_dims(matrices, (1, 2, 0))
+    total: FloatArray = xp.zeros_like(rest[0, 0, :])
+    for j in range(size):
         # What rounding has left on the wrong side of zero is zero.
-        pivot = xp.clip(xp.clip(sign * rest[:, j, j], 0.0, None) * sign, -1.0, None)
+        pivot = xp.clip(xp.clip(sign * rest[j, j, :], 0.0, None) * sign, -1.0, None)
         with np.errstate(divide="ignore"):
             total += xp.log1p(pivot)
-        if j + 1 == rest.shape[1]:
+        if j + 1 == size:
             break
-        column = rest[:, j + 1 :, j]
-        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[:, None]
-        rest[:, j + 1 :, j + 1 :] -= column[:, :, None] * scaled[:, None, :]
+        column = rest[j + 1 :, j, :]
+        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[None, :]
+        rest[j + 1 :, j + 1 :, :] -= column[:, None, :] * scaled[None, :, :]
     return total
 
 

@@ -245,6 +245,7 @@ def total(
     y: Any = None,
     *,
     sample_weight: Any = None,
+    groups: Any = None,
     confidence: float = CONFIDENCE,
     member: bool | None = None,
     simultaneous: Simultaneous = None,
@@ -269,6 +270,10 @@ def total(
     sample_weight
         Their weights, for publications that have any. Where none are given they are not known, and the bound
         holds whatever they were.
+    groups
+        Whose each row is, as in :meth:`expost.Publication.bounds`: bounds are then one for each person, in
+        the order in which people first appear. They must be given where one of the publications promises to
+        people. One that promises to rows answers for all rows of a group together, as for a family.
     confidence
         How sure to be of the sum; choose it before looking at any figure.
     member
@@ -300,7 +305,7 @@ def total(
         raise PublicationError("a publication is given twice, and would be counted twice. Give each once.")
     return evaluate_several(
         [one.release for one in given],
-        [encoded_for(one, X, y, sample_weight) for one in given],
+        [encoded_for(one, X, y, sample_weight, groups) for one in given],
         confidence=confidence,
         member=member,
         simultaneous=simultaneous,

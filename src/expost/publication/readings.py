@@ -40,10 +40,12 @@ def encoded_records(
     return replace(encode_records(X, y, declared, sample_weight, groups), weights_at_most=unknown)
 
 
-def encoded_for(publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None) -> Encoded:
+def encoded_for(
+    publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+) -> Encoded:
     """Records as a publication's mechanism saw them; their weights count where it declares any."""
     weighted = publication.weighting.max_weight is not None
-    return encoded_records(publication, X, y, sample_weight if weighted else None)
+    return encoded_records(publication, X, y, sample_weight if weighted else None, groups)
 
 
 def encoded_rows(publication: PublishedDocument, X: Any) -> Encoded:

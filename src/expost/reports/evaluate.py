@@ -205,6 +205,20 @@ def _figures_of_people(
     return Figures(*found)
 
 
+def check_unit(release: Release, records: Encoded) -> None:
+    """Refuse rows of a release that promises to people, and people of whom too little is known.
+
+    A figure for some of a person's rows is none for her. With unknown weights each row's gradient is known up
+    to a factor, and their sum may be longer with smaller weights.
+    """
+    check_rows(release.plan, records.people)
+    if records.people is not None and records.weights_at_most:
+        raise DomainError(
+            "`sample_weight` must be given for people with several rows: a report with unknown weights is "
+            "known for single rows only."
+        )
+
+
 def streamed_figures(
     release: Release,
     records: Encoded,
@@ -219,18 +233,13 @@ def streamed_figures(
     """
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
-    check_rows(release.plan, records.people)  # a figure for some of her rows is none for her
+    check_unit(release, records)
     known = records.source.n_rows if records.people is None else len(records.people)
     if known is not None:
         scope.check_records(known)
     width = row_width(release, records)
     reader = TightReader(release, failure, scope, records.weights_at_most)
     if records.people is not None:
-        if records.weights_at_most:
-            raise DomainError(
-                "`sample_weight` must be given for people with several rows: a report with unknown weights "
-                "is known for single rows only."
-            )
         sides = sides_of(member)
         return iter([_figures_of_people(reader, records, records.people, sides, width)])
     work = FiguresPass(reader, sides_of(member), _NUMBERS_PER_COLUMN * width)

@@ -16,8 +16,8 @@ from expost.data.rows import row_blocks
 from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, check_confidence, sides_of
-from expost.reports.evaluate import SLACK, TightReader, row_width, streamed_figures
-from expost.reports.laws import chi_quantile, noise_law
+from expost.reports.evaluate import SLACK, TightReader, check_unit, row_width, streamed_figures
+from expost.reports.laws import chi_quantile, noise_law, person_law
 from expost.reports.records import records_of
 from expost.reports.total import BEYOND, gradient_error, largest_shifts, whole_noise, whole_parts
 
@@ -40,13 +40,15 @@ class ShiftReading:
 
     reader: TightReader
     sides: tuple[bool, ...]
+    each: int = 1
+    """How many rows make a record: those of a person."""
 
     def __call__(self, blocks: Iterator[Block]) -> Shifts:
         """The shifts of the part's records, in their order."""
         found = [Shifts(np.empty(0), np.empty(0))]
-        for block in row_blocks(blocks):
+        for block in row_blocks(blocks, each=self.each):
             with np.errstate(over="ignore", invalid="ignore"):
-                records = records_of(self.reader.release, block, self.reader.scope)
+                records = records_of(self.reader.release, block, self.reader.scope, self.each)
                 bounds = [self.reader.determinant.bound(records, member=side) for side in self.sides]
                 sizes = [self.reader.determinant_size(bound) for bound in bounds]
                 parts = whole_parts(self.reader.release, records, self.reader.drift)
@@ -65,19 +67,60 @@ def streamed_totals(
 ) -> Iterator[FloatArray]:
     """The bounds of :func:`evaluate_several`, one part of the records after the other."""
     failure, scope = check_confidence(confidence), Scope.of(simultaneous)
-    share, noise = failure / len(releases), sum_noise(releases, failure, scope)
-    if noise is None:
+    share = failure / len(releases)
+    for release, rows in zip(releases, records, strict=True):
+        check_unit(release, rows)
+
+    def added() -> Iterator[FloatArray]:
         figures = [
             streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
         ]
         return (_added([one.total for one in run]) for run in _together(figures))
+
     sides = sides_of(member)
-    shifts = []
-    for release, rows in zip(releases, records, strict=True):
-        work = ShiftReading(TightReader(release, share, scope), sides)
-        shifts.append(rows.sweep(work, width=row_width(release, rows)))
-    return _bounded(_together(shifts), noise, scope)
+    readers = [TightReader(release, share, scope) for release in releases]
+    people = records[0].people
+    if people is not None:
+        scope.check_records(len(people))
+        found = np.empty(len(people))
+        shifts, left = _added_shifts(readers, records, sides, len(people)), []
+        for each in np.unique(people.counts).tolist():
+            noise, some = sum_noise(releases, failure, scope, each), np.flatnonzero(people.counts == each)
+            if noise is None:
+                left.append(some)
+            else:
+                found[some] = _allowed(Shifts(*(part[some] for part in shifts)), noise)
+        if left:
+            others = np.concatenate(left)
+            found[others] = np.concatenate(list(added()))[others]
+        return iter([found])
+    noise = sum_noise(releases, failure, scope)
+    if noise is None:
+        return added()
+    streams = [
+        rows.sweep(ShiftReading(reader, sides), width=row_width(reader.release, rows))
+        for reader, rows in zip(readers, records, strict=True)
+    ]
+    return _bounded(_together(streams), noise, scope)
+
+
+def _added_shifts(
+    readers: Sequence[TightReader], records: Sequence[Encoded], sides: tuple[bool, ...], people: int
+) -> Shifts:
+    """The shifts of people with all of their rows, added up over the releases."""
+    known, squared = np.zeros(people), np.zeros(people)
+    for reader, rows in zip(readers, records, strict=True):
+
+        def work(each: int, reader: TightReader = reader) -> ShiftReading:
+            return ShiftReading(reader if each == 1 else reader.for_people(each), sides, each)
+
+        if rows.people is None or len(rows.people) != people:
+            raise _uneven()
+        for numbers, found in rows.by_person(work, row_width(reader.release, rows)):
+            known[numbers] += found.known
+            squared[numbers] += found.squared
+    return Shifts(known, squared)
 
 
 class SumNoise(NamedTuple):
@@ -87,10 +130,12 @@ class SumNoise(NamedTuple):
     rest: float
 
 
-def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumNoise | None:
+def sum_noise(releases: Sequence[Release], failure: float, scope: Scope, rows: int = 1) -> SumNoise | None:
     """The noise of a sum's bound, the same for every record; None where bounds are added up instead.
 
-    The plans alone decide, so the choice is public (docs/mathematics.md, section 13, "A person's sum").
+    The plans alone decide, so the choice is public (docs/mathematics.md, section 13, "A person's sum"). The
+    gradient of a person with several ``rows`` lies in a space of as many dimensions, or of that many for each
+    linear predictor, and each of them has a normal of its own.
     """
     if len(releases) == 1 or scope.every:
         return None
@@ -98,17 +143,18 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumN
     for release in releases:
         plan = release.plan
         statistics = plan.scales.releases_statistics
+        law = None if rows == 1 else person_law(plan.loss, rows, len(release.coefficients))
         # What the determinant's bound does not need of the share is the noise's.
         share = Shares.of(plan.report, failure / len(releases)).whole
         steep, curved = (plan.max_weight * largest for largest in largest_shifts(plan))
         shifts += [steep, curved]
         if statistics:
-            noise = whole_noise(release, scope, share)
+            noise = whole_noise(release, scope, share, law)
             apart += math.hypot(noise.model * steep, noise.statistics * curved)
         else:
-            apart += noise_law(plan.loss).quantile(scope.each(share)) * steep
+            apart += (law or noise_law(plan.loss)).quantile(scope.each(share)) * steep
         left += share
-        normals += plan.loss.outputs + statistics
+        normals += (plan.loss.outputs if law is None else law.freedom) + statistics
         # The solver's error is counted with the statistics where there are any.
         rest += BEYOND * (gradient_error(plan) if statistics else plan.rounding.solver)
     quantile = chi_quantile(normals, scope.each(left))
@@ -118,11 +164,16 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope) -> SumN
 def _bounded(runs: Iterator[tuple[Shifts, ...]], noise: SumNoise, scope: Scope) -> Iterator[FloatArray]:
     count = 0
     for run in runs:
-        known = _added([one.known for one in run])
-        reach = np.sqrt(_added([one.squared for one in run])) * noise.quantile
-        count += len(known)
+        shifts = Shifts(_added([one.known for one in run]), _added([one.squared for one in run]))
+        count += len(shifts.known)
         scope.check_records(count)
-        yield (known + reach + noise.rest) * (1.0 + SLACK)
+        yield _allowed(shifts, noise)
+
+
+def _allowed(shifts: Shifts, noise: SumNoise) -> FloatArray:
+    """The bound on the sum of the losses."""
+    reach = np.sqrt(shifts.squared) * noise.quantile
+    return np.asarray((shifts.known + reach + noise.rest) * (1.0 + SLACK))
 
 
 def _together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:

@@ -1,0 +1,162 @@
+"""Exact losses of people and of families against brute-force ratios of densities."""
+
+import numpy as np
+import pytest
+from problems import CASES, gradient_and_hessian, rows_in_ball, with_intercept
+from test_vector_objective import written_out
+
+import expost
+from expost import research
+from expost.data.people import People
+from expost.losses import SoftmaxLoss
+
+SIGMA, L2, D = 1.3, 0.6, 3
+# How many rows each person has: one, a few, as many as coefficients, and more; and who is asked about.
+ROWS = (1, 2, 3, 4, 6, 9, 1, 2)
+
+
+def table(seed, labels):
+    """Rows of people that are not sorted, and those of five others who were not there."""
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(len(ROWS)), ROWS)
+    order = rng.permutation(len(ids))
+    ids = ids[order]
+    X, y = rows_in_ball(rng, len(ids), D), labels(rng, len(ids))
+    return X, y, np.array([f"person {one}" for one in ids])
+
+
+def shares(ids, rows_per_person=None):
+    """The weight of each row, from the definition."""
+    counts = {one: max(int(np.sum(ids == one)), rows_per_person or 1) for one in ids}
+    return np.array([1.0 / counts[one] for one in ids])
+
+
+def in_order(ids):
+    return list(dict.fromkeys(ids.tolist()))
+
+
+def ratio(density, weights, keep, member):
+    """The log ratio of the densities of the actual table and its neighbour, with rows of weight zero."""
+    with_her, without = density(weights), density(np.where(keep, 0.0, weights))
+    return with_her - without if member else without - with_her
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_losses_are_the_ratio_of_densities(case, unit):
+    X, y, ids = table(3, case.labels)
+    plan = expost.calibrate(loss=case.loss, sigma=SIGMA, l2=L2, unit=unit)
+    theta = np.random.default_rng(4).normal(size=D)
+    weights = shares(ids) if unit == "person" else np.ones(len(ids))
+
+    def density(weights):
+        gradient, hessian = gradient_and_hessian(case, X, y, theta, l2=L2, weights=weights)
+        return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+    everybody = {} if unit == "row" else {"groups": ids}
+    release, private = research.imagine(plan, X, y, theta, **everybody)
+    found = research.losses(release, private, X, y, member=True, groups=ids)
+    assert found.people.tolist() == in_order(ids)
+    truth = [ratio(density, weights, ids == one, True) for one in in_order(ids)]
+    np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+    # Each of them as an outsider of a table without her.
+    for one, expected in zip(in_order(ids), truth, strict=True):
+        hers = ids == one
+        rest = {} if unit == "row" else {"groups": ids[~hers]}
+        _, others = research.imagine(plan, X[~hers], y[~hers], theta, **rest)
+        got = research.losses(release, others, X[hers], y[hers], member=False, groups=ids[hers])
+        np.testing.assert_allclose(got.signed, [-expected], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize("cap", [1.0, 0.6])
+def test_losses_of_three_classes(cap, unit):
+    loss = SoftmaxLoss(3, cap)
+    X, y, ids = table(5, lambda rng, n: rng.integers(0, 3, n).astype(float))
+    plan = expost.calibrate(loss=loss, sigma=SIGMA, l2=L2, unit=unit)
+    theta = np.random.default_rng(6).normal(size=2 * D)
+    weights = shares(ids) if unit == "person" else np.ones(len(ids))
+
+    def density(weights):
+        gradient, hessian = 0.0, 0.0
+        for row, label, weight in zip(X, y, weights, strict=True):
+            one = written_out(loss, row[None, :], np.array([label]), theta, 0.0)
+            gradient, hessian = gradient + weight * one[0], hessian + weight * one[1]
+        gradient, hessian = gradient + L2 * theta, hessian + L2 * np.eye(len(theta))
+        return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+    everybody = {} if unit == "row" else {"groups": ids}
+    release, private = research.imagine(plan, X, y, theta, **everybody)
+    found = research.losses(release, private, X, y, member=True, groups=ids)
+    truth = [ratio(density, weights, ids == one, True) for one in in_order(ids)]
+    np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows_per_person", [None, 4])
+def test_losses_with_weights_and_a_declared_number_of_rows(rows_per_person):
+    case = CASES[0]
+    X, y, ids = table(7, case.labels)
+    weights = np.random.default_rng(8).random(len(ids))
+    plan = expost.calibrate(loss="logistic", sigma=SIGMA, l2=L2, unit="person", fit_intercept=True)
+    model = expost.LogisticRegression(
+        plan=plan, classes=[0, 1], rows_per_person=rows_per_person, random_state=1
+    ).fit(X, y, sample_weight=weights, groups=ids)
+    theta, A = np.append(model.coef_, model.intercept_), with_intercept(X, True)
+
+    def density(weights):
+        gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=L2, weights=weights)
+        return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+    found = model.ex_post_losses(X, y, sample_weight=weights, groups=ids, return_terms=True)
+    every = weights * shares(ids, rows_per_person)
+    truth = [ratio(density, every, ids == one, True) for one in in_order(ids)]
+    np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+
+
+def test_losses_of_people_of_a_convex_model():
+    rng = np.random.default_rng(9)
+    records, ids = rng.normal(0.2, 0.2, size=(40, 2)), rng.integers(0, 12, 40)
+    model = expost.ConvexModel(loss=expost.SmoothedNorm(2), unit="person", random_state=0)
+    model.fit(records, groups=ids)
+    everyone = model.ex_post_losses(records, groups=ids)
+    assert len(everyone) == len(set(ids.tolist()))
+    assert model.bounds(records, groups=ids, confidence=1 - 1e-9).upper.shape == everyone.shape
+    assert np.all(everyone <= model.bounds(records, groups=ids, confidence=1 - 1e-9, member=True).upper)
+
+
+@pytest.mark.parametrize("rows", [2, 4, 5, 10])
+@pytest.mark.parametrize("loss", ["logistic", SoftmaxLoss(3), "pseudo_huber"], ids=str)
+def test_identical_rows_are_one_row(loss, rows):
+    rng = np.random.default_rng(11)
+    X = rows_in_ball(rng, 12, D)
+    y = rng.integers(0, 2, 12).astype(float)
+    plan = expost.calibrate(loss=loss, sigma=SIGMA, l2=1.0, unit="person")
+    theta = rng.normal(size=D * plan.loss.outputs)
+    once = np.arange(12)
+    often = np.repeat(once, np.where(once == 3, rows, 1))
+
+    def losses(at):
+        drawn = research.imagine(plan, X[at], y[at], theta, groups=at)
+        return research.losses(*drawn, X[at], y[at], member=True, groups=at)
+
+    alone, several = losses(once), losses(often)
+    np.testing.assert_allclose(several.signed, alone.signed, rtol=1e-12, atol=1e-12)
+
+
+def test_the_sum_of_the_losses_of_rows_is_no_substitute():
+    X, y, ids = table(3, CASES[0].labels)
+    plan = expost.calibrate(loss="logistic", sigma=SIGMA, l2=L2)
+    theta = np.random.default_rng(4).normal(size=D)
+    release, private = research.imagine(plan, X, y, theta)
+    family = research.losses(release, private, X, y, member=True, groups=ids).loss
+    rows = research.losses(release, private, X, y, member=True).loss
+    added = np.bincount(People.of(ids).codes, weights=rows)
+    assert np.any(added < 0.9 * family) or np.any(added > 1.1 * family)
+
+
+def test_shares_never_sum_to_more_than_one():
+    for rows in range(1, 200):
+        share = People.alone(rows).shares(None)
+        assert np.sum(share, dtype=np.longdouble) <= 1.0 < np.sum(share, dtype=np.longdouble) + 1e-12
+    assert People.alone(3).shares(12).tolist() == [np.nextafter(1 / 12, 0.0)] * 3
+    assert People.alone(20).shares(12).tolist() == [np.nextafter(1 / 20, 0.0)] * 20

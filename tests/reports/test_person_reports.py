@@ -1,0 +1,170 @@
+"""What a person reads: intervals for all of her rows that hold as often as they say, and totals of several.
+
+A test of coverage compares the number of fits in which an interval misses the truth with the binomial law at
+the stated rate, one-sided, with a false-alarm rate of 1e-6 over the comparisons of one test (Bonferroni).
+"""
+
+import numpy as np
+import pytest
+from problems import rows_in_ball
+from scipy import stats
+
+import expost
+from expost import research
+from expost.exceptions import DomainError, ExpostError, ParameterError
+from expost.losses import SoftmaxLoss
+from expost.reports.laws import Across, two_sided
+
+CONFIDENCES = (0.5, 0.8, 0.95)
+
+
+def test_quantiles_of_people():
+    """The figures of the theorem, which are rounded up, and one row is one normal variable."""
+    found = np.array([Across(rows).quantile(0.05) for rows in (1, 2, 3, 5, 10)])
+    assert (np.ceil(100 * found) / 100).tolist() == [1.96, 2.04, 2.11, 2.25, 2.57]
+    assert Across(1).quantile(0.05) == two_sided(0.05)
+
+
+@pytest.mark.parametrize("freedom", [2, 3, 7])
+def test_tails_of_people_against_draws(freedom):
+    rng = np.random.default_rng(freedom)
+    noise = rng.normal(size=(200_000, freedom))
+    drawn = np.sqrt(noise[:, 0] ** 2 + np.sum(noise[:, 1:] ** 2, axis=1) / 4.0)
+    for at in (1.0, 2.0, 2.5):
+        rate = float(Across(freedom).tail(np.array(at)))
+        low, high = stats.binom.interval(1 - 1e-6 / 9, len(drawn), rate)
+        assert low <= np.sum(drawn > at) <= high
+
+
+def people(seed, labels=2, rows=(1, 2, 3, 5)):
+    """People with rows that point against each other, that repeat, and that have several labels."""
+    rng = np.random.default_rng(seed)
+    ids = np.concatenate([np.repeat(np.arange(len(rows)), rows), 100 + rng.integers(0, 12, 40)])
+    X = rows_in_ball(rng, len(ids), 3)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X[2] = -X[1]
+    X[4:6] = X[3]
+    return X, rng.integers(0, labels, len(ids)).astype(float), ids
+
+
+LOSSES = {"logistic": 2, "pseudo_huber": 2, SoftmaxLoss(3): 3}
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("report", ["independent", "adaptive"])
+@pytest.mark.parametrize("fits", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_reports_of_people_and_families_cover(loss, report, unit, fits):
+    X, y, ids = people(2, LOSSES[loss])
+    some = ids < 100
+    plan = expost.calibrate(loss=loss, epsilon=3.0, delta=1e-2, l2=2.0, report=report, unit=unit)
+    groups = {"groups": ids} if unit == "person" else {}
+    missed = {one: np.zeros(4, dtype=int) for one in CONFIDENCES}
+    for seed in range(fits):
+        release, private = research.draw(plan, X, y, random_state=seed, **groups)
+        truth = research.losses(release, private, X[some], y[some], member=True, groups=ids[some]).loss
+        for one in CONFIDENCES:
+            found = research.bounds(release, X[some], y[some], confidence=one, member=True, groups=ids[some])
+            missed[one] += (truth > found.upper) | (truth < found.lower)
+    for one in CONFIDENCES:
+        assert np.all(missed[one] <= stats.binom.isf(1e-6 / 12, fits, 1 - one)), one
+
+
+def test_a_report_for_some_of_her_rows_is_no_report_for_her():
+    """Her surprising row is left out: what is shown for the other is below her loss in most runs."""
+    rng = np.random.default_rng(5)
+    X = np.tile([1.0, 0.0], (400, 1)) + np.column_stack([np.zeros(400), rng.normal(0, 0.05, 400)])
+    X = np.vstack([X, [[1.0, 0.0], [0.0, 1.0]]])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.append(np.ones(400), [1.0, 0.0])
+    ids = np.append(np.arange(400), [1000, 1000])
+    plan = expost.calibrate(loss="logistic", epsilon=1.0, delta=1e-6, l2=5.0, unit="person")
+    short = whole = 0
+    for seed in range(60):
+        release, private = research.draw(plan, X, y, random_state=seed, groups=ids)
+        hers = research.losses(release, private, X[-2:], y[-2:], member=True, groups=ids[-2:]).loss[0]
+        part = research.bounds(release, X[-2:-1], y[-2:-1], member=True, groups=ids[-2:-1])
+        every = research.bounds(release, X[-2:], y[-2:], member=True, groups=ids[-2:])
+        short += hers > part.upper[0]
+        whole += hers > every.upper[0]
+    assert short > 15  # of 60, where 3 would be 5%
+    assert whole <= stats.binom.isf(1e-6, 60, 0.05)
+
+
+def test_one_row_is_a_row():
+    X, y, _ = people(3)
+    plans = [expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit=unit) for unit in ("row", "person")]
+    alone = np.arange(len(X))
+    release, _ = research.draw(plans[0], X, y, random_state=0)
+    rows = research.bounds(release, X, y)
+    families = research.bounds(release, X, y, groups=alone)
+    np.testing.assert_allclose(families.upper, rows.upper, rtol=1e-12)
+    np.testing.assert_allclose(families.total, rows.total, rtol=1e-12)
+
+
+def publications(unit, count=3, **options):
+    X, y, ids = people(4)
+    plan = expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, fit_intercept=True, unit=unit, **options)
+    groups = ids if unit == "person" else None
+    models = [
+        expost.LogisticRegression(plan=plan, classes=[0, 1], random_state=seed) for seed in range(count)
+    ]
+    return [model.fit(X, y, groups=groups) for model in models], X, y, ids
+
+
+@pytest.mark.parametrize("options", [{}, {"report": "dependent"}], ids=["model", "statistics"])
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_totals_of_several_publications_for_people(unit, options):
+    models, X, y, ids = publications(unit, 4, **options)
+    files = [model.publication_ for model in models]
+    together = expost.total(files, X, y, groups=ids, confidence=0.9)
+    added = sum(one.bounds(X, y, groups=ids, confidence=1 - 0.1 / 4).total for one in files)
+    assert together.shape == (len(set(ids.tolist())),)
+    # The plans decide in advance which of the two it is, so for some people it is the larger one.
+    assert np.mean(together) < np.mean(added)
+    assert np.any(together < 0.95 * added)
+    # One person asked about alone, and among others, has the same total.
+    first = ids == ids[3]
+    alone = expost.total(files, X[first], y[first], groups=ids[first], confidence=0.9)
+    place = list(dict.fromkeys(ids.tolist())).index(ids[3])
+    np.testing.assert_allclose(alone, together[place], rtol=1e-12)
+    if not options:
+        truth = sum(model.ex_post_losses(X, y, groups=ids, return_terms=True).signed for model in models)
+        surely = expost.total(files, X, y, groups=ids, confidence=1 - 1e-9, member=True)
+        assert np.all(np.abs(truth) <= surely)
+
+
+def test_totals_of_both_units_and_what_is_refused():
+    models, X, y, ids = publications("person", 1)
+    others, *_ = publications("row", 1)
+    files = [models[0].publication_, others[0].publication_]
+    assert len(expost.total(files, X, y, groups=ids)) == len(set(ids.tolist()))
+    with pytest.raises(ExpostError, match="groups"):
+        expost.total(files, X, y)
+    with pytest.raises(ExpostError, match="groups"):
+        files[0].bounds(X, y)
+
+
+def test_unknown_weights_of_people_are_refused():
+    X, y, ids = people(4)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=0)
+    model.fit(X, y, sample_weight=np.full(len(X), 0.5), groups=ids)
+    with pytest.raises(DomainError, match="`sample_weight` must be given for people"):
+        model.publication_.bounds(X, y, groups=ids)
+    with pytest.raises(DomainError, match="`sample_weight` must be given for people"):
+        expost.total([model.publication_], X, y, groups=ids)
+    assert len(model.publication_.bounds(X, y, sample_weight=np.full(len(X), 0.5), groups=ids).total)
+
+
+def test_research_knows_people():
+    X, y, ids = people(4)
+    plan = expost.calibrate(loss="logistic", sigma=2.0, l2=2.0, unit="person")
+    for ask in (
+        lambda: research.draw(plan, X, y, random_state=0),
+        lambda: research.imagine(plan, X, y, np.zeros(3)),
+    ):
+        with pytest.raises(ParameterError, match="groups"):
+            ask()
+    release, _ = research.draw(plan, X, y, random_state=0, groups=ids)
+    with pytest.raises(ParameterError, match="single rows"):
+        research.bounds(release, X, y, groups=ids, report=lambda *_, **__: None)
