@@ -88,8 +88,8 @@ def _module(name: str) -> str:
     """A module without its imports and exports, which become names of this one scope."""
     source = _source(f"{name}.js")
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
-    # Comments stay in the sources, where they are read.
-    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])", "", source, flags=re.MULTILINE)
+    # Comments and indents stay in the sources, where they are read.
+    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])|^ +", "", source, flags=re.MULTILINE)
     inner = _IMPORT.sub(r"const \1 = of_\2;", plain)
     return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
 

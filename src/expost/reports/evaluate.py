@@ -61,10 +61,10 @@ class TightReader:
     @cached_property
     def shares(self) -> Shares:
         """What each event may take of the failure probability."""
-        return Shares.of(self.release.plan.report, self.failure - self._left)
+        return Shares.of(self.release.plan.report, self.failure - self.left)
 
     @property
-    def _left(self) -> float:
+    def left(self) -> float:
         """What of the failure probability is for forgotten rows."""
         return 0.0 if self.forgotten is None else 0.5 * self.failure
 
@@ -106,7 +106,7 @@ class TightReader:
         length, some = records.gradient_norm, self.forgotten
         if some is not None:
             determinant = some.determinant(plan, determinant, member=member)
-            product = some.product(self.release, product, self.scope, self._left, self.drift)
+            product = some.product(self.release, product, self.scope, self.left, self.drift)
             length = length + some.length(plan)
         quadratic = 0.5 * (length / plan.sigma) ** 2
         vanish = self.weights_at_most or some is not None
@@ -117,7 +117,7 @@ class TightReader:
         total = whole_cost(self.release, records, size, self.scope, failure, self.drift, self.law)
         if some is not None:
             parts = whole_parts(self.release, records, self.drift)
-            total = total + some.whole(self.release, parts, self.scope, self._left)
+            total = total + some.whole(self.release, parts, self.scope, self.left)
         return model.low, model.high, total
 
     def determinant_size(self, determinant: Interval) -> FloatArray:

@@ -18,8 +18,12 @@ export function unpacked(numbers) {
     publications: numbers.publications.map((publication) => {
       const spectra = publication.spectra.map(doubles);
       const pencil = (packed) => (packed === null ? null : { ...packed, values: spectra[packed.values] });
+      const known = (set) => set && { ...set, lines: rows({ width: 5, doubles: set.lines }), public: pencil(set.public) };
       const scoped = (level) => ({
         ...level,
+        people: known(level.people),
+        remembered: known(level.remembered),
+        forgotten: level.forgotten && rows({ width: 3, doubles: level.forgotten }),
         public: pencil(level.public),
         adaptive: pencil(level.adaptive),
         upper: pencil(level.upper),
@@ -27,6 +31,7 @@ export function unpacked(numbers) {
       return {
         ...publication,
         bases: publication.bases.map(rows),
+        spectrum: doubles(publication.spectrum),
         levels: publication.levels.map(({ fixed, every }) => ({ fixed: scoped(fixed), every: scoped(every) })),
       };
     }),
