@@ -204,7 +204,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         for level in CONFIDENCES.values()
     ]
     spectrum = None
-    if release.hessian is not None and not plan.reduced:
+    if release.hessian is not None:
         spectrum, _ = TightReader(release, 0.5, Scope(None)).determinant.spectrum
     return {
         "insecure": publication.insecure,
@@ -272,15 +272,16 @@ def _quantiles(
     if plan.scales.releases_statistics:
         cost, whole = cost_quantile(release, scope, failure), whole_noise(release, scope, shares.whole)
     if release.hessian is not None or release.regularizer is not None:
-        public = _mixtures(determinant.public, bases, spectra)
+        whitened = release.regularizer is not None and not plan.reduced
+        public = _mixtures(determinant.public, bases, spectra, None if whitened else determinant.margin)
     return {
         "noise": reach_factors(scope, shares.tilt, dimension, drift, plan.loss),
         "gradient": measured,
         "cost": cost,
         "whole": whole,
         "public": public,
-        "adaptive": _mixtures(determinant.adaptive, bases, spectra),
-        "upper": _mixtures(determinant.upper, bases, spectra),
+        "adaptive": determinant.adaptive and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
+        "upper": determinant.upper and _mixtures(determinant.upper, bases, spectra, -determinant.upper_margin),
         "people": _of_people(release, failure, scope, bases, spectra),
         # A family is asked for every answer: a record at its worst would say no more than the promise.
         **(_forgotten(release, failure, scope, bases, spectra) if plan.unit == "person" else {}),
@@ -310,15 +311,17 @@ def _of_people(
 
 
 def _mixtures(
-    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray]
+    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray], margin: float | None = None
 ) -> dict[str, Any] | None:
+    """A pencil; with a margin its values are the Hessian's own, lowered by that, or raised if it is negative."""
     if pencil is None:
         return None
+    moved = {"values": _place(pencil.values, spectra)} if margin is None else {"margin": margin}
     return {
         "basis": _place(pencil.basis, bases),
         "weights": pencil.weights.tolist(),
-        "values": _place(pencil.values, spectra),
         "floor": pencil.floor,
+        **moved,
     }
 
 

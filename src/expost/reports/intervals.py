@@ -225,12 +225,17 @@ class Determinant:
         return self._mixed(vectors, self._lowered(values), max(plan.l2, floor), self.margin)
 
     @cached_property
+    def upper_margin(self) -> float:
+        """How far noise and rounding can have lowered the Hessian in any direction."""
+        return self._moved(goe_quantile(len(self.spectrum[0]), self.shares.hessian_above))
+
+    @cached_property
     def upper(self) -> Pencil | None:
         """The upper bound of the Hessian, where it is positive definite."""
         if self.release.hessian is None or self.release.plan.reduced:
             return None
         values, vectors = self.spectrum
-        margin = self._moved(goe_quantile(len(values), self.shares.hessian_above))
+        margin = self.upper_margin
         raised = (values + margin) + self.drift.curvature * np.abs(values + margin)
         if raised[0] <= DEFINITE * raised[-1]:
             return None

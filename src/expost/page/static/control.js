@@ -35,7 +35,7 @@ export const sampleNumber = (field) => shown(field.example ?? (field.low === nul
 
 export class Control {
   constructor(numbers, place) {
-    Object.assign(this, { numbers, place, field: numbers.fields[place], id: `field-${place}` });
+    Object.assign(this, { numbers, place, field: numbers.fields[place], id: `${numbers.prefix ?? ""}field-${place}` });
     this.question = this.field.question ?? titleOf(this.field);
     this.message = element("p", { className: "msg", id: `${this.id}-message`, attributes: { "aria-live": "off" } });
     this.extras = [];

@@ -20,7 +20,6 @@ export class Form {
     this.groups = [...new Set(this.fields.map(groupOf))].map((title) => this.group(title));
     place.append(...this.groups.map(({ node }) => node));
     place.addEventListener("keydown", (event) => this.onKey(event));
-    place.addEventListener("submit", (event) => event.preventDefault());
   }
 
   // Hardly anyone knows the weight of her record, so that question is answered from the start.

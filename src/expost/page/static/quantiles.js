@@ -1,6 +1,8 @@
 // What a reader allows for the noise: for a single row, for a person by her number of rows, and for rows of which
 // nothing is known. Python computes all quantiles; here they are only chosen.
 
+import { moved } from "./numbers.js";
+
 // Mixtures of a Hessian's lower bound with a matrix that needs none, as in expost.reports.records.
 function mixtures({ mixtures: weights, definite }, basis, lower, floor, margin) {
   const largest = lower[0] < 0 ? floor / (floor - lower[0]) : 1;
@@ -16,7 +18,7 @@ function mixtures({ mixtures: weights, definite }, basis, lower, floor, margin) 
 function pencils(constants, { spectrum, rounding, plan }, level, known, margin) {
   if (plan.reduced) return { public: level.public, adaptive: level.adaptive && { ...level.adaptive, floor: known.floor } };
   if (spectrum.length === 0) return { public: level.public, adaptive: null };
-  const lower = spectrum.map((value) => value - margin - rounding.curvature * Math.abs(value - margin));
+  const lower = moved(spectrum, margin, rounding.curvature);
   const mixed = (basis, floor) => mixtures(constants, basis, lower, floor, margin);
   return {
     public: known.public ?? mixed(level.public.basis, plan.l2),
