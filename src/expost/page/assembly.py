@@ -60,6 +60,7 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
+        of_people=all(publication.release.plan.unit == "person" for publication in publications),
         several=any(loss.outputs > 1 for loss in losses),
         weighted=any(publication.weighting.used for publication in publications),
     )

@@ -151,7 +151,7 @@ class Introduction:
         contact = next((text.contact for text in texts if text.contact), None)
         return cls(
             eyebrow=" · ".join(part for part in (publisher, dates) if part),
-            lead=" ".join([*_lead(texts, publisher, language), *_unit(publications, language)]),
+            lead=" ".join([*_unit(publications, language), *_lead(texts, publisher, language)]),
             facts=tuple(_facts(publications, contact, language)),
             publisher=publisher,
             contact=contact,

@@ -280,8 +280,10 @@ def _quantiles(
         "cost": cost,
         "whole": whole,
         "public": public,
-        "adaptive": determinant.adaptive and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
-        "upper": determinant.upper and _mixtures(determinant.upper, bases, spectra, -determinant.upper_margin),
+        "adaptive": determinant.adaptive
+        and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
+        "upper": determinant.upper
+        and _mixtures(determinant.upper, bases, spectra, -determinant.upper_margin),
         "people": _of_people(release, failure, scope, bases, spectra),
         # A family is asked for every answer: a record at its worst would say no more than the promise.
         **(_forgotten(release, failure, scope, bases, spectra) if plan.unit == "person" else {}),

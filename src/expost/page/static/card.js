@@ -11,7 +11,7 @@ export class Card {
     const title = ofPerson ? say("form.card", { ...words, number: index + 1 }) : say("form.relative", { number: index + 1 });
     this.id = `card-${index + 1}`;
     this.status = element("span", { className: "count" });
-    this.body = element("div", {});
+    this.body = element("div", { attributes: { role: "group", "aria-label": title } });
     this.form = new Form({ ...numbers, prefix: index === 0 ? "" : `${this.id}-` }, this.body);
     this.form.listen(this.body, (settled) => cards.changed(settled));
     this.lost = this.tick("forgotten", say("form.forgotten", { ...words, title }));
@@ -67,6 +67,7 @@ export class Card {
   // Shows itself as the only one, or as one of several.
   only(alone) {
     this.node.classList.toggle("only", alone);
+    this.body.role = alone ? "presentation" : "group";
     if (alone) {
       this.lost.box.checked = false;
       this.node.open = true;
@@ -74,7 +75,9 @@ export class Card {
   }
 
   explain() {
-    this.form.explain();
+    const { words, ofPerson, cards } = this.cards;
+    const open = cards.length === 1 ? "form.unknown_note" : ofPerson ? "form.unknown_row" : "form.unknown_relative";
+    this.form.explain(say(open, words));
     const { done, all, missing, wrong } = this.state;
     const ready = missing.length === 0 && wrong.length === 0;
     const text = this.forgotten ? say("form.card_forgotten") : ready ? say("form.card_ready") : say("form.count", { done, all });

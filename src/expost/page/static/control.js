@@ -90,15 +90,16 @@ export class Control {
     }
   }
 
-  // Says what is wrong, or how the answer counts; problems only once the person has left the field.
-  explain(settled) {
+  // Says what is wrong, or how the answer counts; problems only once the person has left the field. `unknown` is what is
+  // said of an answer that she does not know.
+  explain(settled, unknown) {
     const { answer, problem, note } = this.reading;
     const wrong = settled && problem !== undefined;
     this.node.classList.toggle("bad", wrong);
     this.message.classList.toggle("error", wrong);
     this.mark(wrong);
     let text = wrong ? problem : (note ?? "");
-    if (answer === UNKNOWN) text = say("form.unknown_note");
+    if (answer === UNKNOWN) text = unknown;
     if (this.ticked === "missing") text = say("form.missing_note", { value: defaultWord(this.field) });
     if (this.message.textContent !== text) this.message.textContent = text;
   }

@@ -78,8 +78,8 @@ export class Form {
   }
 
   // Shows how each answer counts and what is wrong with it.
-  explain() {
-    this.controls.forEach((control, place) => control.explain(this.left.has(place)));
+  explain(unknown) {
+    this.controls.forEach((control, place) => control.explain(this.left.has(place), unknown));
     for (const { count, members } of this.groups) {
       const done = members.filter(({ reading }) => reading.answer !== undefined).length;
       const text = say("form.count", { done, all: members.length });
