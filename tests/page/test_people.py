@@ -6,6 +6,7 @@ import kidney
 import numpy as np
 import pages
 import pytest
+from test_accessibility import RULES
 
 import expost
 from expost.exceptions import DomainError
@@ -185,6 +186,22 @@ def test_nothing_sticks_out(open_page, width):
     paste(visit, visits(12))
     visit.open_details()
     assert visit.overflow <= 0
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (320, "light")])
+def test_axe_finds_nothing(open_page, width, scheme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="ACCESSIBILITY IS NOT TESTED: axe-playwright-python is missing",
+    )
+    visit = open_page(published(), viewport={"width": width, "height": 800}, color_scheme=scheme)
+    paste(visit, visits(3))
+    visit.page.locator("#card-3 > summary").click()
+    visit.page.locator("#card-3-forgotten").check()
+    visit.page.locator("#card-2 > summary").click()
+    found = axe.Axe().run(visit.page, options=RULES).response["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
 
 
 def test_words_are_generic_where_none_are_declared():

@@ -315,7 +315,7 @@ def _of_people(
 def _mixtures(
     pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray], margin: float | None = None
 ) -> dict[str, Any] | None:
-    """A pencil; with a margin its values are the Hessian's own, lowered by that, or raised if it is negative."""
+    """A pencil; with a margin its values are the Hessian's own, lowered by it, or raised if negative."""
     if pencil is None:
         return None
     moved = {"values": _place(pencil.values, spectra)} if margin is None else {"margin": margin}
