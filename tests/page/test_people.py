@@ -178,6 +178,13 @@ def test_print_has_what_differs_between_visits(open_page):
     assert visit.text("#print-answers").count("Sex") == 1
     assert visit.text("#print-answers").count("Age") == 3
     assert "all of her real records together" in visit.text("main")
+    # One that she does not remember keeps its number from the others.
+    visit.page.emulate_media(media="screen")
+    visit.page.locator("#card-2 > summary").click()
+    visit.page.locator("#card-2-forgotten").check()
+    visit.page.emulate_media(media="print")
+    assert "Visit 3" in visit.text("#print-answers")
+    assert "Visit 2" not in visit.text("#print-answers")
 
 
 @pytest.mark.parametrize("width", [1280, 390, 320])

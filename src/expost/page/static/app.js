@@ -72,7 +72,7 @@ function start(numbers) {
     const chosen = options();
     form.explain();
     view = viewOf(numbers, form, chosen, memory);
-    const { rows, readings, opened, wrong, missing, ...told } = view;
+    const { rows, places, readings, opened, wrong, missing, ...told } = view;
     answer.show({ ...told, confidence: levels(numbers)[chosen.confidence], act, cover });
     showTimeline($("timeline"), numbers, publications.map((_, i) => readings?.[i].total ?? null), view.total, view.promise);
     side.show(view);

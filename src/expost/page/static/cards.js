@@ -93,6 +93,7 @@ export class Cards {
     const total = (name) => states.reduce((sum, one) => sum + one[name], 0);
     return {
       rows: states.map(({ answers }) => answers),
+      places: states.map(({ first }) => first / this.stride),
       forgotten: this.cards.length - states.length,
       uncounted: this.invalid === true,
       done: total("done"),

@@ -44,7 +44,7 @@ const answered = (numbers, field, answer) =>
   element("div", {}, element("dt", { textContent: titleOf(field) }), element("dd", { textContent: answerTitle(numbers, field, answer) }));
 
 // Her answers for the printed page: all of the first row, and of the others what differs from the one before.
-export function showAnswers(place, numbers, { state, rows, records, forgotten, ofPerson, words }) {
+export function showAnswers(place, numbers, { state, rows, places, records, forgotten, ofPerson, words }) {
   if (state !== "own") {
     place.replaceChildren();
     return;
@@ -60,7 +60,7 @@ export function showAnswers(place, numbers, { state, rows, records, forgotten, o
     element("h2", { textContent: say("form.answers") }),
     ...(records === 1
       ? [list(rows[0], null)]
-      : rows.flatMap((answers, i) => [element("h3", { textContent: title(i + 1) }), list(answers, ofPerson ? rows[i - 1] : null)])),
+      : rows.flatMap((answers, i) => [element("h3", { textContent: title(places[i] + 1) }), list(answers, ofPerson ? rows[i - 1] : null)])),
     ...(forgotten ? [element("p", { textContent: sayCount("answer.forgotten", forgotten, words) })] : []),
   );
 }

@@ -67,11 +67,12 @@ function readingsFor(numbers, rows, forgotten, options, partly) {
 
 // Which rows are read, and how many more there are. A row of several with an open answer counts as forgotten: the limit
 // then holds whatever it was. That says nothing of use for someone of a household, so there is no answer.
-function readable({ rows, forgotten }, ofPerson) {
-  if (rows.length + forgotten < 2) return { rows, forgotten };
-  const known = rows.filter((answers) => !answers.includes(UNKNOWN));
-  if (known.length === 0 || (known.length < rows.length && !ofPerson)) return { rows: null, forgotten: 0 };
-  return { rows: known, forgotten: forgotten + rows.length - known.length };
+function readable({ rows, places, forgotten }, ofPerson) {
+  if (rows.length + forgotten < 2) return { rows, places, forgotten };
+  const known = rows.flatMap((answers, i) => (answers.includes(UNKNOWN) ? [] : [i]));
+  if (known.length === 0 || (known.length < rows.length && !ofPerson)) return { rows: null, places, forgotten: 0 };
+  const kept = (list) => known.map((i) => list[i]);
+  return { rows: kept(rows), places: kept(places), forgotten: forgotten + rows.length - known.length };
 }
 
 // Which answers are shown, and what the answer's border says.
@@ -90,9 +91,9 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
   let state = stateOf(filled, form.left, refused);
   const example = state === "example" || state === "partial";
   const count = state === "own" ? filled.rows.length + filled.forgotten : 1;
-  let [rows, forgotten] = [null, 0];
+  let [rows, places, forgotten] = [null, [0], 0];
   if (example) rows = [numbers.fields.map((field) => exampleOf(numbers, field))];
-  if (state === "own") ({ rows, forgotten } = readable(filled, form.ofPerson));
+  if (state === "own") ({ rows, places, forgotten } = readable(filled, form.ofPerson));
   const total = rows === null ? null : totalOf(numbers, rows, options, forgotten);
   if (state === "own" && total === null) [state, rows] = ["crowded", null];
   const partly = rows !== null && count === 1 && searched(numbers, rows[0]).length > 0;
@@ -101,6 +102,7 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
   return {
     state,
     rows,
+    places,
     records: count,
     forgotten,
     ofPerson: form.ofPerson,
