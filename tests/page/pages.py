@@ -26,7 +26,7 @@ from expost import (
     calibrate,
     total,
 )
-from expost.data.encoding import with_labels
+from expost.data.encoding import encode_records, with_labels
 from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
@@ -119,6 +119,7 @@ def published(
     reduced=False,
     sigma=4.0,
     sigma_gradient=SCALES["sigma_gradient"],
+    unit="row",
 ):
     loss = example(name)
     domain = domain_for(loss)
@@ -133,6 +134,7 @@ def published(
         sigma=sigma,
         max_weight=weighting.largest,
         reduced=reduced,
+        unit=unit,
         **{scale: (SCALES | {"sigma_gradient": sigma_gradient})[scale] for scale in order},
     )
     X, y = as_table(people(np.random.default_rng(seed), rows, domain, loss), domain)
@@ -140,9 +142,12 @@ def published(
     classes = getattr(domain and domain.label, "classes", None)
     declared = Declared.of(plan, classes=classes, domain=domain, weighting=weighting)
     regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
+    records = with_labels(design, y, declared)
+    if unit == "person":
+        records = encode_records(X, y, declared, groups=np.arange(rows) // 3)
     release, _ = perturb(
         plan,
-        with_labels(design, y, declared),
+        records,
         noise=SeededNoise(seed),
         regularizer=regularizer,
     )
@@ -176,6 +181,25 @@ def by_python(publication, answers, asked, *, sharing=1, weights=None):
             **options | {"confidence": 1.0 - (1.0 - options["confidence"]) / sharing},
         )
         figures[places] = np.column_stack([bounds.lower, bounds.upper, bounds.report_cost, bounds.total])
+    return figures
+
+
+def persons_by_python(publication, persons, asked, forgotten, *, sharing=1, weights=None):
+    """The library's figures of people: each has the answers of several rows, and some that are forgotten."""
+    levels, figures = list(CONFIDENCES.values()), np.empty((len(persons), 4))
+    for place, (rows, options) in enumerate(zip(persons, asked, strict=True)):
+        X, y = as_table(rows, publication.domain)
+        bounds = publication.bounds(
+            X,
+            y,
+            groups=[1] * len(rows),
+            forgotten=forgotten[place],
+            sample_weight=None if weights is None else weights[place],
+            confidence=1.0 - (1.0 - levels[options["confidence"]]) / sharing,
+            member=options["member"],
+            simultaneous="all" if options["every"] else None,
+        )
+        figures[place] = [bounds.lower[0], bounds.upper[0], bounds.report_cost[0], bounds.total[0]]
     return figures
 
 

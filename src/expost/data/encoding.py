@@ -246,14 +246,19 @@ def opened(X: Any, domain: Domain | None) -> LazyTable | Opened:
 
 
 def encode_records(
-    X: Any, y: Any, declared: Declared, sample_weight: Any = None, groups: Any = None
+    X: Any,
+    y: Any,
+    declared: Declared,
+    sample_weight: Any = None,
+    groups: Any = None,
+    forgotten: int = 0,
 ) -> Encoded:
     """Open a table, scale its rows into the ball and encode its labels and weights.
 
     Files (:func:`expost.scan`) have the labels in a column: the one that the domain declares, or the one that
     ``y`` names, or the last; ``sample_weight`` and ``groups`` are then names of columns too. With ``groups``
-    rows belong to people; where they are what is promised to, a row weighs its share of its person. With
-    ``ONE_PERSON`` all of them are one person's.
+    rows belong to people; where they are what is promised to, a row weighs its share of its person, who has
+    ``forgotten`` more rows. With ``ONE_PERSON`` all rows are one person's.
 
     Privacy
     -------
@@ -275,7 +280,7 @@ def encode_records(
         rows = with_labels(encode_rows(table, declared), y, declared, sample_weight)
     if groups is not None and declared.unit == "person":
         check_weights_covered(declared.loss)
-    return _grouped(rows, groups, declared.unit, declared.weighting.rows_per_person)
+    return _grouped(rows, groups, declared.unit, declared.weighting.rows_per_person, forgotten)
 
 
 def encode_rows(X: Any, declared: Declared) -> Encoded:
@@ -382,7 +387,9 @@ def open_records(
     return _grouped(Encoded(ArraySource(table, labels), design), groups, unit, rows)
 
 
-def _grouped(records: Encoded, groups: Any, unit: str, rows_per_person: int | None) -> Encoded:
+def _grouped(
+    records: Encoded, groups: Any, unit: str, rows_per_person: int | None, forgotten: int = 0
+) -> Encoded:
     """Rows with their people, and in the unit of people with weights that are shares of them."""
     if groups is None:
         return records
@@ -391,5 +398,7 @@ def _grouped(records: Encoded, groups: Any, unit: str, rows_per_person: int | No
         people = source.find_people(None if groups is ONE_PERSON else groups, records.engine)
     else:
         people = People.of(groups, records.n_rows)
+    least = (rows_per_person or 1) if unit == "person" else None
+    people = replace(people, forgotten=forgotten, shared_by=least)
     shares = people.shares(rows_per_person) if unit == "person" else None
     return replace(records, source=source.with_people(people, shares), people=people)

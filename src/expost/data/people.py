@@ -35,6 +35,10 @@ class People:
     """The id of each person."""
     parts: tuple[int, ...] = ()
     """How many rows each part had that these were joined from."""
+    forgotten: int = 0
+    """How many more rows each person has, of which nothing is known."""
+    shared_by: int | None = None
+    """The least number of rows among which a person's weight of 1 is shared; None where each row has it."""
 
     @classmethod
     def of(cls, column: Any, rows: int | None = None, *, name: str = "groups") -> Self:
@@ -91,12 +95,16 @@ class People:
     def shares(self, rows_per_person: int | None) -> FloatArray:
         r"""What each row weighs: :math:`1/n_i`, or :math:`1/\max\{n_i, n_0\}` for a declared :math:`n_0`.
 
-        Rounded down, so that nobody's add up to more than 1.
+        Rows that are not known count too. Rounded down, so that nobody's add up to more than 1.
         """
-        counts = np.maximum(self.counts, rows_per_person or 1).astype(np.float64)
+        counts = np.maximum(self.counts + self.forgotten, rows_per_person or 1).astype(np.float64)
         # One over a power of two is a double; any other quotient may have been rounded up.
         shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
         return np.asarray(shares[self.codes])
+
+    def share(self, known: int) -> float:
+        """What each row weighs of a person of whom so many are known."""
+        return 1.0 if self.shared_by is None else 1.0 / max(known + self.forgotten, self.shared_by)
 
     def ranges(self, most: int) -> Iterator[tuple[int, int]]:
         """Numbers of people, from and up to, whose rows are at most ``most``, or those of one person."""

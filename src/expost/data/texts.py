@@ -262,6 +262,18 @@ class PublicationTexts(Texts):
     """Whether the publisher promises to leave out the next time whoever asks for it."""
     reply: Sentence | None = None
     """What the publisher promises to those who ask."""
+    everyone: Word | None = None
+    """Whom a promise to people is made to, such as "every patient"; completes "the promise to …"."""
+    row_word: Word | None = None
+    """What a person has several of, such as "visit"."""
+    row_words: Word | None = None
+    """The same in the plural: completes "how many … did you have?"."""
+
+    @model_validator(mode="after")
+    def _both_words(self) -> Self:
+        if (self.row_word is None) != (self.row_words is None):
+            raise ValueError("`row_word` and `row_words` must be declared together")
+        return self
 
 
 def quoted(text: str) -> str:

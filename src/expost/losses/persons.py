@@ -12,6 +12,8 @@ from expost.losses.records import RecordLoss, Records, log_determinants, small_s
 
 STRETCH = 2.0
 """How much more the noise across a person's direction counts than that along it (section 15, "Reports")."""
+CANCELLED = 2.0**-30
+"""A sum that is shorter than this part of its vectors together is rounding, and has no direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +68,15 @@ class _PersonRecords(Records):
         r""":math:`\sqrt{(g\cdot e)^2 + c^2\|g - (g\cdot e)e\|^2}`, :math:`c` the :data:`STRETCH`.
 
         :math:`e` is the direction of her gradient where all coefficients are zero, or of the sum of her
-        factor's columns there if that gradient is zero: her rows, labels and weights and public values decide
-        it, and no noise.
+        factor's columns there if that gradient is zero, or none: her rows, labels and weights and public
+        values decide it, and no noise.
         """
         start = self.at_zero()
-        towards = self._summed(start.gradient)
+        towards = self._direction(start.gradient)
         missing = ~np.any(towards, axis=1)
         if missing.any():
             columns = start.coordinates(np.eye(towards.shape[1]))
-            towards = np.where(missing[:, None], self._summed(columns.sum(axis=1)), towards)
+            towards = np.where(missing[:, None], self._direction(columns.sum(axis=1)), towards)
         lengths = np.linalg.norm(towards, axis=1)
         along = np.vecdot(self.gradient, towards) / np.where(lengths > 0.0, lengths, 1.0)
         across = np.sqrt(np.maximum(self.slope**2 - along**2, 0.0))
@@ -93,6 +95,12 @@ class _PersonRecords(Records):
 
     def add_hessian(self, squares: Any) -> None:
         self.rows.add_hessian(squares)
+
+    def _direction(self, rows: FloatArray) -> FloatArray:
+        """Each person's sum of vectors, or zero where they cancel."""
+        found, lengths = self._summed(rows), self._summed(np.linalg.norm(rows, axis=1)[:, None])
+        kept = np.linalg.norm(found, axis=1)[:, None] > CANCELLED * lengths
+        return np.asarray(np.where(kept, found, 0.0))
 
     def _summed(self, rows: FloatArray) -> FloatArray:
         return np.asarray(rows.reshape(len(self), self.each, -1).sum(axis=1))

@@ -60,6 +60,7 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
+        of_people=all(publication.release.plan.unit == "person" for publication in publications),
         several=any(loss.outputs > 1 for loss in losses),
         weighted=any(publication.weighting.used for publication in publications),
     )
@@ -88,8 +89,8 @@ def _module(name: str) -> str:
     """A module without its imports and exports, which become names of this one scope."""
     source = _source(f"{name}.js")
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
-    # Comments stay in the sources, where they are read.
-    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])", "", source, flags=re.MULTILINE)
+    # Comments and indents stay in the sources, where they are read.
+    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])|^ +", "", source, flags=re.MULTILINE)
     inner = _IMPORT.sub(r"const \1 = of_\2;", plain)
     return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
 

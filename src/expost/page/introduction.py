@@ -151,7 +151,7 @@ class Introduction:
         contact = next((text.contact for text in texts if text.contact), None)
         return cls(
             eyebrow=" · ".join(part for part in (publisher, dates) if part),
-            lead=" ".join(_lead(texts, publisher, language)),
+            lead=" ".join([*_unit(publications, language), *_lead(texts, publisher, language)]),
             facts=tuple(_facts(publications, contact, language)),
             publisher=publisher,
             contact=contact,
@@ -195,6 +195,16 @@ def _lead(texts: Sequence[PublicationTexts], publisher: str | None, language: La
     if len(populations) == 1 and None not in populations:
         said.append(language.say(f"lead.population{several}", population=populations.pop()))
     return [*said, language.say(f"lead.here{several}")]
+
+
+def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str]:
+    """Who the promise is to, where that is not whoever has a row."""
+    texts = [about(one) for one in publications if one.release.plan.unit == "person"]
+    if not texts:
+        return []
+    everyone = next((text.everyone for text in texts if text.everyone), language.say("form.every_person"))
+    rows = next((text.row_words for text in texts if text.row_words), language.say("form.row_words"))
+    return [language.say("lead.unit", everyone=everyone, rows=rows)]
 
 
 def _facts(publications: Sequence[PublishedFile], contact: Contact | None, language: Language) -> list[Fact]:

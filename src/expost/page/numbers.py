@@ -18,12 +18,20 @@ from expost.data.values import class_text
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses import describe
+from expost.losses.persons import CANCELLED, STRETCH
 from expost.page.introduction import PublishedFile, about
+from expost.page.people import (
+    family_promises,
+    forgotten_quantiles,
+    largest_row,
+    most_rows,
+    person_quantiles,
+)
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
 from expost.reports.intervals import gradient_factors, reach_factors
 from expost.reports.laws import Drift
-from expost.reports.records import Pencil
+from expost.reports.records import DEFINITE, FEW_WEIGHTS, Pencil
 from expost.reports.several import sum_noise
 from expost.reports.total import cost_quantile, whole_noise
 
@@ -147,6 +155,10 @@ CONSTANTS = {
     "roundings": ROUNDINGS,
     "smallest_scale": SMALLEST_SCALE,
     "slack": SLACK,
+    "stretch": STRETCH,
+    "cancelled": CANCELLED,
+    "mixtures": FEW_WEIGHTS.tolist(),
+    "definite": DEFINITE,
 }
 
 
@@ -191,6 +203,9 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         }
         for level in CONFIDENCES.values()
     ]
+    spectrum = None
+    if release.hessian is not None:
+        spectrum, _ = TightReader(release, 0.5, Scope(None)).determinant.spectrum
     return {
         "insecure": publication.insecure,
         "texts": about(publication).model_dump(mode="json"),
@@ -213,7 +228,13 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
             "reduced": plan.reduced,
             "grid": plan.grid,
             **asdict(plan.scales),
+            "unit": plan.unit,
+            "families": family_promises(plan),
         },
+        "rows_per_person": publication.weighting.rows_per_person,
+        "most_rows": most_rows(plan),
+        "largest_row": largest_row(plan),
+        "spectrum": packed(np.empty(0) if spectrum is None else spectrum),
         "rounding": {
             "solver": plan.rounding.solver,
             "errors": {
@@ -251,28 +272,58 @@ def _quantiles(
     if plan.scales.releases_statistics:
         cost, whole = cost_quantile(release, scope, failure), whole_noise(release, scope, shares.whole)
     if release.hessian is not None or release.regularizer is not None:
-        public = _mixtures(determinant.public, bases, spectra)
+        whitened = release.regularizer is not None and not plan.reduced
+        public = _mixtures(determinant.public, bases, spectra, None if whitened else determinant.margin)
     return {
         "noise": reach_factors(scope, shares.tilt, dimension, drift, plan.loss),
         "gradient": measured,
         "cost": cost,
         "whole": whole,
         "public": public,
-        "adaptive": _mixtures(determinant.adaptive, bases, spectra),
-        "upper": _mixtures(determinant.upper, bases, spectra),
+        "adaptive": determinant.adaptive
+        and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
+        "upper": determinant.upper
+        and _mixtures(determinant.upper, bases, spectra, -determinant.upper_margin),
+        "people": _of_people(release, failure, scope, bases, spectra),
+        # A family is asked for every answer: a record at its worst would say no more than the promise.
+        **(_forgotten(release, failure, scope, bases, spectra) if plan.unit == "person" else {}),
     }
 
 
+def _forgotten(
+    release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
+) -> dict[str, Any]:
+    return {
+        "remembered": _of_people(release, failure, scope, bases, spectra, forgotten=True),
+        "forgotten": packed(forgotten_quantiles(release, failure, scope)),
+    }
+
+
+def _of_people(
+    release: Release,
+    failure: float,
+    scope: Scope,
+    bases: list[FloatArray],
+    spectra: list[FloatArray],
+    *,
+    forgotten: bool = False,
+) -> dict[str, Any]:
+    lines, floor, pencil = person_quantiles(release, failure, scope, forgotten=forgotten)
+    return {"lines": packed(lines), "floor": floor, "public": _mixtures(pencil, bases, spectra)}
+
+
 def _mixtures(
-    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray]
+    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray], margin: float | None = None
 ) -> dict[str, Any] | None:
+    """A pencil; with a margin its values are the Hessian's own, lowered by it, or raised if negative."""
     if pencil is None:
         return None
+    moved = {"values": _place(pencil.values, spectra)} if margin is None else {"margin": margin}
     return {
         "basis": _place(pencil.basis, bases),
         "weights": pencil.weights.tolist(),
-        "values": _place(pencil.values, spectra),
         "floor": pencil.floor,
+        **moved,
     }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost._common.validation import Simultaneous
+from expost._common.validation import Simultaneous, check_count, parameter_error
 from expost.data.encoding import Encoded, encode_records, encode_rows
 from expost.data.frame_tables import FrameKind
 from expost.data.weights import Declared
@@ -27,7 +27,12 @@ from expost.reports.base import CONFIDENCE
 
 
 def encoded_records(
-    publication: PublishedDocument, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    publication: PublishedDocument,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    forgotten: int = 0,
 ) -> Encoded:
     """Records as a publication's mechanism saw them, from a table in its units; as private as they are.
 
@@ -37,7 +42,8 @@ def encoded_records(
     declared = _declared(publication)
     if unknown:
         declared = replace(declared, weighting=publication.weighting.unknown)
-    return replace(encode_records(X, y, declared, sample_weight, groups), weights_at_most=unknown)
+    records = encode_records(X, y, declared, sample_weight, groups, forgotten)
+    return replace(records, weights_at_most=unknown)
 
 
 def encoded_for(
@@ -168,6 +174,7 @@ class ReadableDocument(PublishedDocument):
         *,
         sample_weight: Any = None,
         groups: Any = None,
+        forgotten: int = 0,
         confidence: float = CONFIDENCE,
         member: bool | None = None,
         simultaneous: Simultaneous = None,
@@ -190,6 +197,10 @@ class ReadableDocument(PublishedDocument):
             Whose each row is, as in the fit; figures are then one for each person, in the order in which
             people first appear. They must be given where the promise is to people. Where it is to rows, they
             are those of families: all records of one group, who all were in the table or all were not.
+        forgotten
+            How many more rows each person has, of which nothing is known but that they were fixed before the
+            publication. The figures hold whatever they were, and the lower end is 0
+            (:class:`expost.reports.forgotten.Forgotten`). Who does not know their number has no figure.
         confidence
             How sure to be; choose it before looking at any figure. It holds for a record that was fixed
             before the publication was made. The interval, the report's cost and the total each hold with it
@@ -215,7 +226,11 @@ class ReadableDocument(PublishedDocument):
         >>> bool(0.0 <= mine.lower[0] <= mine.upper[0] <= mine.total[0] < 1.0)
         True
         """
-        records = encoded_records(self, X, y, sample_weight, groups)
+        if forgotten != 0:
+            check_count("forgotten", forgotten)
+            if groups is None:
+                raise parameter_error("forgotten", "0 where no `groups` say whose the rows are", forgotten)
+        records = encoded_records(self, X, y, sample_weight, groups, forgotten)
         bounds = evaluate(
             self.release, records, confidence=confidence, member=member, simultaneous=simultaneous
         )

@@ -29,10 +29,11 @@ from expost.reports.base import (
     check_confidence,
     sides_of,
 )
+from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import Determinant, inner_product
 from expost.reports.laws import Across, Drift, person_law
 from expost.reports.records import ReadRecords, records_of
-from expost.reports.total import report_cost, whole_cost
+from expost.reports.total import report_cost, whole_cost, whole_parts
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
 SLACK = 1e-12
@@ -54,11 +55,18 @@ class TightReader:
 
     law: Across | None = None
     """That of people with several rows."""
+    forgotten: Forgotten | None = None
+    """Rows of theirs of which nothing is known."""
 
     @cached_property
     def shares(self) -> Shares:
         """What each event may take of the failure probability."""
-        return Shares.of(self.release.plan.report, self.failure)
+        return Shares.of(self.release.plan.report, self.failure - self.left)
+
+    @property
+    def left(self) -> float:
+        """What of the failure probability is for forgotten rows."""
+        return 0.0 if self.forgotten is None else 0.5 * self.failure
 
     @cached_property
     def drift(self) -> Drift:
@@ -85,7 +93,8 @@ class TightReader:
         """The figures of records that were in the table, were not, or may have been (both ``sides``)."""
         xp = namespace_of(records.norm)
         lower, upper, total = zip(*(self._read(records, member=side) for side in sides), strict=True)
-        cost = report_cost(self.release, records, self.scope, self.failure)
+        more = 0.0 if self.forgotten is None else self.forgotten.shift(self.release.plan)
+        cost = report_cost(self.release, records, self.scope, self.failure, more)
         return Figures(reduce(xp.minimum, lower), reduce(xp.maximum, upper), cost, reduce(xp.maximum, total))
 
     def _read(self, records: ReadRecords, *, member: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -94,12 +103,21 @@ class TightReader:
         product = inner_product(
             self.release, records, self.shares, self.scope, self.drift, member=member, law=self.law
         )
-        quadratic = 0.5 * (records.gradient_norm / plan.sigma) ** 2
-        model = sum_of_terms(determinant, quadratic, product, each_may_vanish=self.weights_at_most)
+        length, some = records.gradient_norm, self.forgotten
+        if some is not None:
+            determinant = some.determinant(plan, determinant, member=member)
+            product = some.product(self.release, product, self.scope, self.left, self.drift)
+            length = length + some.length(plan)
+        quadratic = 0.5 * (length / plan.sigma) ** 2
+        vanish = self.weights_at_most or some is not None
+        model = sum_of_terms(determinant, quadratic, product, each_may_vanish=vanish)
         if not plan.scales.releases_statistics:
             return model.low, model.high, model.high
         size, failure = self.determinant_size(determinant), self.shares.whole
         total = whole_cost(self.release, records, size, self.scope, failure, self.drift, self.law)
+        if some is not None:
+            parts = whole_parts(self.release, records, self.drift)
+            total = total + some.whole(self.release, parts, self.scope, self.left)
         return model.low, model.high, total
 
     def determinant_size(self, determinant: Interval) -> FloatArray:
@@ -198,7 +216,10 @@ def _figures_of_people(
     found = np.empty((len(Figures._fields), len(people)))
 
     def work(each: int) -> FiguresPass | PeopleFigures:
-        return FiguresPass(reader, sides, width) if each == 1 else PeopleFigures(reader, sides, each)
+        if people.forgotten == 0:
+            return FiguresPass(reader, sides, width) if each == 1 else PeopleFigures(reader, sides, each)
+        some = replace(reader, forgotten=Forgotten(people.forgotten, people.share(each)))
+        return PeopleFigures(some, sides, each)
 
     for numbers, figures in records.by_person(work, width):
         found[:, numbers] = figures

@@ -168,12 +168,14 @@ class Determinant:
         return self.law is not None or not rows
 
     @cached_property
-    def _margin(self) -> float:
+    def margin(self) -> float:
         """How far noise and rounding can have raised the Hessian where an upper end depends on it."""
         assert self.release.hessian is not None
         outputs = self.release.plan.loss.outputs if self._matrices else 1
-        outputs = outputs if self.law is None else self.law.freedom
         dimension = len(self.release.hessian)
+        if self.law is not None:
+            # With a regulariser each margin has a basis of its own; one that serves everyone is enough.
+            outputs = self.law.freedom if self.release.regularizer is None else dimension
         return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope, outputs))
 
     def _moved(self, quantile: float) -> float:
@@ -182,14 +184,15 @@ class Determinant:
         return (quantile + plan.rounding.error("hessian", plan.sigma_hessian)) * plan.sigma_hessian
 
     @cached_property
-    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+    def spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """The noisy Hessian's eigenvalues, in ascending order, and its eigenvectors."""
         assert self.release.hessian is not None
         values, vectors = eigh(self.release.hessian)
         return values, vectors
 
     def _lowered(self, values: FloatArray) -> FloatArray:
         """Lower bounds of the Hessian's eigenvalues at the printed coefficients."""
-        lowered = values - self._margin
+        lowered = values - self.margin
         return lowered - self.drift.curvature * np.abs(lowered)
 
     @cached_property
@@ -197,15 +200,15 @@ class Determinant:
         """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
         hessian, l2, regularizer = self.release.hessian, self.release.plan.l2, self.release.regularizer
         if regularizer is None or self.release.plan.reduced:
-            values, vectors = self._spectrum
-            return self._mixed(vectors, self._lowered(values), l2, self._margin)
+            values, vectors = self.spectrum
+            return self._mixed(vectors, self._lowered(values), l2, self.margin)
         identity = np.eye(len(self.release.coefficients))
         # Whitened by the regularisers' curvature, the mixtures are diagonal in one basis again.
         floor = l2 * identity + regularizer.hessian(self.release.coefficients)
         whiten = solve_triangular(cholesky(floor, lower=True), identity, lower=True)
         if hessian is None:
             return Pencil.single(whiten.T, np.ones(len(identity)))
-        values, vectors = eigh(whiten @ (hessian - self._margin * identity) @ whiten.T)
+        values, vectors = eigh(whiten @ (hessian - self.margin * identity) @ whiten.T)
         return self._mixed(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
 
     @cached_property
@@ -217,17 +220,22 @@ class Determinant:
         quantile = float(ndtri(self.shares.eigenvalue))
         error = plan.rounding.error("eigenvalue", plan.sigma_eigenvalue)
         floor = self.release.eigenvalue + (quantile - error) * plan.sigma_eigenvalue
-        values, vectors = self._spectrum
+        values, vectors = self.spectrum
         floor *= 1.0 - self.drift.curvature
-        return self._mixed(vectors, self._lowered(values), max(plan.l2, floor), self._margin)
+        return self._mixed(vectors, self._lowered(values), max(plan.l2, floor), self.margin)
+
+    @cached_property
+    def upper_margin(self) -> float:
+        """How far noise and rounding can have lowered the Hessian in any direction."""
+        return self._moved(goe_quantile(len(self.spectrum[0]), self.shares.hessian_above))
 
     @cached_property
     def upper(self) -> Pencil | None:
         """The upper bound of the Hessian, where it is positive definite."""
         if self.release.hessian is None or self.release.plan.reduced:
             return None
-        values, vectors = self._spectrum
-        margin = self._moved(goe_quantile(len(values), self.shares.hessian_above))
+        values, vectors = self.spectrum
+        margin = self.upper_margin
         raised = (values + margin) + self.drift.curvature * np.abs(values + margin)
         if raised[0] <= DEFINITE * raised[-1]:
             return None

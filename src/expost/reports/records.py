@@ -231,15 +231,15 @@ def _forms(coordinates: FloatArray, scale: FloatArray) -> Any:
     return half @ namespace_of(half).matrix_transpose(half)
 
 
-def records_of(release: Release, block: Block, scope: Scope, each: int = 1) -> ReadRecords:
+def records_of(release: Release, block: Block, scope: Scope, each: int | None = None) -> ReadRecords:
     """What a release's report reads of a block of encoded rows, their labels and their weights.
 
-    With ``each`` above 1 the rows are those of people, so many of each one after the other.
+    With ``each`` the rows are those of people, so many of each one after the other.
     """
     plan = release.plan
-    loss = plan.loss if each == 1 else PersonLoss(plan.loss, each)
+    loss = plan.loss if each is None else PersonLoss(plan.loss, each)
     at = loss.at(placed_like(release.coefficients, block.y), block)
     kind = ScalarRecords if loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
-        kind = ReducedRecords if each == 1 else ReducedPeople
+        kind = ReducedRecords if each is None else ReducedPeople
     return kind.of(at, gradient=release.gradient, every=scope.every)

@@ -39,11 +39,16 @@ def statistics_shift(release: Release, records: ReadRecords, drift: Drift) -> An
     return plan.scales.shift(gradient, curvature, rounding=rounding)
 
 
-def report_cost(release: Release, records: ReadRecords, scope: Scope, failure: float) -> Any:
-    r"""The statistics' own ex-post loss, at most :math:`\Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)`."""
+def report_cost(
+    release: Release, records: ReadRecords, scope: Scope, failure: float, more: float = 0.0
+) -> Any:
+    r"""The statistics' own ex-post loss, at most :math:`\Delta^2/2 + \Delta\,\Phi^{-1}(1 - \rho/2)`.
+
+    ``more`` is what rows that are not known add to :math:`\Delta` at most.
+    """
     if not release.plan.scales.releases_statistics:
         return namespace_of(records.norm).zeros_like(records.norm)
-    shift = statistics_shift(release, records, Drift.of(release))
+    shift = statistics_shift(release, records, Drift.of(release)) + more
     return shift * (0.5 * shift + cost_quantile(release, scope, failure))
 
 

@@ -1,18 +1,22 @@
 // Reads {numbers, asked} from standard input and answers with the page's own modules.
 import { readFileSync } from "node:fs";
-import { read } from "../../../src/expost/page/static/bounds.js";
+import { read, readPerson } from "../../../src/expost/page/static/bounds.js";
 import { unpacked } from "../../../src/expost/page/static/numbers.js";
 import { factsOf } from "../../../src/expost/page/static/records.js";
 import { together } from "../../../src/expost/page/static/together.js";
 
 const { numbers: packed, asked } = JSON.parse(readFileSync(0, "utf8"));
 const numbers = unpacked(packed);
-const figures = asked.map(([place, answers, options]) => {
+// With a number of forgotten rows, the answers are those of all rows of a person.
+const figures = asked.map(([place, answers, options, forgotten = null]) => {
   if (place === null) {
     const facts = numbers.publications.map((publication) => factsOf(numbers, publication, answers));
     return [together(numbers, facts, options)];
   }
-  const { lower, upper, reportCost, total } = read(numbers, numbers.publications[place], answers, options);
+  const publication = numbers.publications[place];
+  const found =
+    forgotten === null ? read(numbers, publication, answers, options) : readPerson(numbers, publication, answers, forgotten, options);
+  const { lower, upper, reportCost, total } = found;
   return [lower, upper, reportCost, total];
 });
 process.stdout.write(JSON.stringify(figures));

@@ -8,7 +8,11 @@ const pill = (state) => element("span", { className: "pill", textContent: say(`a
 
 function statusOf(view) {
   const { state, done, all, title, values, line } = view;
+  if (state === "own" && view.records > 1) {
+    return ["own", say(view.ofPerson ? "answer.rows_status" : "answer.family_status", { ...view.words, count: view.records }), "change"];
+  }
   if (state === "own") return ["own", line ? say("answer.row_status", { line }) : say("answer.own_status"), "change"];
+  if (state === "uncounted") return ["waiting", say("answer.uncounted_status", view.words), "fix"];
   if (state === "waiting") return ["waiting", say("answer.waiting_status", { title }), "fix"];
   if (state === "refused") return ["waiting", say("answer.refused_status", { reason: view.reason }), "fix"];
   if (state === "crowded") return ["waiting", say("answer.many_open_status"), "fix"];
@@ -24,13 +28,14 @@ function status(view) {
 }
 
 // The headline and the sentence under it.
-function spoken({ total, state, member, count, promise }) {
+function spoken({ total, state, member, count, promise, records, ofPerson }) {
   if (total === null) {
     const text = promise === null ? ["answer.waiting_plain"] : ["answer.waiting_text", { n: rightOfHundred(promise.epsilon) }];
     return [element("h2", { id: "headline", textContent: say("answer.headline_waiting") }), paragraph("", ...text)];
   }
   const n = rightOfHundred(total);
-  const whose = state !== "own" ? "example" : member === false ? "outside" : "you";
+  const family = records > 1 && !ofPerson;
+  const whose = state !== "own" ? "example" : family ? "family" : member === false ? "outside" : "you";
   return [
     element("h2", { id: "headline" }, ...rich(count > 1 ? "answer.headline_several" : "answer.headline", { n, count })),
     paragraph("", `answer.picture_${whose}`, { n }),
@@ -48,20 +53,23 @@ function panel(className, title, sub, figure, picture, caption) {
   );
 }
 
-function yours({ total, state }) {
-  const title = say(state === "own" || total === null ? "answer.after_you" : "answer.after_example");
+function yours({ total, state, records, ofPerson }) {
+  const you = records > 1 && !ofPerson ? "answer.after_family" : "answer.after_you";
+  const title = say(state === "own" || total === null ? you : "answer.after_example");
   if (total === null) return panel("you", title, "\u00a0", "–", people(null), say("answer.after_waiting"));
   const n = rightOfHundred(total);
   return panel("you", title, say("answer.at_most"), `${n}%`, people(n), say("answer.after_caption", { more: n - 50, wrong: 100 - n }));
 }
 
-function everyones({ promise, insecure }) {
-  const title = say("answer.promise");
-  if (promise === null) return panel("all none", title, "\u00a0", say("answer.promise_none"), null, say("answer.promise_none_caption"));
+function everyones({ promise, insecure, records, ofPerson, words, lacks }) {
+  const family = records > 1 && !ofPerson;
+  const title = family ? say("answer.promise_family", { count: records }) : say("answer.promise", words);
+  const none = family && !lacks ? "answer.promise_family_none" : "answer.promise_none_caption";
+  if (promise === null) return panel("all none", title, "\u00a0", say("answer.promise_none"), null, say(none));
   const n = rightOfHundred(promise.epsilon);
   const caption = insecure
     ? say("answer.promise_void")
-    : say("answer.promise_caption", { more: n - 50, rare: rare(promise.delta) });
+    : say(family ? "answer.promise_family_caption" : "answer.promise_caption", { ...words, more: n - 50, rare: rare(promise.delta) });
   return panel("all", title, say("answer.at_most"), `${n}%`, people(n), caption);
 }
 
@@ -87,7 +95,8 @@ function flags(view) {
   if (total !== null && rightOfHundred(total) === 100) found.push(paragraph("", "answer.no_limit"));
   if (state === "own" && clipped.length) found.push(paragraph("", "answer.clipped", { titles: clipped.join(", ") }));
   if (state === "own" && open > 0) found.push(element("p", { textContent: sayCount("answer.open", open) }));
-  if (crowded) found.push(paragraph("", "answer.many_open", { count: open }));
+  if (crowded) found.push(paragraph("", ...(open > 0 ? ["answer.many_open", { count: open }] : [view.ofPerson ? "answer.all_forgotten" : "answer.family_open", view.words])));
+  if (state === "own" && view.forgotten > 0) found.push(element("p", { textContent: sayCount("answer.forgotten", view.forgotten, view.words) }));
   if (state === "own" && tried) {
     const button = element("button", { type: "button", className: "btn text", textContent: say("answer.tried_every") });
     button.addEventListener("click", () => view.cover());

@@ -1,11 +1,11 @@
 // Starts the page: reads the numbers, listens to the form, shows the answer.
 
 import { Answer } from "./answer.js";
-import { read } from "./bounds.js";
+import { read, readPerson } from "./bounds.js";
+import { Cards } from "./cards.js";
 import { download, showDetails } from "./details.js";
 import { showCurve, showFigures } from "./figures.js";
 import { OwnFile } from "./file.js";
-import { Form } from "./form.js";
 import { element, say, speak, titleOf } from "./language.js";
 import { unpacked } from "./numbers.js";
 import { Announcer, showAnswers, Side } from "./side.js";
@@ -27,7 +27,7 @@ function options() {
 
 function start(numbers) {
   const { fields, publications } = numbers;
-  const form = new Form(numbers, $("form"));
+  const form = new Cards(numbers, $("form"), (settled) => changed(settled));
   const answer = new Answer($("answer"));
   const announcer = new Announcer($("announce"));
   const goTo = (place) => {
@@ -46,7 +46,8 @@ function start(numbers) {
       return;
     }
     const [first] = { waiting: view.wrong, crowded: view.opened, own: [0] }[view.state] ?? view.missing;
-    form.focus(first ?? 0);
+    if (view.state === "uncounted") $("count").focus();
+    else form.focus(first ?? 0);
   }
 
   function cover() {
@@ -58,19 +59,20 @@ function start(numbers) {
     if (!$("experts").open) return;
     const chosen = options();
     $("figures-title").textContent = say(
-      view.state === "own" || view.answers === null ? "experts.figures" : "experts.figures_example",
+      view.state === "own" || view.rows === null ? "experts.figures" : "experts.figures_example",
     );
     showFigures($("figures"), fields, { ...view, publications, confidence: numbers.confidences[chosen.confidence] });
     const width = Math.max(280, Math.min($("curve").clientWidth || 640, 760));
     const along = Number($("along").value);
-    showCurve($("curve"), numbers, view.partly ? null : view.answers, along, (all) => totalOf(numbers, all, chosen), width);
+    const single = view.rows?.length === 1 && !view.forgotten && !view.partly ? view.rows[0] : null;
+    showCurve($("curve"), numbers, single, along, (all) => totalOf(numbers, [all], chosen), width);
   }
 
   function update() {
     const chosen = options();
     form.explain();
     view = viewOf(numbers, form, chosen, memory);
-    const { answers, readings, opened, wrong, missing, ...told } = view;
+    const { rows, places, readings, opened, wrong, missing, ...told } = view;
     answer.show({ ...told, confidence: levels(numbers)[chosen.confidence], act, cover });
     showTimeline($("timeline"), numbers, publications.map((_, i) => readings?.[i].total ?? null), view.total, view.promise);
     side.show(view);
@@ -85,18 +87,26 @@ function start(numbers) {
   };
   // What the file has no column for stays as she answered it. An empty cell is open: the old answer may be another's.
   const completed = ({ answers, places }) => {
-    const { answers: old } = form.state;
+    const old = form.state.rows[0] ?? [];
     return answers.map((one, place) => (places.includes(place) ? one : old[place]));
   };
   const file = new OwnFile(
-    numbers,
+    { ...numbers, ofPerson: form.ofPerson, words: form.words },
     { input: $("file"), open: $("open-file"), drop: $("drop"), check: $("check"), paste: $("paste"), names: $("names-note"), preview: $("preview") },
     {
       take(row) {
-        form.fill(completed(row));
+        form.fill([completed(row)]);
         Object.assign(memory, { refused: null, line: row.line });
         update();
         if (row.line !== null) goTo($("answer"));
+      },
+      // All rows of the file are hers, as far as the page takes so many.
+      takeAll(rows) {
+        if (rows.length > form.most) return say("form.too_many", { ...form.words, most: form.most });
+        form.fill(rows.map(completed));
+        Object.assign(memory, { refused: null, line: null });
+        update();
+        return null;
       },
       refused(reason) {
         memory.refused = reason;
@@ -109,11 +119,10 @@ function start(numbers) {
       },
       limit(row) {
         const all = completed(row);
-        return all.includes(undefined) ? null : totalOf(numbers, all, options());
+        return all.includes(undefined) ? null : totalOf(numbers, [all], options());
       },
     },
   );
-  form.listen($("form"), changed);
   $("clear").addEventListener("click", () => {
     form.clear();
     file.clear();
@@ -150,7 +159,8 @@ function start(numbers) {
   globalThis.expost = {
     numbers,
     read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen),
-    total: (answers, chosen) => totalOf(numbers, answers, chosen),
+    readPerson: (place, rows, forgotten, chosen) => readPerson(numbers, publications[place], rows, forgotten, chosen),
+    total: (answers, chosen) => totalOf(numbers, [answers], chosen),
   };
 }
 

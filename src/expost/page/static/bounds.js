@@ -1,6 +1,8 @@
 // What a publication cost a record, with the same terms in the same order as in expost.reports.
 
-import { factsOf } from "./records.js";
+import { shareOf } from "./encoding.js";
+import { factsOfPerson } from "./persons.js";
+import { quantilesFor } from "./quantiles.js";
 
 // Bounds on the determinant term, from what is known about the record's leverage.
 function determinant(publication, quantiles, facts, member) {
@@ -30,16 +32,40 @@ function innerProduct({ plan }, facts, { noise, gradient, scope }, member) {
   return [Math.min(centre - narrow, -width), Math.max(centre + narrow, width)];
 }
 
+const NONE = { determinant: 0, length: 0, product: 0, steep: 0, curved: 0, shift: 0, reached: 0 };
+
+// What rows of which nothing is known can add at most, as in expost.reports.forgotten.
+function worst({ plan, largest_row: largest, ...publication }, { forgotten, whole }, { person }) {
+  if (!person?.forgotten) return NONE;
+  const weight = shareOf({ plan, ...publication }, person.count);
+  const all = person.forgotten * weight;
+  const [noise, model, statistics] = forgotten;
+  const slope = largest.slope ?? Infinity;
+  const gradient = plan.sigma_gradient === null ? 0 : (largest.gradient ?? Infinity);
+  const [steep, curved] = [all * Math.hypot(slope / plan.sigma, gradient), all * largest.curved];
+  const parts = [model * steep, statistics * curved];
+  return {
+    determinant: person.forgotten * largest.rank * Math.log1p((weight * largest.curvature) / plan.l2),
+    length: all * slope,
+    product: (all * slope * noise) / plan.sigma,
+    steep,
+    curved,
+    shift: all * Math.hypot(gradient, largest.curved),
+    reached: whole?.[2] ? parts[0] + parts[1] : Math.hypot(...parts),
+  };
+}
+
 // `wider` is larger than every rounding error in adding up the terms, so that rounding only widens intervals. Under an
-// unknown weight each term lies anywhere between zero and what it is at the largest.
-function interval({ plan }, facts, wider, first, third) {
-  const spread = ([low, high]) => (facts.atMost ? [Math.min(low, 0), Math.max(high, 0)] : [low, high]);
+// unknown weight or with forgotten rows each term lies anywhere between zero and what it is at the largest.
+function interval({ plan }, facts, more, wider, first, third) {
+  const atMost = facts.atMost || more !== NONE;
+  const spread = ([low, high]) => (atMost ? [Math.min(low, 0), Math.max(high, 0)] : [low, high]);
   const [[t1Low, t1High], [t3Low, t3High]] = [first, third].map(spread);
-  const t2 = 0.5 * (facts.gradientNorm / plan.sigma) ** 2;
+  const t2 = 0.5 * ((facts.gradientNorm + more.length) / plan.sigma) ** 2;
   const slack = wider * (Math.abs(t1Low) + Math.abs(t1High) + t2 + Math.abs(t3Low) + Math.abs(t3High));
   // If a term is beyond double precision, the lower end is zero and the upper end infinite.
   if (!Number.isFinite(slack)) return { lower: 0, upper: Infinity };
-  const low = t1Low + (facts.atMost ? 0 : t2) + t3Low - slack;
+  const low = t1Low + (atMost ? 0 : t2) + t3Low - slack;
   const high = t1High + t2 + t3High + slack;
   return { lower: Math.max(low, -high, 0), upper: Math.max(high, -low) };
 }
@@ -67,14 +93,16 @@ function curvedOf({ plan, rounding: { curvature: drift, errors } }, facts, solve
 }
 
 function oneSide({ slack }, publication, quantiles, facts, member) {
-  const t1 = determinant(publication, quantiles, facts, member);
-  const t3 = innerProduct(publication, facts, quantiles, member);
-  const { lower, upper } = interval(publication, facts, slack, t1, t3);
+  const more = worst(publication, quantiles, facts);
+  const [low, high] = determinant(publication, quantiles, facts, member);
+  const t1 = member ? [low, high + more.determinant] : [low - more.determinant, high];
+  const [least, most] = innerProduct(publication, facts, quantiles, member);
+  const { lower, upper } = interval(publication, facts, more, slack, t1, [least - more.product, most + more.product]);
   const together = ({ model, gradient }) => Math.hypot(model, gradient);
   const steep = together(steepOf(publication, facts.gradientNorm));
   const curved = curvedOf(publication, facts, publication.rounding.solver);
   const largest = Math.max(Math.abs(t1[0]), Math.abs(t1[1])) * (1 + 2 * publication.rounding.curvature);
-  const squared = steep ** 2 + curved ** 2;
+  const squared = (steep + more.steep) ** 2 + (curved + more.curved) ** 2;
   const shift = { known: largest + 0.5 * squared, squared };
   if (quantiles.whole === null) return { lower, upper, total: upper, ...shift };
   // The whole publication as one Gaussian experiment.
@@ -82,19 +110,19 @@ function oneSide({ slack }, publication, quantiles, facts, member) {
   const reaching = together(steepOf(publication, facts.steepness[quantiles.scope] * facts.norm));
   const parts = [model * reaching, statistics * curved];
   const reached = apart ? parts[0] + parts[1] : Math.hypot(...parts);
-  return { lower, upper, total: shift.known + (reached + rest), ...shift };
+  return { lower, upper, total: shift.known + (reached + rest) + more.reached, ...shift };
 }
 
 // The interval for the model, the report's cost and the total, from what is read of the record. `member` is null
 // where it is not known; `every` makes the figures hold for every record at once, even one chosen after seeing the
 // page. `known` and `squared` are what the sum over publications reads.
-export function readFacts({ constants }, publication, facts, { confidence, member, every }) {
-  const scope = every ? "every" : "fixed";
-  const quantiles = { ...publication.levels[confidence][scope], scope };
-  const sides = (member === null ? [true, false] : [member]).map((side) =>
-    oneSide(constants, publication, quantiles, facts, side),
+export function readFacts(numbers, publication, facts, options) {
+  const quantiles = quantilesFor(numbers, publication, options, facts);
+  const sides = (options.member === null ? [true, false] : [options.member]).map((side) =>
+    oneSide(numbers.constants, publication, quantiles, facts, side),
   );
-  const shift = Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
+  const more = worst(publication, quantiles, facts).shift;
+  const shift = more + Math.hypot(steepOf(publication, facts.gradientNorm).gradient, curvedOf(publication, facts, 0));
   const largest = (name) => Math.max(...sides.map((side) => side[name]));
   return {
     lower: Math.min(...sides.map((side) => side.lower)),
@@ -106,6 +134,9 @@ export function readFacts({ constants }, publication, facts, { confidence, membe
   };
 }
 
-// The same, from her answers.
-export const read = (numbers, publication, answers, options) =>
-  readFacts(numbers, publication, factsOf(numbers, publication, answers), options);
+// The same, from the answers for all rows that she remembers and the number of those that she does not.
+export const readPerson = (numbers, publication, rows, forgotten, options) =>
+  readFacts(numbers, publication, factsOfPerson(numbers, publication, rows, forgotten), options);
+
+// The same for a single row.
+export const read = (numbers, publication, answers, options) => readPerson(numbers, publication, [answers], 0, options);

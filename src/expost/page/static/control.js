@@ -35,7 +35,7 @@ export const sampleNumber = (field) => shown(field.example ?? (field.low === nul
 
 export class Control {
   constructor(numbers, place) {
-    Object.assign(this, { numbers, place, field: numbers.fields[place], id: `field-${place}` });
+    Object.assign(this, { numbers, place, field: numbers.fields[place], id: `${numbers.prefix ?? ""}field-${place}` });
     this.question = this.field.question ?? titleOf(this.field);
     this.message = element("p", { className: "msg", id: `${this.id}-message`, attributes: { "aria-live": "off" } });
     this.extras = [];
@@ -90,15 +90,16 @@ export class Control {
     }
   }
 
-  // Says what is wrong, or how the answer counts; problems only once the person has left the field.
-  explain(settled) {
+  // Says what is wrong, or how the answer counts; problems only once the person has left the field. `unknown` is what is
+  // said of an answer that she does not know.
+  explain(settled, unknown) {
     const { answer, problem, note } = this.reading;
     const wrong = settled && problem !== undefined;
     this.node.classList.toggle("bad", wrong);
     this.message.classList.toggle("error", wrong);
     this.mark(wrong);
     let text = wrong ? problem : (note ?? "");
-    if (answer === UNKNOWN) text = say("form.unknown_note");
+    if (answer === UNKNOWN) text = unknown;
     if (this.ticked === "missing") text = say("form.missing_note", { value: defaultWord(this.field) });
     if (this.message.textContent !== text) this.message.textContent = text;
   }

@@ -137,26 +137,31 @@ export function scaleRow(row, norm, intercept, constants) {
   return intercept ? [...scaled, 1] : scaled;
 }
 
-// The weight of a record: what the person gives, times that of her class. One that she does not know counts as the
-// largest, and `atMost` says so.
-function weightOf({ fields }, publication, answers, label) {
+// What one row of a person with so many weighs, before weights of its own.
+export const shareOf = ({ plan, rows_per_person: least }, count) =>
+  plan.unit === "person" ? 1 / Math.max(count, least ?? 1) : 1;
+
+// The weight of a record: what the person gives, times that of her class and her row's share of her. One that she does
+// not know counts as the largest, and `atMost` says so.
+function weightOf({ fields }, publication, answers, label, count) {
   const { weight: place, class_weight: byClass, labels } = publication;
   const atMost = place !== null && answers[place] === UNKNOWN;
   const given = place === null ? 1 : atMost ? fields[place].most : encodeOutcome(fields[place], answers[place], null);
-  return { weight: byClass === null ? given : given * byClass[labels.indexOf(label)], atMost };
+  const own = given * shareOf(publication, count);
+  return { weight: byClass === null ? own : own * byClass[labels.indexOf(label)], atMost };
 }
 
-// The encoded row before it is scaled, the label and the weight of a person's answers.
-export function encodeWhole(numbers, publication, answers) {
+// The encoded row before it is scaled, the label and the weight of a person's answers; `count` is how many rows she has.
+export function encodeWhole(numbers, publication, answers, count = 1) {
   const { fields, constants } = numbers;
   const row = publication.features.flatMap((place) => encodeFeature(fields[place], answers[place], constants.words));
   const place = publication.outcome;
   const label = encodeOutcome(fields[place], answers[place], publication.labels);
-  return { row, label, ...weightOf(numbers, publication, answers, label) };
+  return { row, label, ...weightOf(numbers, publication, answers, label, count) };
 }
 
 // The same, with the row as the mechanism saw it.
-export function encode(numbers, publication, answers) {
-  const { row, ...others } = encodeWhole(numbers, publication, answers);
+export function encode(numbers, publication, answers, count = 1) {
+  const { row, ...others } = encodeWhole(numbers, publication, answers, count);
   return { row: scaleRow(row, publication.norm, publication.intercept, numbers.constants), ...others };
 }

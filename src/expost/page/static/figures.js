@@ -1,6 +1,6 @@
 // The experts' figures: every number with its exact value, and the total along one answer.
 
-import { read } from "./bounds.js";
+import { readPerson } from "./bounds.js";
 import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
 import { dateOf, daysOf, numeral, UNKNOWN } from "./encoding.js";
@@ -111,5 +111,5 @@ export function showCurve(place, numbers, answers, chosen, totalOf, width) {
   place.replaceChildren(barChart(bars, answers[chosen], width, described(bars.map(({ y }) => y))));
 }
 
-export const readingsOf = (numbers, answers, options) =>
-  numbers.publications.map((publication) => read(numbers, publication, answers, options));
+export const readingsOf = (numbers, rows, forgotten, options) =>
+  numbers.publications.map((publication) => readPerson(numbers, publication, rows, forgotten, options));

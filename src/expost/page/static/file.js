@@ -20,11 +20,11 @@ function tableOf(heads, rows) {
   return element("div", { className: "scroll", tabIndex: 0, attributes: { role: "region", "aria-label": heads.join(", ") } }, made);
 }
 
-// `take` is called with a row, `refused` with the reason, `listed` where there are several rows, and `limit` tells a
-// row's total or null.
+// `take` is called with a row, `takeAll` with all rows of one person and answers why not, `refused` with the reason,
+// `listed` where there are several rows to choose from, and `limit` tells a row's total or null.
 export class OwnFile {
-  constructor(numbers, places, { take, refused, listed, limit }) {
-    Object.assign(this, { numbers, places, take, refused, listed, limit });
+  constructor(numbers, places, { take, takeAll, refused, listed, limit }) {
+    Object.assign(this, { numbers, places, take, takeAll, refused, listed, limit });
     const { input, open, drop, check, paste, names } = places;
     const known = numbers.fields.filter(({ role }) => role !== "weight").map((field) => namesOf(field)[0]);
     const more = known.length > MOST_NAMES ? ", …" : "";
@@ -80,9 +80,15 @@ export class OwnFile {
       ...(header ? [] : [line(say("file.no_header"))]),
       ...(unused.length ? [line(say("file.not_needed", { names: unused.join(", ") }))] : []),
     ];
+    if (this.numbers.ofPerson && rows.length > 1) {
+      const refused = this.takeAll(rows);
+      if (refused !== null) return this.refuse(refused);
+      return this.places.preview.replaceChildren(line(say("file.all_rows", { ...this.numbers.words, count: rows.length }), say("file.filled")), ...parts);
+    }
     this.places.preview.replaceChildren(...(rows.length > 1 ? this.list(rows) : this.single(rows[0])), ...parts);
     if (rows.length === 1) this.take({ ...rows[0], line: null });
     else this.listed();
+    return undefined;
   }
 
   single({ answers, cells }) {

@@ -20,7 +20,6 @@ export class Form {
     this.groups = [...new Set(this.fields.map(groupOf))].map((title) => this.group(title));
     place.append(...this.groups.map(({ node }) => node));
     place.addEventListener("keydown", (event) => this.onKey(event));
-    place.addEventListener("submit", (event) => event.preventDefault());
   }
 
   // Hardly anyone knows the weight of her record, so that question is answered from the start.
@@ -79,8 +78,8 @@ export class Form {
   }
 
   // Shows how each answer counts and what is wrong with it.
-  explain() {
-    this.controls.forEach((control, place) => control.explain(this.left.has(place)));
+  explain(unknown) {
+    this.controls.forEach((control, place) => control.explain(this.left.has(place), unknown));
     for (const { count, members } of this.groups) {
       const done = members.filter(({ reading }) => reading.answer !== undefined).length;
       const text = say("form.count", { done, all: members.length });

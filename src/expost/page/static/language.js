@@ -20,7 +20,7 @@ export function say(key, named = {}) {
 }
 
 // The same for a number of things.
-export const sayCount = (key, count) => say(`${key}_${count === 1 ? "one" : "other"}`, { count });
+export const sayCount = (key, count, named = {}) => say(`${key}_${count === 1 ? "one" : "other"}`, { ...named, count });
 
 export function element(kind, properties = {}, ...children) {
   const made = document.createElement(kind);

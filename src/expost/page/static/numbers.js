@@ -11,15 +11,25 @@ const rows = ({ width, doubles: text }) => {
   return Array.from({ length: flat.length / width }, (_, i) => flat.slice(i * width, (i + 1) * width));
 };
 
+// A Hessian's eigenvalues, lowered by a margin and by what rounding may have moved them, or raised if it is negative.
+export const moved = (values, margin, drift) =>
+  values.map((value) => value - margin - Math.sign(margin) * drift * Math.abs(value - margin));
+
 // The page's data with every list of numbers as such.
 export function unpacked(numbers) {
   return {
     ...numbers,
     publications: numbers.publications.map((publication) => {
-      const spectra = publication.spectra.map(doubles);
-      const pencil = (packed) => (packed === null ? null : { ...packed, values: spectra[packed.values] });
+      const [spectra, spectrum] = [publication.spectra.map(doubles), doubles(publication.spectrum)];
+      const valuesOf = ({ values, margin }) =>
+        margin === undefined ? spectra[values] : moved(spectrum, margin, publication.rounding.curvature);
+      const pencil = (packed) => (packed === null ? null : { ...packed, values: valuesOf(packed) });
+      const known = (set) => set && { ...set, lines: rows({ width: 5, doubles: set.lines }), public: pencil(set.public) };
       const scoped = (level) => ({
         ...level,
+        people: known(level.people),
+        remembered: known(level.remembered),
+        forgotten: level.forgotten && rows({ width: 3, doubles: level.forgotten }),
         public: pencil(level.public),
         adaptive: pencil(level.adaptive),
         upper: pencil(level.upper),
@@ -27,6 +37,7 @@ export function unpacked(numbers) {
       return {
         ...publication,
         bases: publication.bases.map(rows),
+        spectrum,
         levels: publication.levels.map(({ fixed, every }) => ({ fixed: scoped(fixed), every: scoped(every) })),
       };
     }),

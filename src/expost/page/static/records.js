@@ -103,7 +103,7 @@ function wholeForms({ bases, coefficients }, row, weight, norm, at) {
 
 // log det(I + sN) of a positive semi-definite N, by elimination that keeps the pivots' distance from one, so that
 // small matrices keep their digits; minus infinity where I + sN is not positive definite.
-function logDeterminantOf(matrix, scale) {
+export function logDeterminantOf(matrix, scale) {
   const rest = matrix.map((row) => row.map((entry) => scale * entry));
   const sign = Math.sign(scale);
   let total = 0;

@@ -2,7 +2,7 @@
 // the result changes.
 
 import { answerTitle } from "./control.js";
-import { element, say, titleOf } from "./language.js";
+import { element, say, sayCount, titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
 
 // So long after the last change the result is read out.
@@ -28,7 +28,7 @@ export class Side {
 
   show({ state, total, done, all }) {
     const own = state === "own";
-    const waiting = ["waiting", "refused", "crowded"].includes(state);
+    const waiting = ["waiting", "refused", "crowded", "uncounted"].includes(state);
     this.place.classList.toggle("own", own);
     this.figure.textContent = own ? `${rightOfHundred(total)}%` : "–";
     this.words.textContent = say(own ? "form.panel_value" : waiting ? "form.panel_waiting" : "form.panel_later");
@@ -40,26 +40,28 @@ export class Side {
   }
 }
 
-// Her answers for the printed page.
-export function showAnswers(place, numbers, { state, answers }) {
+const answered = (numbers, field, answer) =>
+  element("div", {}, element("dt", { textContent: titleOf(field) }), element("dd", { textContent: answerTitle(numbers, field, answer) }));
+
+// Her answers for the printed page: all of the first row, and of the others what differs from the one before.
+export function showAnswers(place, numbers, { state, rows, places, records, forgotten, ofPerson, words }) {
   if (state !== "own") {
     place.replaceChildren();
     return;
   }
+  const { fields } = numbers;
+  const dense = fields.length > 18 || records > 3 ? "answers dense" : "answers";
+  const list = (answers, before) => {
+    const shown = fields.flatMap((field, i) => (before && before[i] === answers[i] ? [] : [answered(numbers, field, answers[i])]));
+    return shown.length ? element("dl", { className: dense }, ...shown) : element("p", { textContent: say("form.same_as_before") });
+  };
+  const title = (number) => say(ofPerson ? "form.card" : "form.relative", { ...words, number });
   place.replaceChildren(
     element("h2", { textContent: say("form.answers") }),
-    element(
-      "dl",
-      { className: answers.length > 18 ? "answers dense" : "answers" },
-      ...numbers.fields.map((field, i) =>
-        element(
-          "div",
-          {},
-          element("dt", { textContent: titleOf(field) }),
-          element("dd", { textContent: answerTitle(numbers, field, answers[i]) }),
-        ),
-      ),
-    ),
+    ...(records === 1
+      ? [list(rows[0], null)]
+      : rows.flatMap((answers, i) => [element("h3", { textContent: title(places[i] + 1) }), list(answers, ofPerson ? rows[i - 1] : null)])),
+    ...(forgotten ? [element("p", { textContent: sayCount("answer.forgotten", forgotten, words) })] : []),
   );
 }
 

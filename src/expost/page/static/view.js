@@ -5,8 +5,8 @@ import { UNKNOWN } from "./encoding.js";
 import { readingsOf } from "./figures.js";
 import { titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
+import { factsOfPerson } from "./persons.js";
 import { largestTotal, searched } from "./ranges.js";
-import { factsOf } from "./records.js";
 import { promised, together } from "./together.js";
 
 // So many values of the invented person are named.
@@ -49,23 +49,36 @@ function largest(numbers, answers, options) {
   return kept.get(key);
 }
 
-// The total of answers that can all be read; null where too many are open.
-export function totalOf(numbers, answers, options) {
-  if (searched(numbers, answers).length) return largest(numbers, answers, options);
-  return together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, answers)), options);
+// The total of a person by the answers for her rows, all of which can be read, and how many she has forgotten; null
+// where too many answers are open.
+export function totalOf(numbers, rows, options, forgotten = 0) {
+  const alone = rows.length + forgotten === 1;
+  if (alone && searched(numbers, rows[0]).length) return largest(numbers, rows[0], options);
+  return together(numbers, numbers.publications.map((publication) => factsOfPerson(numbers, publication, rows, forgotten)), options);
 }
 
 // The figures of each publication on its own; only a total where values of open answers were searched.
-function readingsFor(numbers, answers, options) {
-  if (!searched(numbers, answers).length) return readingsOf(numbers, answers, options);
+function readingsFor(numbers, rows, forgotten, options, partly) {
+  if (!partly) return readingsOf(numbers, rows, forgotten, options);
   return numbers.publications.map((publication) => ({
-    total: totalOf({ ...numbers, publications: [publication] }, answers, options),
+    total: totalOf({ ...numbers, publications: [publication] }, rows, options),
   }));
 }
 
+// Which rows are read, and how many more there are. A row of several with an open answer counts as forgotten: the limit
+// then holds whatever it was. That says nothing of use for someone of a household, so there is no answer.
+function readable({ rows, places, forgotten }, ofPerson) {
+  if (rows.length + forgotten < 2) return { rows, places, forgotten };
+  const known = rows.flatMap((answers, i) => (answers.includes(UNKNOWN) ? [] : [i]));
+  if (known.length === 0 || (known.length < rows.length && !ofPerson)) return { rows: null, places, forgotten: 0 };
+  const kept = (list) => known.map((i) => list[i]);
+  return { rows: kept(rows), places: kept(places), forgotten: forgotten + rows.length - known.length };
+}
+
 // Which answers are shown, and what the answer's border says.
-function stateOf({ missing, wrong, started }, settled, refused) {
+function stateOf({ missing, wrong, started, uncounted }, settled, refused) {
   if (refused !== null) return "refused";
+  if (uncounted) return "uncounted";
   if (wrong.some((place) => settled.has(place)) || (wrong.length > 0 && missing.length === 0)) return "waiting";
   if (missing.length === 0 && wrong.length === 0) return "own";
   return started ? "partial" : "example";
@@ -77,21 +90,28 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
   const filled = form.state;
   let state = stateOf(filled, form.left, refused);
   const example = state === "example" || state === "partial";
-  let answers = null;
-  if (example) answers = numbers.fields.map((field) => exampleOf(numbers, field));
-  if (state === "own") answers = filled.answers;
-  let total = answers === null ? null : totalOf(numbers, answers, options);
-  if (answers !== null && total === null) [state, answers] = ["crowded", null];
-  const partly = answers !== null && searched(numbers, answers).length > 0;
-  if (state === "own" && settled && !partly) tries.add(JSON.stringify(answers));
-  const open = state === "own" || state === "crowded" ? filled.open.length : 0;
+  const count = state === "own" ? filled.rows.length + filled.forgotten : 1;
+  let [rows, places, forgotten] = [null, [0], 0];
+  if (example) rows = [numbers.fields.map((field) => exampleOf(numbers, field))];
+  if (state === "own") ({ rows, places, forgotten } = readable(filled, form.ofPerson));
+  const total = rows === null ? null : totalOf(numbers, rows, options, forgotten);
+  if (state === "own" && total === null) [state, rows] = ["crowded", null];
+  const partly = rows !== null && count === 1 && searched(numbers, rows[0]).length > 0;
+  if (state === "own" && settled && !partly) tries.add(JSON.stringify([rows, forgotten]));
+  const open = (state === "own" || state === "crowded") && count === 1 ? filled.open.length : 0;
   return {
     state,
-    answers,
+    rows,
+    places,
+    records: count,
+    forgotten,
+    ofPerson: form.ofPerson,
+    words: form.words,
     total,
-    readings: answers === null ? null : readingsFor(numbers, answers, options),
-    promise: promised(publications),
+    readings: rows === null ? null : readingsFor(numbers, rows, forgotten, options, partly),
+    promise: promised(publications, count),
     insecure: publications.some(({ insecure }) => insecure !== null),
+    lacks: publications.some(({ plan }) => plan.epsilon === null),
     count: publications.length,
     values: exampleValues(numbers),
     title: form.titles(filled.wrong)[0],

@@ -1,0 +1,105 @@
+"""The page's numbers of people with several rows and of families are the library's, in node."""
+
+import json
+
+import node
+import numpy as np
+import pages
+import pytest
+
+from expost.data.weights import Weighting
+from expost.page.numbers import payload
+
+pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
+TOLERANCE = 1e-9
+
+
+def persons(rng, publication, count):
+    """People of one row to twelve: different, alike, with the other label, and more than coefficients."""
+    numbers = rng.choice([1, 2, 3, 12], count, p=[0.2, 0.3, 0.3, 0.2])
+    most = len(publication.release.coefficients) + 2
+    numbers[: count // 20] = min(most, 24 if publication.release.plan.unit == "person" else 6)
+    if publication.release.plan.unit == "row":
+        numbers = np.minimum(numbers, 6)
+    found = []
+    for number in numbers.tolist():
+        rows = pages.people(rng, number, publication.domain, publication.loss)
+        kind = rng.integers(4)
+        if kind == 0:
+            rows = [list(rows[0]) for _ in rows]
+        elif kind == 1:
+            # Rows that pull in opposite directions: the same values, another label.
+            rows = [[*rows[0][:-1], row[-1]] for row in rows]
+        found.append(rows)
+    return found
+
+
+def compared(publication, count, *, seed=0, weighted=False):
+    rng = np.random.default_rng(seed)
+    numbers = json.loads(json.dumps(payload([publication])))
+    people, asked = persons(rng, publication, count), pages.questions(rng, count)
+    forgotten = np.zeros(count, dtype=int)
+    if publication.release.plan.unit == "person":
+        forgotten = rng.choice([0, 0, 0, 1, 2, 5], count)
+    weights, filled = None, people
+    if weighted:
+        most = publication.weighting.max_weight
+        weights = [rng.uniform(0.0, most, len(rows)).tolist() for rows in people]
+        filled = [
+            [[*row[:-1], repr(weight), row[-1]] for row, weight in zip(rows, own, strict=True)]
+            for rows, own in zip(people, weights, strict=True)
+        ]
+    ours = pages.by_node(
+        numbers,
+        [[0, rows, options, int(left)] for rows, options, left in zip(filled, asked, forgotten, strict=True)],
+    )
+    theirs = pages.persons_by_python(publication, people, asked, forgotten.tolist(), weights=weights)
+    return ours, theirs
+
+
+def worst(ours, theirs):
+    # Where a loss has no largest slope a forgotten row has no limit, here as there.
+    limited = np.isfinite(theirs[:, 3])
+    assert np.array_equal(limited, np.array([value is not None for value in ours[:, 3]]))
+    return pages.discrepancy(ours[limited].astype(float), theirs[limited])
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize(
+    ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
+)
+def test_every_loss_with_some_report(loss, kind, unit):
+    assert worst(*compared(pages.published(loss, kind, unit=unit), 40)) < TOLERANCE
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("kind", pages.KINDS)
+@pytest.mark.parametrize("loss", pages.LOSSES)
+def test_every_loss_and_report(loss, kind):
+    assert worst(*compared(pages.published(loss, kind, unit="person"), 120, seed=1)) < TOLERANCE
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("kind", pages.KINDS[1:])
+def test_a_reduced_hessian(kind):
+    publication = pages.published("softmax-capped", kind, reduced=True, unit="person")
+    assert worst(*compared(publication, 80)) < TOLERANCE
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("kind", pages.KINDS)
+def test_a_regularizer_and_a_hessian_that_is_mostly_noise(kind):
+    regularized = pages.published("logistic", kind, regularized=True, unit="person")
+    assert worst(*compared(regularized, 80)) < TOLERANCE
+    noisy = pages.published("logistic", kind, rows=6, unit="person")
+    assert worst(*compared(noisy, 80)) < TOLERANCE
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize(
+    "weighting", [Weighting(rows_per_person=6), Weighting(4.0, (0.3, 2.5), rows_per_person=3)]
+)
+def test_weights_and_a_declared_number_of_rows(weighting):
+    publication = pages.published("capped", "adaptive", weighting=weighting, unit="person")
+    weighted = weighting.max_weight is not None
+    assert worst(*compared(publication, 80, weighted=weighted)) < TOLERANCE
