@@ -24,7 +24,7 @@ _LOWEST = 1e-3
 # Levels: by growth time, at least this many, and no closer than this share of the steepest slope; the second
 # one where growth is slow everywhere, so that hardly anything depends on it.
 _TIME, _LEVELS, _CLOSEST, _CLOSEST_SLOW = 0.02, 200, 1e-4, 2e-3
-SLOW = 0.05
+SLOW = 0.01
 # Slower growth is not resolved: a larger rate admits more paths.
 _SLOWEST = 1e-4
 # Epsilons beyond this have no exponential.

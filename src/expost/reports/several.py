@@ -71,13 +71,13 @@ def streamed_totals(
             streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
         ]
-        return (_added([one.total for one in run]) for run in _together(figures))
+        return (_added([one.total for one in run]) for run in together(figures))
     sides = sides_of(member)
     shifts = []
     for release, rows in zip(releases, records, strict=True):
         work = ShiftReading(TightReader(release, share, scope), sides)
         shifts.append(rows.sweep(work, width=row_width(release, rows)))
-    return _bounded(_together(shifts), noise, scope)
+    return _bounded(together(shifts), noise, scope)
 
 
 class SumNoise(NamedTuple):
@@ -125,7 +125,7 @@ def _bounded(runs: Iterator[tuple[Shifts, ...]], noise: SumNoise, scope: Scope) 
         yield (known + reach + noise.rest) * (1.0 + SLACK)
 
 
-def _together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
+def together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
     """The parts of several streams side by side; all read the same records."""
     for run in zip_longest(*streams):
         if None in run:
