@@ -133,7 +133,7 @@ def test_what_it_cannot_answer_is_refused():
 
 
 def test_exact_losses_must_not_decide_who_stays():
-    """A second table that has all 200 or none of them, by their exact losses, tells of a third person: 634."""
+    """A second table that has all 200 or none of them, by their exact losses, tells of another: 634."""
     sigma, l2, people = 2.8, 1.4, 200
     slope, bend = 0.5 * people, 0.25 * people  # at coefficient 0
     assert round(slope**2 / (2.0 * sigma**2) - math.log1p(bend / l2)) == 634
