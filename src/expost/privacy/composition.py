@@ -212,13 +212,16 @@ def compose(plans: Iterable[Plan]) -> Composition:
     for records that are added, and the same with :math:`P_i` and :math:`Q_i` exchanged for records that are
     removed (Zhu, Dong and Wang, AISTATS 2022). Every value is on the private side: the certificate of each
     plan is read at finitely many epsilons, chords between them lie above the profile, what is cut off the
-    tails counts as an unbounded loss, and the rounding of the convolution is added to delta.
+    tails counts as an unbounded loss, and the rounding of the convolution is added to delta. In each
+    direction the smaller of this and of what the sums of the plans' Rényi divergences promise counts
+    (docs/mathematics.md, section 17).
 
     Assumes that all publications are of one table, or of tables in which a person has one and the same
     record, or in which rows belong to the same people if the plans are for people; plans of two units are
     refused. The plans may not depend on what was published before: their budgets, noise scales and number
-    are fixed in advance, or at least not chosen from published values. What else is chosen from them, such
-    as the features of the next model, may depend on them. Needs the extra ``ledger``.
+    are fixed in advance, or at least not chosen from published values; for those there are adaptive accounts
+    (:meth:`expost.Ledger.account`). What else is chosen from them, such as the features of the next model,
+    may depend on them. Needs the extra ``ledger``.
 
     Parameters
     ----------
@@ -236,7 +239,7 @@ def compose(plans: Iterable[Plan]) -> Composition:
     >>> plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7)
     >>> ten = expost.compose([plan] * 10)
     >>> round(ten.epsilon_at(1e-6), 2)  # adding up: 5
-    1.56
+    1.54
     """
     given = [plans] if isinstance(plans, Plan) else list(plans)
     for plan in given:
