@@ -331,8 +331,8 @@ def wallet(
     Parameters
     ----------
     publications
-        Publications, each once, the first one first: its plan decides :math:`v_0`, the square of the largest
-        shift that it allows.
+        Publications, each once, the first one first: its plan decides :math:`v_0`, a sixteenth of the square
+        of the largest shift that it allows.
     X, y
         Records in the units of the fits. Each publication takes its own columns of a frame.
     sample_weight

@@ -51,9 +51,14 @@ class ChargeReading:
         return Charges(*map(np.concatenate, zip(*found, strict=True)))
 
 
+# The scale of a wallet as a share of the square of the largest shift: four charges of an eighth of it. Records
+# that are charged more lose a little by a small scale, those that are charged less a lot by a large one.
+_SHARE = 4.0 / 8.0**2
+
+
 def first_scale(plan: Plan) -> float:
-    """The scale of a wallet: four charges of half the largest shift that its first plan allows."""
-    return math.hypot(*(plan.max_weight * largest for largest in largest_shifts(plan))) ** 2
+    """The scale of a wallet from its first plan, before anything is published."""
+    return _SHARE * math.hypot(*(plan.max_weight * largest for largest in largest_shifts(plan))) ** 2
 
 
 def wallet_bound(
