@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from scipy.optimize import brentq
 
 from expost._common.typing import FloatArray
 from expost.privacy import gaussian, renyi
@@ -96,9 +98,8 @@ class SharpestProfile(CertifiedProfile):
         for column, direction in enumerate(_DIRECTIONS):
             other = self._smaller(direction, before, own[:, column], rtol)
             printed = np.exp(law) * (other + excess) + self.rounding.tail
-            found[:, column] = np.minimum(
-                own[:, column], printed
-            )  # what was not sharpened is printed already
+            # What was not sharpened is printed already.
+            found[:, column] = np.minimum(own[:, column], printed)
         return found
 
     def kept(self, last: float) -> tuple[renyi.Orders, renyi.Orders]:
@@ -124,5 +125,17 @@ class SharpestProfile(CertifiedProfile):
         # The other theorem costs more time, and is asked only where it is sharper.
         if alone == 0.0 or math.isinf(alone):
             return alone
-        same = self.delta(alone).upper == self.first.delta(alone).upper
-        return alone if same else super().epsilon(delta)
+        if self.delta(alone).upper == self.first.delta(alone).upper:
+            return alone
+
+        @cache
+        def excess(epsilon: float) -> float:
+            return math.log(self.delta(epsilon).upper / delta)
+
+        low = float(gaussian.epsilon(delta, sensitivity=self.rise, sigma=1.0))
+        if excess(low) <= 0.0 or excess(alone) > 0.0:
+            return low if excess(low) <= 0.0 else alone
+        root = float(brentq(excess, low, alone, xtol=1e-7 * alone, rtol=1e-6))
+        while excess(root) > 0.0:
+            root *= 1.0 + 1e-6
+        return min(root, alone)

@@ -51,8 +51,8 @@ class ChargeReading:
         return Charges(*map(np.concatenate, zip(*found, strict=True)))
 
 
-# The scale of a wallet as a share of the square of the largest shift: four charges of an eighth of it. Records
-# that are charged more lose a little by a small scale, those that are charged less a lot by a large one.
+# The scale of a wallet as a share of the square of the largest shift: four charges of an eighth of it.
+# Records that are charged more lose little by a small scale, and others lose a lot by a large one.
 _SHARE = 4.0 / 8.0**2
 
 
