@@ -1,5 +1,9 @@
-"""Time a full calibration for every loss and kind of report: `python -m bench.calibration`."""
+"""Time a full calibration for every loss and kind of report, and measure what plans cost together.
 
+`python -m bench.calibration`.
+"""
+
+import argparse
 import math
 import time
 
@@ -7,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 import expost
+from bench.saving import RESULTS, save
+from expost.privacy.shapes import classification_loss, default_threshold
 
 LOSSES = (expost.LogisticLoss(), expost.LogisticLoss(soft=True), expost.SmoothedHinge(), expost.PseudoHuber())
 REPORTS = ("independent", "leverage", "dependent", "adaptive")
@@ -45,7 +51,36 @@ def show(title, settings):
     Console(width=110).print(table)
 
 
+# What is composed: how many plans of which budget, at which delta.
+BUDGET, COUNTS, DELTA = {"epsilon": 0.5, "delta": 1e-7}, (2, 10, 50), 1e-6
+COMPOSED = {
+    "logistic, plain": lambda: expost.LogisticLoss(),
+    "logistic, capped (the default)": lambda: classification_loss(2, *BUDGET.values(), radius=math.sqrt(2.0)),
+    "pseudo-Huber": lambda: expost.PseudoHuber(default_threshold(*BUDGET.values())),
+    "softmax, 3 classes": lambda: expost.SoftmaxLoss(3),
+    "softmax, 10 classes, capped (the default)": lambda: classification_loss(10, *BUDGET.values()),
+}
+
+
+def compositions():
+    """What several plans cost together, and the same number of Gaussian mechanisms."""
+    rows = []
+    for name, loss in COMPOSED.items():
+        plan = expost.calibrate(loss=loss(), fit_intercept=True, **BUDGET)
+        costs = [expost.compose([plan] * count).epsilon_at(DELTA) for count in COUNTS]
+        rows.append({"loss": name, "epsilons": costs})
+    noise = expost.gaussian.sigma(**BUDGET)
+    shifts = [math.sqrt(count) for count in COUNTS]
+    flat = [float(expost.gaussian.epsilon(DELTA, sensitivity=shift, sigma=noise)) for shift in shifts]
+    rows.append({"loss": "Gaussian mechanisms", "epsilons": flat})
+    return {"budget": BUDGET, "counts": COUNTS, "delta": DELTA, "rows": rows}
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", default=RESULTS / "calibration.json", help="where the numbers go")
+    options = parser.parse_args()
+    save(options.json, compositions())
     usual = [{"epsilon": epsilon} for epsilon in (0.1, 1.0, 8.0)]
     show("Seconds for one calibration with the default l2 (goal 0.5)", usual)
     show("Seconds for the hardest calibrations (goal 2)", HARD)

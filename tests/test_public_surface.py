@@ -20,7 +20,7 @@ NAMES = [
     "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
     "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
-    "exceptions", "gaussian", "goe", "research", "scan", "total",
+    "exceptions", "gaussian", "goe", "research", "scan", "total", "wallet",
 ]
 # fmt: on
 ESTIMATORS = (

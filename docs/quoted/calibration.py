@@ -1,4 +1,6 @@
-"""Passages about the noise of the statistics, in docs/calibration.md."""
+"""Passages about the noise of the statistics, in docs/calibration.md, and about what plans cost together."""
+
+import math
 
 from docs.quoted.marks import Document, paragraph, passage, require, short, table
 
@@ -71,3 +73,29 @@ def rule_plain(document: Document) -> str:
         "smaller everywhere:"
     )
     return f"{paragraph(opening)}\n\n{_table(document)}"
+
+
+def _up(number: float) -> str:
+    """Three digits, rounded up: what is certified is an upper bound."""
+    return f"{math.ceil(1000 * number) / 1000:.3f}"
+
+
+@passage("compositions", "calibration")
+def compositions(document: Document) -> str:
+    """Epsilons of several plans together, rounded up."""
+    counts, budget = document["counts"], document["budget"]
+    cells = [["added up", *(f"{count * budget['epsilon']:g}" for count in counts)]]
+    cells += [[row["loss"], *(_up(one) for one in row["epsilons"])] for row in document["rows"]]
+    return table(" | " + " | ".join(map(str, counts)), cells)
+
+
+@passage("ten-models", "calibration")
+def ten_models(document: Document) -> str:
+    """What ten models by default cost together."""
+    (row,) = (row for row in document["rows"] if row["loss"].startswith("logistic, capped"))
+    budget, ten = document["budget"], row["epsilons"][document["counts"].index(10)]
+    require(ten < 0.4 * 10 * budget["epsilon"], "ten models cost far less than their sum")
+    return (
+        f"Ten logistic models of ({budget['epsilon']:g}, {short(budget['delta'])}) cost ε = {_up(ten)} at "
+        f"{short(document['delta'])} together, certified, not {10 * budget['epsilon']:g}"
+    )

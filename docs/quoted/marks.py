@@ -16,6 +16,7 @@ SOURCES = {
     "multiclass fit": ("bench/results/multiclass_fit.json", "python -m bench.multiclass_fit"),
     "reports": ("bench/results/reports.json", "python -m bench.reports"),
     "reports, plain": ("bench/results/reports_plain.json", "python -m bench.reports --plain"),
+    "calibration": ("bench/results/calibration.json", "python -m bench.calibration"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "inference": ("bench/results/inference.json", "python -m bench.inference"),

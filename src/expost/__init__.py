@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from expost.privacy.calibration import calibrate as calibrate, calibrate_convex as calibrate_convex
     from expost.privacy.composition import compose as compose
     from expost.privacy.plan import Plan as Plan
-    from expost.publication import Publication as Publication, total as total
+    from expost.publication import Publication as Publication, total as total, wallet as wallet
 
     __version__: str
 
@@ -78,7 +78,7 @@ _NAMES = {
     "privacy.calibration": "calibrate calibrate_convex",
     "privacy.composition": "compose",
     "privacy.plan": "Plan",
-    "publication": "Publication total",
+    "publication": "Publication total wallet",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -142,7 +142,7 @@ def test_real_neighbours_attain_the_capped_plan(epsilon):
 @pytest.mark.slow
 def test_weak_regularisation_leaves_the_gap_that_the_documents_state():
     found = audit_plan(expost.calibrate(loss="logistic", epsilon=1.0, l2=0.5), trials=50, random_state=0)
-    assert found.ratio == pytest.approx(0.291, abs=0.001)
+    assert found.ratio == pytest.approx(0.776, abs=0.001)
 
 
 @pytest.mark.parametrize(("X", "y"), [(np.empty((0, 1)), []), ([[0.0]], [0.0])], ids=["empty", "zeros"])
@@ -150,7 +150,7 @@ def test_a_free_sign_costs_both_tails_of_the_noise(X, y):
     """Without other rows the coefficient follows the noise to either side, and the sign of the slope too."""
     plan = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=1e-6, l2=1.164)
     pair = hockey_stick(plan.loss, X, y, [1.0], 0.0, epsilon=1.0, sigma=plan.sigma, l2=plan.l2)
-    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.958, abs=0.001)
+    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.971, abs=0.001)
 
 
 @pytest.mark.slow

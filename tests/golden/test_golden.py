@@ -145,7 +145,11 @@ def test_the_publications_are_what_their_script_makes():
     for name, content in made.items():
         stored = make.read("publications")[name]
         promised = stored["plan"].pop("epsilon")
-        assert content["plan"].pop("epsilon") == (promised and pytest.approx(promised, rel=1e-6))
+        found = content["plan"].pop("epsilon")
+        if promised is None:
+            assert found is None
+        else:  # what given scales promise may become less, where a certificate has become sharper
+            assert 0.99 * promised <= found <= promised * (1.0 + 1e-6)
         for one in (content, stored):
             del one["sha256"], one["software"]
         assert content == stored

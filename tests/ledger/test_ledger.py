@@ -12,6 +12,7 @@ from rich.console import Console
 import expost
 from expost.exceptions import BudgetError, LedgerError, ParameterError
 from expost.ledger import storage
+from expost.ledger.entries import histories
 from expost.ledger.ledger import Account
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}
@@ -422,3 +423,30 @@ def test_what_rows_spend_is_written_as_before(ledger, account, plan):
     """A ledger from before there were people reads the same, and gets the same events."""
     account.enter(plan)
     assert "unit" not in storage.read(ledger.path)[0][-1]["plan"]
+
+
+def test_an_adaptive_account_adds_up_at_one_order(ledger):
+    """Its opening event says so; a plan costs more there than in an account of plans that were fixed."""
+    account = ledger.account("on the way", epsilon=1.7, delta=1e-6, adaptive=True)
+    plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7)
+    assert storage.read(ledger.path)[0][-1]["order"] == account.order
+    assert fill(account, plan) == 10
+    assert account.adaptive
+    assert account == ledger.account("on the way")
+    assert expost.compose([plan] * 10).epsilon_at(1e-6) < account.spent.epsilon_at(1e-6) <= 1.7
+    assert account.left == pytest.approx(1.7 - account.spent.epsilon_at(1e-6))
+    assert "adaptive: plans may be chosen" in account._repr_html_()
+    fixed = ledger.account("fixed", **CAP)
+    assert "order" not in storage.read(ledger.path)[0][-1]
+    assert not fixed.adaptive
+    with pytest.raises(LedgerError, match="'fixed' is not adaptive"):
+        ledger.account("fixed", adaptive=True)
+
+
+def test_entries_from_before_there_were_orders_are_read(ledger, account, plan):
+    account.enter(plan)
+    events = storage.read(ledger.path)[0]
+    old = [{k: v for k, v in event.items() if not k.endswith("_orders")} for event in events]
+    (entry,) = histories(old, ledger.path)["patients"].entries
+    assert entry.curve.adding == account.entries[0].curve.adding
+    assert entry.curve.adding_orders == ()

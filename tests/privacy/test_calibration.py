@@ -20,7 +20,7 @@ REPORTS = ["independent", "leverage", "dependent", "adaptive"]
 
 @pytest.mark.parametrize(
     ("epsilon", "l2", "digits", "expected"),
-    [(1.0, 0.5, 4, 4.5758), (1.0, 5.0, 4, 4.2247), (0.1, 5.0, 2, 41.81)],
+    [(1.0, 0.5, 3, 4.371), (1.0, 0.2, 2, 8.76), (1.0, 5.0, 4, 4.2247), (0.1, 5.0, 2, 38.21)],
 )
 def test_noise_of_a_logistic_model_is_the_reference(epsilon, l2, digits, expected):
     plan = expost.calibrate(loss="logistic", norm=1.0, epsilon=epsilon, delta=1e-6, l2=l2)
@@ -101,15 +101,15 @@ def test_only_ratios_to_the_norm_matter():
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_strong_regularisation_gives_the_analytic_gaussian_mechanism(epsilon):
-    for loss, delta in [
-        ("logistic", 1e-6),
-        (SmoothedHinge(0.1), 1e-6),
-        # If the label does not fix the sign, it may depend on the noise: two tails count.
-        (PseudoHuber(), 0.5e-6),
-        (LogisticLoss(soft=True), 0.5e-6),
+    # The slope cannot move with the noise, so one tail counts, even where the label does not fix its sign.
+    for loss, close in [
+        ("logistic", 2e-5),
+        (SmoothedHinge(0.1), 2e-5),
+        (PseudoHuber(), 5e-4),
+        (LogisticLoss(soft=True), 5e-4),
     ]:
         plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=1e-6, l2=1e9)
-        assert plan.sigma == pytest.approx(gaussian.sigma(epsilon, delta), rel=2e-5)
+        assert plan.sigma == pytest.approx(gaussian.sigma(epsilon, 1e-6), rel=close)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

@@ -255,7 +255,7 @@ def test_without_the_extra_one_sentence_says_how_to_get_it(monkeypatch):
 def test_a_composition_is_shown_as_a_table():
     composed = expost.compose([PLANS["logistic"]()] * 10)
     assert repr(composed) == "<Composition of 10>"
-    assert "1.563" in composed._repr_html_()
+    assert "1.538" in composed._repr_html_()
     shown = io.StringIO()
     Console(file=shown, width=80, color_system=None).print(composed)
     assert "Composition of 10 publications (public)" in " ".join(shown.getvalue().split())

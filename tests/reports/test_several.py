@@ -13,7 +13,7 @@ import expost
 from expost.exceptions import ParameterError, PublicationError
 from expost.reports.base import Scope
 from expost.reports.evaluate import evaluate
-from expost.reports.several import Shifts, _together, evaluate_several, sum_noise
+from expost.reports.several import Shifts, evaluate_several, sum_noise, together
 
 MEMBERS = 25
 FAILURES = (0.2, 0.05)
@@ -160,9 +160,9 @@ def test_publications_that_read_different_records_have_no_total(simultaneous):
 
 def test_streams_that_end_apart_have_no_total():
     part = Shifts(np.zeros(3), np.zeros(3))
-    assert len(list(_together([iter([part, part]), iter([part, part])]))) == 2
+    assert len(list(together([iter([part, part]), iter([part, part])]))) == 2
     with pytest.raises(ParameterError, match="`publications` must be ones that read the same records"):
-        list(_together([iter([part, part]), iter([part])]))
+        list(together([iter([part, part]), iter([part])]))
 
 
 def test_a_sum_is_bounded_by_its_formula():

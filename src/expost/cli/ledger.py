@@ -76,7 +76,7 @@ def _table(account: Account, entries: tuple[Entry, ...]) -> Table:
     table.add_column("of the cap", no_wrap=True)
     for place in range(max(len(entries) - _MOST_ENTRIES, 0), len(entries)):
         entry = entries[place]
-        spent = spent_by(entries[: place + 1]).epsilon_at(account.delta)
+        spent = spent_by(entries[: place + 1], account.order).epsilon_at(account.delta)
         end, width = min(spent, account.epsilon), _BAR if wide else _SHORT_BAR
         cells = (
             entry.time[: 16 if wide else 10].replace("T", " "),

@@ -283,12 +283,11 @@ def _public_error(error: Exception) -> DomainError:
 
 
 _BY_ROWS, _BY_COLUMNS, _SPARSE = range(3)
-# The types of cells that kernels read where they lie, by their codes there; truth values are whole numbers.
+# The types of cells that kernels read where they lie, by their codes there.
 _CODES = {
     np.dtype(name): code
     for code, name in enumerate(("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"))
 }
-_CODES[np.dtype(bool)] = _CODES[np.dtype("u1")]
 
 
 class RawBlock:
@@ -368,7 +367,9 @@ def _doubles(values: Any) -> FloatArray:
 
 def _readable(cells: NDArray[Any]) -> NDArray[Any]:
     """Cells of a type that kernels read, where they lie as they do in C."""
+    if cells.dtype == bool:  # any byte but zero is true
+        return np.not_equal(cells.view(np.uint8), 0).view(np.uint8)
     if cells.dtype in _CODES and cells.flags.aligned:
         return cells
     with np.errstate(over="ignore"):  # what is beyond doubles is infinite, and refused
-        return np.asarray(cells, dtype=np.float64, order="C")
+        return np.require(cells, np.float64, ["C", "A"])

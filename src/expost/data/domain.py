@@ -96,9 +96,11 @@ class Domain(Summarized, Texts):
         if self.rows_per_person is not None and self.person is None:
             raise ValueError("`rows_per_person` must be left out where no `person` is declared")
         names = [feature.name for feature in self.features] + [self.label.name]
-        names += [] if self.person is None else [self.person]
         if len(set(names)) < len(names):
-            raise ValueError("features, label and person must have different names")
+            raise ValueError("features and label must have different names")
+        if self.person in names:
+            raise ValueError("`person` must name a column that is neither a feature nor the label")
+        names += [] if self.person is None else [self.person]
         ignored = set(self.ignore)
         both = next((name for name in names if name in ignored), None)
         if both is not None:

@@ -187,7 +187,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         Privacy
         -------
         The result is private: it may never be published, nor told to the person it is about, because it is
-        computed from everyone's records.
+        computed from everyone's records. Nor may it decide anything that is published later, such as who
+        stays in the table (docs/mathematics.md, section 18).
         """
         check_is_fitted(self)
         private = self._private_part()

@@ -11,10 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 from expost._common.strict_json import FrozenModel
 from expost.exceptions import LedgerError
 from expost.ledger.storage import Events
+from expost.privacy.adaptive import AdaptiveComposition
 from expost.privacy.composition import Composition
 from expost.privacy.excess import UNITS
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import Knots, ProfileCurve, curve_of
+from expost.privacy.renyi import NUMBERS, Orders
 
 UNFINISHED, FINISHED = "unfinished", "finished"
 LONGEST_NAME, LONGEST_NOTE = 200, 1000
@@ -70,9 +72,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """One account as its events tell it: the cap, and what was entered."""
+    """One account as its events tell it: the cap, the order of an adaptive one, and what was entered."""
 
     cap: tuple[float, float]
+    order: int | None
     entries: list[Entry] = field(default_factory=list)
 
 
@@ -87,8 +90,8 @@ def _printable(text: str) -> str:
     return text
 
 
-def _knots(pairs: Any) -> Knots:
-    return tuple((epsilon, delta) for epsilon, delta in pairs)
+def _knots(pairs: Any) -> tuple[tuple[Any, Any], ...]:
+    return tuple((first, second) for first, second in pairs)
 
 
 _Delta: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -97,6 +100,7 @@ _Time: TypeAlias = Annotated[
     str, Field(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+00:00\z")
 ]
 _Curve: TypeAlias = Annotated[Knots, BeforeValidator(_knots)]
+_Orders: TypeAlias = Annotated[Orders, BeforeValidator(_knots)]
 
 
 class AccountOpened(FrozenModel):
@@ -107,6 +111,8 @@ class AccountOpened(FrozenModel):
     epsilon: Annotated[float, Field(gt=0.0)]
     delta: _Delta
     time: _Time
+    # Where plans may be chosen from publications; left out elsewhere, as in files from before.
+    order: Annotated[int, Field(ge=NUMBERS[0], le=NUMBERS[-1])] | None = None
 
 
 class Entered(FrozenModel):
@@ -122,6 +128,8 @@ class Entered(FrozenModel):
     delta: _Delta
     adding: _Curve
     removing: _Curve
+    adding_orders: _Orders = ()
+    removing_orders: _Orders = ()
 
     @classmethod
     def of(cls, plan: Plan, *, account: str, time: str, note: str, insecure: bool) -> Self:
@@ -137,11 +145,13 @@ class Entered(FrozenModel):
             delta=float(plan.delta),
             adding=curve.adding,
             removing=curve.removing,
+            adding_orders=curve.adding_orders,
+            removing_orders=curve.removing_orders,
         )
 
     def entry(self, number: int) -> Entry:
         """The entry. What it states is what its curve says, and at most what its plan promises."""
-        curve = ProfileCurve(self.adding, self.removing)
+        curve = ProfileCurve(self.adding, self.removing, self.adding_orders, self.removing_orders)
         cost = curve.epsilon(self.delta)
         if not cost * (1.0 - _LAST_DIGITS) <= self.epsilon <= cost * (_ROUNDED_UP + _LAST_DIGITS):
             raise ValueError("an entry that states another cost than its curve")
@@ -173,7 +183,7 @@ def histories(events: Events, path: Path) -> dict[str, History]:
         for number, event in enumerate(events, start=1):
             match _EVENT.validate_python(event):
                 case AccountOpened() as opened if opened.name not in found:
-                    found[opened.name] = History((opened.epsilon, opened.delta))
+                    found[opened.name] = History((opened.epsilon, opened.delta), opened.order)
                 case Entered() as entered if entered.account in found:
                     entries = found[entered.account].entries
                     places[number] = entries, len(entries)
@@ -190,9 +200,10 @@ def histories(events: Events, path: Path) -> dict[str, History]:
     return found
 
 
-def spent_by(entries: Sequence[Entry]) -> Composition:
-    """What entries of one unit cost together, finished or not."""
-    return Composition(tuple(entry.curve for entry in entries), *(entry.unit for entry in entries[:1]))
+def spent_by(entries: Sequence[Entry], order: int | None = None) -> Composition:
+    """What entries of one unit cost together, finished or not; by the filter of an order if given."""
+    curves, unit = tuple(entry.curve for entry in entries), entries[0].unit if entries else "row"
+    return Composition(curves, unit) if order is None else AdaptiveComposition(curves, unit, order)
 
 
 def _three_digits(number: float) -> float:

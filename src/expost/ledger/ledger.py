@@ -22,6 +22,7 @@ from expost.ledger.entries import (
     spent_by,
 )
 from expost.ledger.storage import Events, create, read, transaction
+from expost.privacy.adaptive import filter_order
 from expost.privacy.composition import Composition, accountant
 from expost.privacy.plan import Plan
 from expost.privacy.profile_curve import ProfileCurve, curve_of
@@ -46,13 +47,16 @@ class Account(Summarized):
         The cap.
     note
         What is written with the next entries.
+    order
+        None, or the number of the Rényi order that an adaptive account adds up at
+        (:class:`~expost.privacy.adaptive.AdaptiveComposition`).
 
     Privacy
     -------
     Public. The cap holds for whoever has one record in the table, or for each person with all of hers if the
-    plans are for people, under adding or removing it, if every publication of the table is counted here and
-    no plan is chosen from what was published (:func:`expost.compose`). The first entry decides for which: a
-    plan of the other unit is refused.
+    plans are for people, under adding or removing it, if every publication of the table is counted here and,
+    unless the account is adaptive, no plan is chosen from what was published (:func:`expost.compose`). The
+    first entry decides for which: a plan of the other unit is refused.
     """
 
     path: Path
@@ -60,6 +64,12 @@ class Account(Summarized):
     epsilon: float
     delta: float
     note: str = ""
+    order: int | None = None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether plans may be chosen from what was published before. Public."""
+        return self.order is not None
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -69,7 +79,7 @@ class Account(Summarized):
     @property
     def spent(self) -> Composition:
         """What all entries cost together, whether they were finished or not. Public."""
-        return spent_by(self.entries)
+        return spent_by(self.entries, self.order)
 
     @property
     def left(self) -> float:
@@ -124,7 +134,7 @@ class Account(Summarized):
 
     def _entries(self, events: Events) -> tuple[Entry, ...]:
         found = histories(events, self.path).get(self.name)
-        if found is None or found.cap != (self.epsilon, self.delta):
+        if found is None or (*found.cap, found.order) != (self.epsilon, self.delta, self.order):
             raise LedgerError(
                 f"{self.path} has no account {self.name!r} with a cap of epsilon {self.epsilon:g} at "
                 f"delta {self.delta:g}. It is another file than the one in which it was opened."
@@ -133,18 +143,18 @@ class Account(Summarized):
 
     def _standing(self, entries: tuple[Entry, ...]) -> tuple[float, float]:
         """What entries have spent together, and what is left."""
-        spent = spent_by(entries).epsilon_at(self.delta)
+        spent = spent_by(entries, self.order).epsilon_at(self.delta)
         return spent, max(self.epsilon - spent, 0.0)
 
     def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
-        curve, spent = _curve(plan), spent_by(entries)
+        curve, spent = _curve(plan), spent_by(entries, self.order)
         if entries and plan.unit != spent.unit:
             raise LedgerError(
                 f"the account {self.name!r} counts what publications cost each {spent.unit}, and this plan "
                 f"is made with unit={plan.unit!r}: the two do not add up. Nothing was spent. Plan with "
                 f"unit={spent.unit!r}, or open another account."
             )
-        after = Composition((*spent.curves, curve), plan.unit)
+        after = replace(spent, curves=(*spent.curves, curve), unit=plan.unit)
         if after.delta_at(self.epsilon) <= self.delta:
             return
         raise BudgetError(
@@ -170,6 +180,8 @@ class Account(Summarized):
         notes = [f"spent ε = {spent:.4g} of {self.epsilon:g} at δ = {self.delta:g}, left {left:.4g}"]
         if spent_by(entries).unit == "person":
             notes.append("for each person with all of her rows")
+        if self.adaptive:
+            notes.append("adaptive: plans may be chosen from what was published before")
         columns = ("entered", "note", "ε alone", "δ alone", "state")
         return Summary(f"Account {self.name} (public)", rows, columns, notes)
 
@@ -235,11 +247,16 @@ class Ledger(Summarized):
         accountant()  # refuses before anything is made
         self.path = Path(path).absolute()
 
-    def account(self, name: str, *, epsilon: float | None = None, delta: float | None = None) -> Account:
+    def account(
+        self, name: str, *, epsilon: float | None = None, delta: float | None = None, adaptive: bool = False
+    ) -> Account:
         """The account of a table; it is opened where there is none of that name, and needs a cap then.
 
         ``epsilon`` and ``delta`` are the cap on everything that is ever published from the table. An account
-        that exists keeps its own: another one is refused. All of it is public, the name too.
+        that is opened as ``adaptive`` covers plans that are chosen from what was published before, and their
+        number too: it adds up at one Rényi order, which follows from the cap and is fixed when it is opened,
+        so that each plan costs more. An account that exists keeps what it has: another cap is refused, and
+        so is ``adaptive`` where it is not. All of it is public, the name too.
         """
         if not (is_line(name, LONGEST_NAME) and name):
             raise parameter_error("name", f"a printable text of 1 to {LONGEST_NAME} characters", name)
@@ -256,10 +273,14 @@ class Ledger(Summarized):
                 found = self._accounts(ledger.events).get(name)
                 if found is None:
                     opened = AccountOpened(
-                        name=name, epsilon=cap[0], delta=cap[1], time=spelt(datetime.now(UTC))
+                        name=name,
+                        epsilon=cap[0],
+                        delta=cap[1],
+                        time=spelt(datetime.now(UTC)),
+                        order=filter_order(*cap) if adaptive else None,
                     )
-                    ledger.append(opened.model_dump())
-                    found = Account(self.path, name, *cap)
+                    ledger.append(opened.model_dump(exclude_none=True))
+                    found = Account(self.path, name, *cap, order=opened.order)
         if found is None:
             known = ", ".join(repr(account.name) for account in self.accounts) or "none"
             raise LedgerError(
@@ -269,6 +290,11 @@ class Ledger(Summarized):
             raise LedgerError(
                 f"the account {name!r} has a cap of epsilon {found.epsilon:g} at delta {found.delta:g} and "
                 f"keeps it; got epsilon {cap[0]:g} at delta {cap[1]:g}. Leave both out, or open another."
+            )
+        if adaptive and not found.adaptive:
+            raise LedgerError(
+                f"the account {name!r} is not adaptive, so its plans may not follow from what was published. "
+                "Leave `adaptive` out, or open another."
             )
         return found
 
@@ -284,7 +310,10 @@ class Ledger(Summarized):
 
     def _accounts(self, events: Events) -> dict[str, Account]:
         found = histories(events, self.path)
-        return {name: Account(self.path, name, *history.cap) for name, history in found.items()}
+        return {
+            name: Account(self.path, name, *history.cap, order=history.order)
+            for name, history in found.items()
+        }
 
     def _summary(self) -> Summary:
         rows = []

@@ -59,7 +59,7 @@ def calibrate(
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
     ``calibration="tight"`` finds the smallest scales whose certified profile
-    (:class:`expost.privacy.profile.PrivacyProfile`) is at most ``delta`` at ``epsilon`` for the whole
+    (:class:`expost.privacy.sharpest.SharpestProfile`) is at most ``delta`` at ``epsilon`` for the whole
     publication.
     ``calibration="kifer2012"`` is the recipe of [RW21]_, Theorem 1 after [KST12]_, kept for comparison:
 
@@ -267,8 +267,10 @@ def calibrate_convex(
     with the loss's :attr:`~expost.ConvexLoss.curve` :math:`\kappa` on :math:`0 \le m \le \xi`, the rank
     :math:`k` of its Hessians and a chi variable of :math:`r_g` degrees of freedom, the dimension of one
     record's gradients; where :math:`r_g = 1` by the sharper profile of one linear predictor
-    (docs/mathematics.md, section 12). This certificate has no noise scale unless
-    :math:`k\log(1 + \kappa_{\max}/\lambda) < \epsilon`.
+    (docs/mathematics.md, section 12). Or it is that of its Rényi divergences, in which neither :math:`r_g`
+    nor the determinant counts at first order (section 17), where that is smaller. The first certificate has
+    no noise scale unless :math:`k\log(1 + \kappa_{\max}/\lambda) < \epsilon`, the second has some for a large
+    :math:`\lambda` whatever :math:`k` is.
 
     Parameters
     ----------
@@ -295,7 +297,7 @@ def calibrate_convex(
     >>> from expost.losses import SmoothedNorm
     >>> plan = calibrate_convex(SmoothedNorm(2), epsilon=1.0, delta=1e-6, l2=1e6)
     >>> round(plan.sigma, 3), plan.delta_at(1.0) <= 1e-6
-    (4.721, True)
+    (4.531, True)
     """
     if not isinstance(loss, ConvexLoss):
         raise parameter_error("loss", "a ConvexLoss", loss, "For other losses use `expost.calibrate`.")

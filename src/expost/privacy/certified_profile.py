@@ -3,20 +3,26 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from scipy.optimize import brentq
 
+from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
+from expost.privacy import renyi
 from expost.privacy.precision import Rounding
 
 # Probabilities below this are not resolved, only bounded.
 NEGLIGIBLE = 1e-300
 # Covers rounding: errors of 1e-12 in the Gaussian profile and, where cells are narrow, of 1e-10 in their
 # probabilities and means. Directed rounding of every operation would buy nothing at a tolerance of 1e-4.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 # The narrowest bracket that can be asked for.
 _FINEST = 1e-6
+
+
+Direction: TypeAlias = Literal["adding", "removing"]
+"""Whether the second of two neighbours has one record more, or one less."""
 
 
 class Bracket(NamedTuple):
@@ -28,7 +34,7 @@ class Bracket(NamedTuple):
 
 def certified(lower: float, upper: float) -> Bracket:
     """The bracket of two computed ends, with room for rounding and for what is too small to be a double."""
-    return Bracket(min(lower, 1.0) * (1.0 - _ROUNDING), min(upper * (1.0 + _ROUNDING) + NEGLIGIBLE, 1.0))
+    return Bracket(min(lower, 1.0) * (1.0 - ROUNDING), min(upper * (1.0 + ROUNDING) + NEGLIGIBLE, 1.0))
 
 
 class CertifiedProfile(ABC):
@@ -44,17 +50,40 @@ class CertifiedProfile(ABC):
     def width(self) -> float:
         """The default width of a bracket, as a share of its upper end."""
 
+    @property
+    @abstractmethod
+    def rise(self) -> float:
+        """The largest norm of a record's gradient, in units of the noise."""
+
+    @property
+    @abstractmethod
+    def covers_removing(self) -> bool:
+        """Whether the bound for an added record is by its form at least that for a removed one."""
+
     @abstractmethod
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
 
     @abstractmethod
-    def removing(self, at: float, width: float) -> Bracket:
-        """The bracket for continuous noise when a record is removed."""
+    def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
+        """The bracket when a record is removed, resolved no further than a value of ``scale`` needs."""
+
+    @abstractmethod
+    def divergences(self, orders: FloatArray) -> dict[Direction, FloatArray]:
+        """Upper bounds on the Rényi divergences of these orders, for continuous noise (section 17)."""
+
+    def other(self, direction: Direction, at: FloatArray, width: float) -> FloatArray:
+        """Bounds on delta by another theorem, for continuous noise: by Rényi divergences by default."""
+        return renyi.delta(renyi.ORDERS, self.divergences(renyi.ORDERS)[direction], at)
 
     def continuous(self, at: float, width: float) -> Bracket:
-        """The larger bracket of the two directions: that of a record that is added, unless overridden."""
-        return self.adding(at, width)
+        """The larger bracket of the two directions."""
+        first = self.adding(at, width)
+        if self.covers_removing:
+            return first
+        # Only the maximum is returned, so the smaller of the two need not be resolved further.
+        second = self.removing(at, width, scale=first.lower)
+        return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
 
     def delta(self, epsilon: float, *, rtol: float | None = None) -> Bracket:
         r"""Bracket the bound on :math:`\delta(\epsilon)`; ``upper`` is the guarantee to state.

@@ -12,10 +12,12 @@ import numpy as np
 from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, missing_extra_error, parameter_error
+from expost.privacy import renyi
 from expost.privacy.plan import Plan
-from expost.privacy.profile_curve import Knots, ProfileCurve, chord, curve_of
+from expost.privacy.profile_curve import LAST_EPSILON, Knots, ProfileCurve, chord, curve_of
 
-# What each convolution may cut off its tails. It counts as the probability of an unbounded loss.
+# What each convolution may cut off its tails. It counts as the probability of an unbounded loss. The tails of
+# discrete noise, of which Rényi divergences know nothing, are far lighter.
 _TAIL = 1e-16
 # One rounding of a double, and how many of them a level of a fast Fourier transform may cost.
 _UNIT = 2.0**-53
@@ -33,10 +35,14 @@ def accountant() -> Any:
 
 @dataclass(frozen=True)
 class JointLoss:
-    """The law of the joint privacy loss in one direction, and what its computation may be wrong by."""
+    """The law of the joint privacy loss in one direction, and what its computation may be wrong by.
+
+    With it the sums of Rényi divergences at the orders that all publications have: the smaller bound counts.
+    """
 
     law: Any
     error: float
+    divergences: renyi.Orders
 
     @classmethod
     def of(cls, curves: Mapping[ProfileCurve, int], step: float) -> Self:
@@ -59,16 +65,35 @@ class JointLoss:
             law = part if law is None else pld_pmf.compose_pmfs(law, part, _TAIL)
             smallest = min(smallest, norm)
             error += _fft_error(law.size + part.size, 3, smallest)
-        return cls(law, error)
+        return cls(law, error, summed_orders(curves))
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta in this direction."""
-        return float(self.law.get_delta_for_epsilon(epsilon)) + self.error
+        convolved = float(self.law.get_delta_for_epsilon(epsilon)) + self.error
+        if not self.divergences or epsilon > LAST_EPSILON:
+            return convolved
+        return min(convolved, float(renyi.delta(*self._orders, np.asarray(epsilon))) + _TAIL)
 
     def epsilon(self, delta: float) -> float:
         """About the smallest epsilon with this delta in this direction; infinite where there is none."""
         left = delta - self.error
-        return float(self.law.get_epsilon_for_delta(left)) if left > 0.0 else math.inf
+        convolved = float(self.law.get_epsilon_for_delta(left)) if left > 0.0 else math.inf
+        if not self.divergences or delta <= 2.0 * _TAIL:
+            return convolved
+        found = float(renyi.epsilons(*self._orders, delta - _TAIL).min())
+        return min(convolved, found) if found <= LAST_EPSILON else convolved
+
+    @property
+    def _orders(self) -> tuple[FloatArray, FloatArray]:
+        numbers, divergences = zip(*self.divergences, strict=True)
+        return renyi.orders_of(numbers), np.array(divergences)
+
+
+def summed_orders(curves: Mapping[ProfileCurve, int]) -> renyi.Orders:
+    """The Rényi divergences of all publications together for an added record: at each order they add up."""
+    every = [(dict(curve.adding_orders), count) for curve, count in curves.items()]
+    shared = set.intersection(*(set(one) for one, _ in every))
+    return tuple((number, sum(count * one[number] for one, count in every)) for number in sorted(shared))
 
 
 def grid_masses(curve: ProfileCurve, step: float) -> tuple[FloatArray, float]:
@@ -163,7 +188,7 @@ class Composition(Summarized):
         counted = Counter(self.curves)
         spread = math.sqrt(sum(count * curve.variance for curve, count in counted.items()) / len(self))
         step = _STEP * (spread or 1.0)  # losses that are all 0 or unbounded fit every grid
-        backwards = {ProfileCurve(one.removing, one.adding): count for one, count in counted.items()}
+        backwards = {one.backwards: count for one, count in counted.items()}
         return JointLoss.of(counted, step), JointLoss.of(backwards, step)
 
     def _summary(self) -> Summary:
@@ -187,13 +212,16 @@ def compose(plans: Iterable[Plan]) -> Composition:
     for records that are added, and the same with :math:`P_i` and :math:`Q_i` exchanged for records that are
     removed (Zhu, Dong and Wang, AISTATS 2022). Every value is on the private side: the certificate of each
     plan is read at finitely many epsilons, chords between them lie above the profile, what is cut off the
-    tails counts as an unbounded loss, and the rounding of the convolution is added to delta.
+    tails counts as an unbounded loss, and the rounding of the convolution is added to delta. In each
+    direction the smaller of this and of what the sums of the plans' Rényi divergences promise counts
+    (docs/mathematics.md, section 17).
 
     Assumes that all publications are of one table, or of tables in which a person has one and the same
     record, or in which rows belong to the same people if the plans are for people; plans of two units are
     refused. The plans may not depend on what was published before: their budgets, noise scales and number
-    are fixed in advance, or at least not chosen from published values. What else is chosen from them, such
-    as the features of the next model, may depend on them. Needs the extra ``ledger``.
+    are fixed in advance, or at least not chosen from published values; for those there are adaptive accounts
+    (:meth:`expost.Ledger.account`). What else is chosen from them, such as the features of the next model,
+    may depend on them. Needs the extra ``ledger``.
 
     Parameters
     ----------
@@ -211,7 +239,7 @@ def compose(plans: Iterable[Plan]) -> Composition:
     >>> plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7)
     >>> ten = expost.compose([plan] * 10)
     >>> round(ten.epsilon_at(1e-6), 2)  # adding up: 5
-    1.56
+    1.54
     """
     given = [plans] if isinstance(plans, Plan) else list(plans)
     for plan in given:

@@ -10,10 +10,10 @@ from expost._common.validation import check_count, parameter_error
 from expost.exceptions import PublicationError
 from expost.losses import AnyLoss, ConvexLoss, DerivativeCurve, SoftmaxCurve, describe
 from expost.privacy import gaussian
-from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.accounting import Accounting
 from expost.privacy.precision import REAL, Precision, Rounding
-from expost.privacy.profile import Accounting
 from expost.privacy.scales import NoiseScales
+from expost.privacy.sharpest import SharpestProfile
 from expost.privacy.softmax_profile import SoftmaxAccounting
 
 
@@ -205,15 +205,15 @@ class Plan(Summarized):
         return math.inf if profile is None else profile.epsilon(at)
 
     @property
-    def profile(self) -> CertifiedProfile | None:
+    def profile(self) -> SharpestProfile | None:
         """The privacy profile of the whole publication, where one exists."""
         return self._profile(1)
 
-    def _profile(self, size: int) -> CertifiedProfile | None:
+    def _profile(self, size: int) -> SharpestProfile | None:
         accounting = self._accounting(size)
         if math.isinf(accounting.slope):
             return None
-        return accounting.profile(self.l2, self.scales, self.rounding)
+        return accounting.sharpest(self.l2, self.scales, self.rounding)
 
     def fields(self) -> dict[str, Any]:
         """Its fields with the names that a publication uses, as JSON's types. Public."""
@@ -247,7 +247,7 @@ class Plan(Summarized):
         accounting = self.accounting
         alone = math.inf
         if not math.isinf(accounting.slope):
-            profile = accounting.profile(self.l2, NoiseScales(self.sigma), self.rounding)
+            profile = accounting.sharpest(self.l2, NoiseScales(self.sigma), self.rounding)
             alone = profile.epsilon(self.delta)
         yield "coefficients", self.sigma, alone
         for statistic, scale in self.scales.released:

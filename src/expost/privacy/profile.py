@@ -7,7 +7,7 @@ Branch and bound over cells of slopes (:class:`WorstSlope`) and an :func:`expect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
@@ -16,11 +16,18 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_positive
 from expost.exceptions import CalibrationError
 from expost.losses.base import DerivativeCurve
-from expost.privacy import gaussian
-from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
-from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
+from expost.privacy import gaussian, renyi
+from expost.privacy.certified_profile import (
+    NEGLIGIBLE,
+    Bracket,
+    CertifiedProfile,
+    Direction,
+    certified,
+)
+from expost.privacy.excess import ROW, Excess, best_tangent
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.scales import NoiseScales, Statistic
+from expost.privacy.scales import NoiseScales
+from expost.privacy.worst_path import FINE, LAST_EPSILON, SLOW, WorstPath
 
 # Cells of slopes alive at once, and edges of the noise: what needs more gets a wider bracket, not more time.
 _CELL_LIMIT, _EDGE_LIMIT = 200_000, 3_000
@@ -32,7 +39,13 @@ _RTOL = 9e-4
 # The largest value at one slope is one number, so it is resolved this much further.
 _FIXED = 1e-2
 
+# How much of epsilon goes to the solver's error, in units of it: what lies beyond is not resolved elsewhere.
+_SOLVER_REACH = 8.5
+# How closely divergences are resolved, as a share of them.
+_RTOL_ORDERS = 1e-5
+
 Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+OrderExcess = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,15 @@ class WorstSlope:
         logarithm, shift = self.terms(low, high)
         together = np.hypot(high * self.norm / self.scales.sigma, shift)
         return self.excess.mean(self.epsilon - logarithm, together)
+
+    def divergence(
+        self, excess: OrderExcess, order: FloatArray, low: FloatArray, high: FloatArray
+    ) -> FloatArray:
+        """An upper bound on the Rényi divergence of an order for slopes in a cell; section 17."""
+        curvature = self.curve.max_curvature_between(low, high) * self.norm**2
+        shift = self.terms(low, high)[1]
+        square = (high * self.norm / self.scales.sigma) ** 2 + shift**2
+        return 0.5 * order * square + self.curve.rank * excess(order, curvature / self.l2)
 
     @property
     def some_fixed(self) -> float:
@@ -278,15 +300,15 @@ class PrivacyProfile(CertifiedProfile):
         """The default width of a bracket, as a share of its upper end."""
         return _RTOL if self.scales.releases_statistics else _RTOL_MODEL
 
-    def continuous(self, at: float, width: float) -> Bracket:
-        """The larger bracket of the two directions."""
-        first = self.adding(at, width)
-        # The bound for an added record may be by its form at least that for a removed one.
-        if not self._along_its_row or (self._slope_moves and self.curve.sign_fixed):
-            return first
-        # Only the maximum is returned, so the smaller of the two need not be resolved further.
-        second = self.removing(at, width, scale=first.lower)
-        return Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
+    @property
+    def covers_removing(self) -> bool:
+        """Whether the bound for an added record is by its form at least that for a removed one."""
+        return not self._along_its_row or (self._slope_moves and self.curve.sign_fixed)
+
+    @property
+    def rise(self) -> float:
+        """The largest norm of a record's gradient, in units of the noise."""
+        return self.curve.max_slope * self.norm / self.scales.sigma
 
     def adding(self, at: float, width: float) -> Bracket:
         """The bracket for continuous noise when a record is added."""
@@ -302,6 +324,43 @@ class PrivacyProfile(CertifiedProfile):
             return slopes.steepest()
         signed = self._along_its_row and self.curve.sign_fixed
         return expectation(slopes, Noise(self.curve.outputs, signed=signed), width, scale=scale)
+
+    def other(self, direction: Direction, at: FloatArray, width: float) -> FloatArray:
+        """Bounds on delta by another theorem: for a row of one predictor by its worst path (section 16).
+
+        What the solver's error costs is one more Gaussian coordinate, whatever the slope: a little of epsilon
+        is left to it. Anything else is bounded by its Rényi divergences (section 17).
+        """
+        if not (self._along_its_row and self.unit == "row"):
+            return super().other(direction, at, width)
+        found = np.full(len(at), math.inf)
+        inside = at <= LAST_EPSILON
+        if self._has_paths and np.any(inside):
+            path, solver = WorstPath(self.curve, self.norm, self.l2, self.scales.sigma), self.rounding.solver
+            if width < _RTOL and path.fastest > SLOW:
+                path = replace(path, cell=FINE)
+            left = np.minimum(_SOLVER_REACH * solver, at[inside])
+            bound = path.adding if direction == "adding" else path.removing
+            found[inside] = bound(at[inside] - left) + gaussian.delta(left, sensitivity=solver, sigma=1.0)
+        return found
+
+    @property
+    def _has_paths(self) -> bool:
+        """Whether the worst path is bounded: nothing is published but the model, and short rows cost less."""
+        return math.isfinite(self.l2) and not self.scales.releases_statistics and self.curve.falls_by(2)
+
+    def divergences(self, orders: FloatArray) -> dict[Direction, FloatArray]:
+        """Upper bounds on the Rényi divergences of these orders, for continuous noise (section 17)."""
+        slopes = WorstSlope(self.curve, self.norm, self.l2, self.scales, self.rounding, 0.0)
+        floor = np.full(len(orders), NEGLIGIBLE)
+        adding, removing = (
+            slopes.supremum(partial(slopes.divergence, one), orders, _RTOL_ORDERS, floor)[0]
+            for one in (renyi.adding_excess, renyi.removing_excess)
+        )
+        if self.unit == "person":  # whose largest eigenvalue must lie where the excess is convex
+            bent = self.curve.max_curvature * self.norm**2 / self.l2
+            adding = np.where(orders * bent**2 <= 1.0, adding, math.inf)
+        return {"adding": adding, "removing": removing}
 
     def _slopes(self, l2: float, at: float) -> WorstSlope:
         """The slopes of a row or of a person's rows; each direction has the tangent that suits it."""
@@ -319,63 +378,3 @@ class PrivacyProfile(CertifiedProfile):
     def _slope_moves(self) -> bool:
         """Whether the worst slope of an added record may depend on the noise (section 6)."""
         return self.scales.releases_statistics and not self.curve.ratio_falls
-
-
-@dataclass(frozen=True)
-class Accounting:
-    """How a loss is accounted for on rows of at most one norm: its profiles, and the limits of its records.
-
-    For one linear predictor, and for several whose gradients are bounded by their length alone.
-    """
-
-    curve: DerivativeCurve
-    norm: float
-    reduced: bool = False
-    unit: str = "row"
-
-    classical: ClassVar[bool] = True  # whether the classical theorem for objective perturbation holds
-    can_be_reduced: ClassVar[bool] = False  # whether there is a reduced Hessian
-
-    @property
-    def slope(self) -> float:
-        """The largest norm of one record's gradient, ξ."""
-        return self.curve.max_slope * self.norm
-
-    @property
-    def curvature(self) -> float:
-        """The largest eigenvalue of one record's Hessian, β."""
-        return self.curve.max_curvature * self.norm**2
-
-    @property
-    def released_curvature(self) -> float:
-        """The largest eigenvalue of one record's part in the Hessian that is released."""
-        return self.curvature
-
-    def sensitivity(self, statistic: Statistic) -> float:
-        """How far one record can move a statistic."""
-        return float(statistic.sensitivity(self.slope, self.released_curvature, self.curve.rank))
-
-    def profile(self, l2: float, scales: NoiseScales, rounding: Rounding = REAL) -> CertifiedProfile:
-        """The certified profile of a publication with this regularisation and this noise."""
-        return PrivacyProfile(self.curve, self.norm, l2, scales, rounding, self.unit)
-
-    def log_determinant(self, l2: float) -> float:
-        """The largest log-determinant: k log(1 + β/λ) for a row's Hessian of rank k, a person's is kβ/λ."""
-        return self.curve.rank * float(UNITS[self.unit].determinant(self.curvature / l2))
-
-    def floor(self, epsilon: float) -> float:
-        """The regularisation at which that is ε, such as β/(e^{ε/k} − 1); below it no noise is enough."""
-        share = epsilon / self.curve.rank
-        if self.unit == "person":
-            return self.curvature / share
-        return self.curvature * math.exp(-share) / -math.expm1(-share)
-
-    def flat_sigma(self, epsilon: float, delta: float) -> float | None:
-        """The noise at an infinite regularisation, or None where only a search of the profile finds it."""
-        if self.curve.sign_fixed and self.curve.outputs == 1:
-            return gaussian.sigma(epsilon, delta, sensitivity=self.slope)
-        return None
-
-    def least_l2(self, epsilon: float) -> float | None:
-        """The least default regularisation; None where it is found by what it costs in noise."""
-        return None

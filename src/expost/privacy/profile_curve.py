@@ -5,7 +5,7 @@ A curve is what a composition reads of a plan and what a ledger keeps of it: num
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self, TypeAlias
 
@@ -16,6 +16,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.privacy import gaussian
 from expost.privacy.plan import Plan
+from expost.privacy.renyi import NUMBERS, Orders
 
 # The distance of the first two knots in standard deviations of the privacy loss, and how much the distance
 # grows with each of them: compositions read the middle closely, and the tails only roughly.
@@ -23,7 +24,7 @@ _STEP, _GROWTH = 0.1, 0.3
 # From here on what is left of delta is not resolved: it counts as the probability of an unbounded loss.
 _LAST_DELTA = 1e-17
 # exp(epsilon) is a double up to here, and a curve with more knots than this is cut.
-_LAST_EPSILON, _MOST_KNOTS = 700.0, 1000
+LAST_EPSILON, _MOST_KNOTS = 700.0, 1000
 # How exactly a value is asked for, as a share of it.
 _RTOL = 1e-3
 # What the rounding of a chord may take away, as a share of its value.
@@ -41,21 +42,28 @@ class ProfileCurve:
 
     At rising epsilons from 0, where they agree; convex in exp(epsilon), so that they are the profile of a
     pair of distributions (docs/mathematics.md, section 13). Beyond the last epsilon the last delta holds.
+    With them bounds on its Rényi divergences, at the orders that have one (section 17).
     """
 
     adding: Knots
     removing: Knots
+    adding_orders: Orders = ()
+    removing_orders: Orders = ()
 
     def __post_init__(self) -> None:
         for name in ("adding", "removing"):
             epsilons, deltas = np.array(getattr(self, name), dtype=np.float64).reshape(-1, 2).T
             rising = len(epsilons) and epsilons[0] == 0.0 and np.all(np.diff(epsilons) > 0.0)
             falling = np.all((deltas >= 0.0) & (deltas <= 1.0)) and np.all(np.diff(deltas) < 0.0)
-            if not (rising and falling and epsilons[-1] <= _LAST_EPSILON):
+            if not (rising and falling and epsilons[-1] <= LAST_EPSILON):
                 raise parameter_error(name, "pairs of rising epsilons from 0 and falling deltas", "others")
             slopes = np.diff(deltas) / np.diff(np.expm1(epsilons))
             if np.any(slopes[1:] < slopes[:-1] * (1.0 + _STRAIGHT)):
                 raise parameter_error(name, "convex in exp(epsilon)", "another curve")
+            orders = getattr(self, f"{name}_orders")
+            known = set(NUMBERS).issuperset(number for number, _ in orders)
+            if not known or not all(0.0 <= divergence < math.inf for _, divergence in orders):
+                raise parameter_error(f"{name}_orders", "numbers of orders and divergences", "others")
         if self.adding[0] != self.removing[0]:
             raise parameter_error("removing", "a curve that begins where `adding` does", self.removing[0])
 
@@ -66,19 +74,24 @@ class ProfileCurve:
         if profile is None or math.isinf(plan.epsilon):
             return cls(((0.0, 1.0),), ((0.0, 1.0),))
         deviation = 1.0 / gaussian.sigma(plan.epsilon, plan.delta)
-        epsilons, deltas = [0.0], [profile.directed(0.0, rtol=_RTOL)]
-        while max(deltas[-1]) > _LAST_DELTA and epsilons[-1] < _LAST_EPSILON and len(deltas) < _MOST_KNOTS:
+        epsilons, deltas = [0.0], [profile.first.directed(0.0, rtol=_RTOL)]
+        while max(deltas[-1]) > _LAST_DELTA and epsilons[-1] < LAST_EPSILON and len(deltas) < _MOST_KNOTS:
             step = _STEP * (deviation + _GROWTH * epsilons[-1])
-            at = min(epsilons[-1] + step, _LAST_EPSILON)
+            at = min(epsilons[-1] + step, LAST_EPSILON)
             # The promise is a knot of its own: if it is true, a plan alone costs no more than it says.
             if epsilons[-1] < plan.epsilon < at + 0.5 * step:
-                at = min(plan.epsilon, _LAST_EPSILON)
-            found = profile.directed(at, rtol=_RTOL)
-            if at == plan.epsilon and max(found) > plan.delta and profile.certifies(at, plan.delta):
-                found = min(found[0], plan.delta), min(found[1], plan.delta)
+                at = min(plan.epsilon, LAST_EPSILON)
             epsilons.append(at)
-            deltas.append(found)
-        return cls._convex(np.array(epsilons), *np.array(deltas).T)
+            deltas.append(profile.first.directed(at, rtol=_RTOL))
+        places = np.array(epsilons)
+        found = profile.sharpened(places, np.array(deltas), rtol=_RTOL)
+        promise = places == plan.epsilon
+        if np.any(found[promise] > plan.delta) and profile.certifies(plan.epsilon, plan.delta):
+            found[promise] = np.minimum(found[promise], plan.delta)
+        return replace(
+            cls._convex(places, *found.T),
+            **dict(zip(("adding_orders", "removing_orders"), profile.kept(LAST_EPSILON), strict=True)),
+        )
 
     @classmethod
     def _convex(cls, epsilons: FloatArray, adding: FloatArray, removing: FloatArray) -> Self:
@@ -87,6 +100,11 @@ class ProfileCurve:
         chords = below * adding[1:, None] + above * (below + (1.0 - below) * removing[1:])
         first = min(adding[0], removing[0], np.min(chords / (above + below), initial=1.0))
         return cls(_hull(epsilons, adding, float(first)), _hull(epsilons, removing, float(first)))
+
+    @property
+    def backwards(self) -> Self:
+        """The curve of the two directions exchanged."""
+        return type(self)(self.removing, self.adding, self.removing_orders, self.adding_orders)
 
     @property
     def last(self) -> float:

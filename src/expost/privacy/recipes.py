@@ -3,19 +3,20 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
+import numpy as np
 from scipy.optimize import brentq
 
 from expost._common.validation import check_positive, parameter_error, warn_caller
 from expost.exceptions import CalibrationError, LargeDeltaWarning
 from expost.losses import AnyLoss, ConvexLoss
-from expost.privacy import gaussian
+from expost.privacy import gaussian, renyi
+from expost.privacy.accounting import Accounting
 from expost.privacy.certified_profile import CertifiedProfile
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import Accounting
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
 
 # With more, to publish one record in a thousand as it is would be within the promise.
@@ -24,6 +25,8 @@ _LARGEST_DELTA = 1e-3
 _MARGIN = 1e-7
 # The certificate jumps by less than its width where one more round is taken; a search ends at such a jump.
 _NARROW = 1e-6
+# So much noise, in units of the slope, that it is as good as infinite.
+_ENDLESS = 1e9
 
 
 def check_delta(delta: float) -> float:
@@ -66,7 +69,7 @@ class Target:
 
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and these scales."""
-        return self.accounting.profile(l2, scales, self.rounding)
+        return self.accounting.sharpest(l2, scales, self.rounding)
 
     def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:
         """The smallest scale whose profile meets the budget, on the private side and close to it.
@@ -147,9 +150,12 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
         start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.accounting.slope)
         flat = rows.smallest(lambda sigma: rows.profile(math.inf, NoiseScales(sigma)), start)
     chosen = default_l2(target, flat) if l2 is None else l2
-    alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
     if not target.kind.releases:
+        alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
         return chosen, NoiseScales(alone)
+    # What the model alone would need counts as a share here, so it is that of the certificate for both.
+    certificate = partial(target.accounting.profile, rounding=target.rounding)
+    alone = target.smallest(lambda sigma: certificate(chosen, NoiseScales(sigma)), flat)
     if split is None:
         return chosen, _by_rule(target, chosen, alone)
     return chosen, _by_split(target, chosen, alone, split)
@@ -202,8 +208,12 @@ def default_l2(target: Target, flat: float) -> float:
     if least is not None:
         return max(strong, least)
 
+    # By the first certificate where a gradient has one direction: a sharper one then lowers the noise, and
+    # the default regularisation stays as it was.
+    certificate = accounting.profile if accounting.curve.outputs == 1 else accounting.sharpest
+
     def profile(weight: float) -> CertifiedProfile:
-        return target.profile(weight, NoiseScales(NOISE_INFLATION * flat))
+        return certificate(weight, NoiseScales(NOISE_INFLATION * flat), target.rounding)
 
     # Nearly always the second term is the larger one, and one look shows it.
     if profile(strong).certifies(target.epsilon, target.delta):
@@ -249,7 +259,7 @@ def _check_floor(target: Target, l2: float | None) -> None:
             f"`epsilon` above {spent:.2g}."
         )
     needed = accounting.floor(target.epsilon - spent)
-    if l2 is not None and l2 <= needed:
+    if l2 is not None and l2 <= needed and not _certified_by_divergences(target, l2, spent):
         # Six digits, rounded up: what is suggested works as it is printed.
         enough = (1.0 + 1e-5) * (accounting.log_determinant(l2) + spent)
         reason = (
@@ -262,6 +272,14 @@ def _check_floor(target: Target, l2: float | None) -> None:
             f"{type(target.loss).__name__}: {reason}. Raise `l2` above it"
             + ("." if capped else f", or `epsilon` to {enough:.6g} or more.")
         )
+
+
+def _certified_by_divergences(target: Target, l2: float, spent: float) -> bool:
+    """Whether noise without end is enough by the Rényi divergences: for Hessians of high rank it may be."""
+    profile = target.accounting.profile(l2, NoiseScales(_ENDLESS * target.accounting.slope))
+    left = np.array(target.epsilon - spent)
+    found = profile.divergences(renyi.ORDERS).values()
+    return max(float(renyi.delta(renyi.ORDERS, one, left)) for one in found) < target.delta
 
 
 def _epsilons(target: Target, split: Any) -> Sequence[float]:

@@ -76,6 +76,15 @@ class SoftmaxCells:
         r"""The largest :math:`\|v\|^2` at every corner: one row for each edge of :math:`q`."""
         return self.slopes[:, None] ** 2 * _squares(self.shares)
 
+    @property
+    def trace(self) -> FloatArray:
+        r"""The largest trace :math:`q(1 - \|\pi\|^2) + \kappa(q)(1 + \|\pi\|^2)` of each cell's Hessians."""
+        slope, share = self.slopes[1:, None], self.shares[1:]
+        peak = np.clip(self.curve.link.curve.peak, self.slopes[:-1], self.slopes[1:])
+        # It falls with the sum of squares, which is smallest where the other wrong classes are equal.
+        second = (1.0 - share) ** 2 + share**2 / (self.curve.classes - 2)
+        return slope * (1.0 - second) + self.curve.curvature(peak)[:, None] * (1.0 + second)
+
     def planes(self, weight: float, excess: Excess = ROW) -> FloatArray:
         """Bounds on what the determinant costs, affine on each cell, at its corners: the last two axes."""
         low, high = self.slopes[:-1, None], self.slopes[1:, None]

@@ -11,11 +11,13 @@ from scipy.optimize import brentq
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.softmax_curve import SoftmaxCurve
-from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, certified
+from expost.privacy import renyi
+from expost.privacy.accounting import Accounting
+from expost.privacy.certified_profile import NEGLIGIBLE, Bracket, CertifiedProfile, Direction, certified
 from expost.privacy.excess import ROW, UNITS, Excess, best_tangent
 from expost.privacy.order_statistics import LargestTwo, flat_delta, flat_sigma, grid_of
 from expost.privacy.precision import REAL, Rounding
-from expost.privacy.profile import Accounting, PrivacyProfile
+from expost.privacy.profile import PrivacyProfile
 from expost.privacy.scales import NoiseScales, Statistic
 from expost.privacy.softmax_cells import SoftmaxValues, largest_determinant, softmax_cells
 
@@ -52,6 +54,7 @@ class SoftmaxProfile(CertifiedProfile):
     rounding: Rounding = REAL
     reduced: bool = False
     unit: str = "row"
+    covers_removing: ClassVar[bool] = True
     width: ClassVar[float] = 2e-3  # how far the upper end may move with the grid, as a share of itself
 
     def __post_init__(self) -> None:
@@ -103,9 +106,28 @@ class SoftmaxProfile(CertifiedProfile):
         outer = excess.beyond(law.above(high), float(values[-1]), self._values.rise * law.overshoot(high))
         return certified(lower, float(inside) + float(values[first]) * law.below(low) + outer)
 
-    def removing(self, at: float, width: float) -> Bracket:
+    def removing(self, at: float, width: float, *, scale: float = 0.0) -> Bracket:
         """The bracket when a record is removed: its determinant costs nothing."""
         return self._flat.adding(at, width)
+
+    @property
+    def rise(self) -> float:
+        """The largest norm of a record's gradient, in units of the noise."""
+        return self.curve.max_slope * self.norm / self.scales.sigma
+
+    def divergences(self, orders: FloatArray) -> dict[Direction, FloatArray]:
+        """Upper bounds on the Rényi divergences: the largest of all cells (section 17)."""
+        cells, weight = softmax_cells(self.curve), self.norm**2 / self.l2
+        shift = self._shift(cells.gradient, cells.reduced if self.reduced else cells.hessian)
+        square = ((cells.gradient * self.norm / self.scales.sigma) ** 2 + shift**2).ravel()
+        trace, norm = (weight * part.ravel() for part in (cells.trace, cells.hessian))
+        order = orders[:, None]
+        adding = np.max(0.5 * order * square + renyi.adding_sum(order, trace, norm), axis=1)
+        removing = np.max(0.5 * order * square + renyi.removing_sum(order, trace, norm), axis=1)
+        if self.unit == "person":  # whose largest eigenvalue must lie where the excess is convex
+            bent = self.curve.max_curvature * weight
+            adding = np.where(orders * bent**2 <= 1.0, adding, math.inf)
+        return {"adding": adding, "removing": removing}
 
     @cached_property
     def _flat(self) -> "SoftmaxProfile":

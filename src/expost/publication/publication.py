@@ -37,6 +37,7 @@ from expost.publication.readings import ReadableDocument, encoded_for
 from expost.publication.schema import check_format, error_of_validation
 from expost.reports.base import CONFIDENCE
 from expost.reports.several import evaluate_several
+from expost.reports.wallet import evaluate_wallet
 
 
 class Publication(Summarized, ReadableDocument):
@@ -296,13 +297,7 @@ def total(
     >>> bool(expost.total(three, X[:1], y[:1]) < added)
     True
     """
-    given = list(publications)
-    if not given or not all(isinstance(one, Publication) for one in given):
-        raise parameter_error(
-            "publications", "one or more publications", [type(one).__name__ for one in given]
-        )
-    if len({one.sha256 for one in given}) < len(given):
-        raise PublicationError("a publication is given twice, and would be counted twice. Give each once.")
+    given = _each_once(publications)
     return evaluate_several(
         [one.release for one in given],
         [encoded_for(one, X, y, sample_weight, groups) for one in given],
@@ -310,3 +305,78 @@ def total(
         member=member,
         simultaneous=simultaneous,
     )
+
+
+def wallet(
+    publications: Iterable[Publication],
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    confidence: float = CONFIDENCE,
+    simultaneous: Simultaneous = None,
+) -> FloatArray:
+    r"""A bound for each member on how far publications have raised the odds that she is in the table.
+
+    .. math:: \sum_i L_i \le \sum_i \tau_i + \frac{V}{2}
+              + \sqrt{(V + v_0)\Bigl(2\log\frac{1}{\rho} + \log\frac{V + v_0}{v_0}\Bigr)}
+
+    with :math:`V = \sum_i V_i` from the slopes and curvatures as they turned out, and for each publication
+    either :math:`\tau_i = \log\det(I + \nabla^2\ell/\lambda)` and
+    :math:`V_i = \|\nabla\ell\|^2/\sigma^2 + \Delta^2`, or :math:`\tau_i = 0` and
+    :math:`\|\nabla^2\ell\|_F^2/\lambda^2` more in :math:`V_i`, whichever is less (docs/mathematics.md,
+    section 18). It holds for all numbers of publications at once, whatever decides plans, questions and when
+    to stop, as long as it decides from what was published: unlike :func:`expost.total`, which needs plans
+    that were fixed in advance. From about six publications on it is the smaller of the two; below that
+    :func:`expost.total` is. Choose between them before reading either.
+
+    Assumes that the record was in the table, and fixed before the first publication. It bounds one side only:
+    how far the odds can have risen, not how far they can have fallen.
+
+    Parameters
+    ----------
+    publications
+        Publications, each once, the first one first: its plan decides :math:`v_0`, a sixteenth of the square
+        of the largest shift that it allows.
+    X, y
+        Records in the units of the fits. Each publication takes its own columns of a frame.
+    sample_weight
+        Their weights, for publications that have any. Where none are given they are not known, and the bound
+        holds whatever they were.
+    confidence
+        How sure to be, of all publications up to any time together; choose it before looking at any figure.
+    simultaneous
+        For how many records the bound is to hold at once; one by default.
+
+    Privacy
+    -------
+    Reads the publications and the record, and tells about that record only.
+
+    Examples
+    --------
+    >>> import numpy as np, expost
+    >>> X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 500), np.array([1, 0] * 500)
+    >>> model = expost.LogisticRegression(epsilon=0.5, norm=1.0, classes=[0, 1])
+    >>> twelve = [model.fit(X, y).publication_ for _ in range(12)]
+    >>> bool(expost.wallet(twelve, X[:1], y[:1]) < expost.total(twelve, X[:1], y[:1], member=True))
+    True
+    """
+    given = _each_once(publications)
+    return evaluate_wallet(
+        [one.release for one in given],
+        [encoded_for(one, X, y, sample_weight) for one in given],
+        confidence=confidence,
+        simultaneous=simultaneous,
+    )
+
+
+def _each_once(publications: Iterable[Publication]) -> list[Publication]:
+    """The publications, where they are such and none is there twice."""
+    given = list(publications)
+    if not given or not all(isinstance(one, Publication) for one in given):
+        raise parameter_error(
+            "publications", "one or more publications", [type(one).__name__ for one in given]
+        )
+    if len({one.sha256 for one in given}) < len(given):
+        raise PublicationError("a publication is given twice, and would be counted twice. Give each once.")
+    return given

@@ -76,7 +76,7 @@ def streamed_totals(
             streamed_figures(release, rows, confidence=1.0 - share, member=member, simultaneous=simultaneous)
             for release, rows in zip(releases, records, strict=True)
         ]
-        return (_added([one.total for one in run]) for run in _together(figures))
+        return (_added([one.total for one in run]) for run in together(figures))
 
     sides = sides_of(member)
     readers = [TightReader(release, share, scope) for release in releases]
@@ -102,7 +102,7 @@ def streamed_totals(
         rows.sweep(ShiftReading(reader, sides), width=row_width(reader.release, rows))
         for reader, rows in zip(readers, records, strict=True)
     ]
-    return _bounded(_together(streams), noise, scope)
+    return _bounded(together(streams), noise, scope)
 
 
 def _added_shifts(
@@ -176,7 +176,7 @@ def _allowed(shifts: Shifts, noise: SumNoise) -> FloatArray:
     return np.asarray((shifts.known + reach + noise.rest) * (1.0 + SLACK))
 
 
-def _together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
+def together(streams: Sequence[Iterator[Part]]) -> Iterator[tuple[Part, ...]]:
     """The parts of several streams side by side; all read the same records."""
     for run in zip_longest(*streams):
         if None in run:

@@ -237,7 +237,9 @@ def euclidean_gradient(
     gradient, zeta = data.doubles(), problem.proved.third_order
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
-    slopes = sums.per_curvature + UP * predictor_error * math.exp(min(2.0 * zeta * predictor_error, 700.0))
+    if not zeta * predictor_error <= 1.0:
+        return gradient, math.inf
+    slopes = sums.per_curvature + UP * predictor_error * math.exp(2.0 * zeta * predictor_error)
     errors += UP * problem.radius * slopes * sums.curvature + UNIT * length(gradient)
     return gradient, errors
 

@@ -9,6 +9,7 @@ throughout: it is never drawn again.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -55,9 +56,10 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
     point = Dyadic.of(start)
     curvature: Curvature | None = None
     if is_wide(problem.loss, problem.dimension, problem.regularizer):
-        found = _by_products(problem, point, target, grid)
-        if found is not None:
-            return found
+        with suppress(OverflowError):  # beyond the range of doubles, as below
+            found = _by_products(problem, point, target, grid)
+            if found is not None:
+                return found
     for slices in (2, 3) if exact_in(HERE) or kernels.library() is not None else ():
         search = _Search(problem, slices, target, grid, curvature)
         try:
