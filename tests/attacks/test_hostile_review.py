@@ -458,7 +458,7 @@ def test_14_the_documents_claim_what_is_proved():
         expost.calibrate(loss="logistic", epsilon=1.0, l2=0.1)
     plan = expost.calibrate(loss="pseudo_huber", epsilon=1.0, delta=1e-6, l2=1.164)
     pair = hockey_stick(plan.loss, [[0.0]], [0.0], [1.0], 0.0, epsilon=1.0, sigma=plan.sigma, l2=plan.l2)
-    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.958, abs=0.001)
+    assert pair.delta / plan.delta_at(1.0) == pytest.approx(0.971, abs=0.001)
 
 
 def test_15_confidence_is_chosen_before_looking_and_covers_what_it_says(original):
