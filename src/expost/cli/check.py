@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import typer
 from pydantic import ValidationError
@@ -61,11 +62,10 @@ def check(options: CheckOptions) -> None:
     check_identifier(table, identifier)
     inputs = (options.domain, options.table, *table.paths)
     # A check is repeated until nothing is left.
-    force = options.force or (problems is not None and is_list_of_problems(problems))
+    force = options.force or is_list_of_problems(problems)
     check_figures(problems, "problems", private=True, kinds=(".csv",), inputs=inputs, overwrite=force)
     parts = (*declared.features, declared.label)
-    names = [part.name for part in parts]
-    names += [name for name in (declared.person, weight) if name is not None]
+    names = list(filter(None, [*(part.name for part in parts), declared.person, weight]))
     seen = _Kinds(names)
     with show_progress("Checking the table") as progress:
         findings = find_problems(
@@ -81,18 +81,12 @@ def check(options: CheckOptions) -> None:
     used = {*names, *declared.ignore}
     unused = [name for name in table.kinds if name not in used]
     if options.as_json:
-        found = [
-            {"column": column, "problem": kind.title, "advice": kind.advice, "refused": kind.refused}
-            for column, kind in seen.pairs
-        ]
-        fits = {"fits": not seen.refused, "problems": found}
-        print_json({**fits, "unused_columns": unused, "private_problems": problems})
+        print_json({**seen.document(), "unused_columns": unused, "private_problems": problems})
     else:
         _report(seen, unused, problems, counted=declared.person is not None)
+        command = next_command("fit", options.domain, options.table, output="publication.json")
         if not seen.refused:
-            say("The table fits the domain. Nothing was spent.")
-            command = next_command("fit", options.domain, options.table, output="publication.json")
-            say(f"Next: {legible(command)}")
+            say(f"The table fits the domain. Nothing was spent.\nNext: {legible(command)}")
     if seen.broken:
         raise FileError(seen.broken)
     if seen.refused:
@@ -126,18 +120,31 @@ class _Kinds:
         """Those for which a fit would be refused."""
         return [(column, kind) for column, kind in self.pairs if kind.refused]
 
+    def document(self) -> dict[str, Any]:
+        """All of it for a program."""
+        found = [
+            {"column": column, "problem": kind.title, "advice": kind.advice, "refused": kind.refused}
+            for column, kind in self.pairs
+        ]
+        return {"fits": not self.refused, "problems": found}
+
     def columns(self, problem: Problem) -> list[str]:
         """The columns that have this kind of problem."""
         return [column for column, kind in self.pairs if kind is problem]
 
 
+def _guess_names(lacking: list[str], unused: list[str]) -> None:
+    """Say which columns of the table are perhaps those that it lacks."""
+    folded = {name.casefold(): name for name in reversed(unused)}
+    for column in lacking:
+        for close in get_close_matches(column.casefold(), folded, n=1):
+            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")
+
+
 def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: bool) -> None:
     if seen.refused:
         _show_refused(seen)
-    folded = {name.casefold(): name for name in reversed(unused[:_MOST_COMPARED])}
-    for column in seen.columns(Problem.LACKING)[:_MOST_COMPARED]:
-        for close in get_close_matches(column.casefold(), folded, n=1):
-            say(f"Perhaps the table means {legible(column)} by its column {legible(folded[close])}.")
+    _guess_names(seen.columns(Problem.LACKING)[:_MOST_COMPARED], unused[:_MOST_COMPARED])
     clipped = seen.columns(Problem.BEYOND)
     if clipped:
         names = ", ".join(map(legible, clipped))

@@ -24,12 +24,12 @@ def ledger(
 ) -> None:
     """Show all accounts, after opening one where a name and a cap are given."""
     book = Ledger(file)
-    if open_account is not None or epsilon is not None or delta is not None:
+    if (open_account, epsilon, delta) != (None, None, None):
         if open_account is None:
             raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
-        if epsilon is None or delta is None:
-            missing = "epsilon" if epsilon is None else "delta"
-            raise parameter_error(missing, "given where an account is opened", None)
+        for name, value in (("epsilon", epsilon), ("delta", delta)):
+            if value is None:
+                raise parameter_error(name, "given where an account is opened", None)
         book.account(open_account, epsilon=epsilon, delta=delta)
         say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
     accounts = book.accounts

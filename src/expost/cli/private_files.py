@@ -148,9 +148,9 @@ def write_problems(
                 writer.writerow(inert_row([file_name, record, *([known] if ids else []), *found, value]))
 
 
-def is_list_of_problems(path: Path) -> bool:
+def is_list_of_problems(path: Path | None) -> bool:
     """Whether a file is one that :func:`write_problems` wrote, which a new one may replace."""
-    return _starts_with(path, f"{MARK}file,record")
+    return path is not None and _starts_with(path, f"{MARK}file,record")
 
 
 def write_columns(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -35,7 +35,7 @@ from expost.cli.tables import (
 )
 from expost.data.encoding import Encoded
 from expost.data.lazy import LazyTable
-from expost.data.people import ONE_PERSON
+from expost.data.people import ONE_PERSON, People
 from expost.data.values import class_text
 from expost.exceptions import DomainError, FileError
 from expost.fitting.ex_post import streamed_terms
@@ -135,69 +135,108 @@ def bounds(options: BoundsOptions) -> None:
     if len({publication.sha256 for publication in read}) < len(read):
         raise FileError("a publication is given twice, and would be counted twice. Name each file once.")
     first = FirstRecords(None if reading.as_json and output is None else _MOST_BOUNDS)
-    of_people = any(one.release.plan.unit == "person" for one in read)
-    person = person_column(options.person, reading, of_people=of_people)
-    alone = of_people and person is None
-    if alone and reading.identifier is not None:
-        raise people_have_ids_error()
+    person, groups = _people(read, options)
     where = {"person": person, "dask": options.dask, "device": options.device}
     doing = "Reading the publications for each record"
     with open_records(options.records, reading, Figures._fields, doing, **where) as (table, watch):
         inputs = (*options.publications, options.records, *table.paths)
         check_figures(output, "bounds", inputs=inputs, overwrite=reading.force)
-        groups = ONE_PERSON if alone else person
         # The column of weights is used by publications that have weights.
         records = [
             replace(encoded_for(one, table, None, options.weight, groups), watch=watch) for one in read
         ]
-        found = _figures(read, options, scope, records)
-        people, identifier = records[0].people, person or (None if alone else reading.identifier)
-        parts = with_identifiers(first.passing(found), table, None if output is None else identifier, people)
+        people = records[0].people
+        parts = first.passing(_figures(read, options, scope, records))
+        if output is not None:
+            parts = with_identifiers(parts, table, person or reading.identifier, people)
         write_columns(output, parts, counted=unit_of(people), overwrite=reading.force)
     _warn(read, options)
-    columns = first.columns()
-    promised = float(sum(publication.release.plan.epsilon for publication in read))
+    found = _Bounded(options, read, scope, first, people, person)
     if reading.as_json:
-        listed: dict[str, list[Any]] = columns if output is None else {}
-        figures = [zip(Figures._fields, names, strict=True) for names in _figure_names(len(read))]
-        print_json(
+        print_json(found.document())
+    else:
+        found.show()
+
+
+def _people(read: list[Publication], options: BoundsOptions) -> tuple[str | None, Any]:
+    """The column that says whose each row is, where there is one, and what stands for it in `groups`."""
+    of_people = any(one.release.plan.unit == "person" for one in read)
+    person = person_column(options.person, options.reading, of_people=of_people)
+    if person is not None or not of_people:
+        return person, person
+    if options.reading.identifier is not None:
+        raise people_have_ids_error()
+    return None, ONE_PERSON
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """The bounds of the first records, and what they are about."""
+
+    options: BoundsOptions
+    read: list[Publication]
+    scope: Simultaneous
+    first: FirstRecords
+    people: People | None
+    person: str | None
+
+    @property
+    def promised(self) -> float:
+        """The sum of what the publications promise."""
+        return float(sum(publication.release.plan.epsilon for publication in self.read))
+
+    def document(self) -> dict[str, Any]:
+        """All of it for a program; the figures only where no file has them."""
+        options, output = self.options, self.options.output
+        listed: dict[str, list[Any]] = self.first.columns() if output is None else {}
+        figures = [zip(Figures._fields, names, strict=True) for names in _figure_names(len(self.read))]
+        publications = [
             {
-                "confidence": options.confidence,
-                "member": options.member,
-                "simultaneous": scope,
-                "promised": promised,
-                "unit": unit_of(people),
-                "people": None if person is None or people is None or output else people.ids.tolist(),
-                "publications": [
-                    {
-                        "publication": path,
-                        "sha256": one.sha256,
-                        "insecure": one.insecure is not None,
-                        "epsilon": one.plan.epsilon,
-                        "delta": one.plan.delta,
-                        **{figure: listed[name] for figure, name in names if name in listed},
-                    }
-                    for path, one, names in zip(options.publications, read, figures, strict=True)
-                ],
-                "total": listed.get("total"),
-                "output": output,
+                "publication": path,
+                "sha256": one.sha256,
+                "insecure": one.insecure is not None,
+                "epsilon": one.plan.epsilon,
+                "delta": one.plan.delta,
+                **{figure: listed[name] for figure, name in names if name in listed},
             }
-        )
-        return
-    shown = _bounds_table(options.publications, columns, unit_of(people))
-    others = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
-    left = first.records - _MOST_BOUNDS
-    more = f"\n{left:,} more {'records' if people is None else 'people'}: {others}" if left > 0 else ""
-    # A family is promised less than each of its records: `epsilon_for` of a plan says how much.
-    each = people is not None and not all(one.release.plan.unit == "person" for one in read)
-    whom = "every single record" if each else "everyone"
-    shown.caption = f"for comparison, the worst case promised to {whom}: {promised:.4g}{more}"
-    console.print(shown)
-    if of_people or person is not None:
-        say(_whose(person, of_people=of_people))
-    say(Scope.of(scope).sentence(options.confidence))
-    if output is not None:
-        say(f"Written: {legible(output)}")
+            for path, one, names in zip(options.publications, self.read, figures, strict=True)
+        ]
+        return {
+            "confidence": options.confidence,
+            "member": options.member,
+            "simultaneous": self.scope,
+            "promised": self.promised,
+            "unit": unit_of(self.people),
+            "people": _ids(self.people, self.person, output),
+            "publications": publications,
+            "total": listed.get("total"),
+            "output": output,
+        }
+
+    def show(self) -> None:
+        """A table of the first records, and sentences on what it says."""
+        output, units = self.options.output, {one.release.plan.unit for one in self.read}
+        shown = _bounds_table(self.options.publications, self.first.columns(), unit_of(self.people))
+        # A family is promised less than each of its records: `epsilon_for` of a plan says how much.
+        whom = "everyone" if self.people is None or units == {"person"} else "every single record"
+        shown.caption = f"for comparison, the worst case promised to {whom}: {self.promised:.4g}"
+        left = self.first.records - _MOST_BOUNDS
+        if left > 0:
+            rest = (
+                "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
+            )
+            shown.caption += f"\n{left:,} more {'records' if self.people is None else 'people'}: {rest}"
+        console.print(shown)
+        if self.people is not None:
+            say(_whose(self.person, of_people="person" in units))
+        say(Scope.of(self.scope).sentence(self.options.confidence))
+        if output is not None:
+            say(f"Written: {legible(output)}")
+
+
+def _ids(people: People | None, person: str | None, output: Path | None) -> list[Any] | None:
+    """The ids of the column of people, where no file has them."""
+    return None if people is None or person is None or output is not None else people.ids.tolist()
 
 
 def _whose(person: str | None, *, of_people: bool) -> str:
@@ -283,18 +322,8 @@ def losses(options: LossesOptions) -> None:
     """Recompute everyone's exact loss; private."""
     check_order(options.publication, options.table)
     read, reading, output = Publication.load(options.publication), options.reading, options.output
-    if options.weight is None and read.weighting.max_weight is not None:
-        raise DomainError(
-            "the records of this publication had weights, and without them every figure would be wrong. Name "
-            "the column that was fitted: --weight COLUMN."
-        )
-    of_people = read.release.plan.unit == "person"
-    person = person_column(options.person, reading, of_people=of_people)
-    if of_people and person is None:
-        raise DomainError(
-            "this publication promises to people, and nobody said whose each row is. Name the column of the "
-            "fit: --person COLUMN, or --domain DOMAIN.toml with a domain file that declares `person`."
-        )
+    person = person_column(options.person, reading, of_people=read.release.plan.unit == "person")
+    _check_declared(read, options.weight, person)
     tally = Tally()
     listed: list[float] = []
     where = {"person": person, "dask": options.dask, "device": options.device}
@@ -317,7 +346,7 @@ def losses(options: LossesOptions) -> None:
                 "epsilon": read.plan.epsilon,
                 "quantiles": {f"{share:g}": loss for share, loss in tally.quantiles().items()},
                 "unit": unit_of(people),
-                "people": None if people is None or output is not None else people.ids.tolist(),
+                "people": _ids(people, person, output),
                 "losses": listed if output is None else None,
                 "output": output,
             }
@@ -328,6 +357,20 @@ def losses(options: LossesOptions) -> None:
         say(f"\nPrivate: {legible(output)}")
     say("These figures come from everyone's records. Never publish them, and tell nobody hers: the page is")
     say("for that. They are right only if this is the whole table that was fitted, with all of its rows.")
+
+
+def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
+    """Refuse exact losses where nobody said what each record weighed, or whose each row is."""
+    if weight is None and publication.weighting.max_weight is not None:
+        raise DomainError(
+            "the records of this publication had weights, and without them every figure would be wrong. Name "
+            "the column that was fitted: --weight COLUMN."
+        )
+    if person is None and publication.release.plan.unit == "person":
+        raise DomainError(
+            "this publication promises to people, and nobody said whose each row is. Name the column of the "
+            "fit: --person COLUMN, or --domain DOMAIN.toml with a domain file that declares `person`."
+        )
 
 
 def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatArray]:

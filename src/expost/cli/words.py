@@ -28,10 +28,9 @@ def next_command(name: str, *arguments: object, **options: Any) -> str:
     So it means the same table, the same model and the same account. ``options`` are added to those, or take
     their place; None leaves one out.
     """
-    commands = [one.callback for one in app.registered_commands if one.callback is not None]
+    commands: Any = [one.callback for one in app.registered_commands]
     (command,) = (one for one in commands if one.__name__ == name)
-    # A path is not to be taken for an option.
-    words = ["expost", name, *(f"./{one}" if str(one).startswith("-") else str(one) for one in arguments)]
+    words = ["expost", name, *map(_as_argument, arguments)]
     for parameter in signature(command).parameters.values():
         option = parameter.default
         if not isinstance(option, OptionInfo):
@@ -43,6 +42,11 @@ def next_command(name: str, *arguments: object, **options: Any) -> str:
         spelled = min(option.param_decls or (), key=len, default=f"--{parameter.name.replace('_', '-')}")
         words += _as_words(spelled, value)
     return " ".join(map(_quoted, words))
+
+
+def _as_argument(value: object) -> str:
+    """A word that is not taken for an option, whatever the path."""
+    return f"./{value}" if str(value).startswith("-") else str(value)
 
 
 def _quoted(word: str) -> str:

@@ -74,7 +74,7 @@ def perturb(
     is checked before noise is drawn, which is never drawn twice: where the solver or the certificate misses
     its goal, more digits are used with the same noise.
     """
-    if regularizer is not None and not isinstance(regularizer, Regularizer):
+    if not isinstance(regularizer, Regularizer | None):
         raise parameter_error("regularizer", "a Regularizer or None", regularizer)
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic

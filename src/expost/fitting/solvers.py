@@ -82,45 +82,71 @@ def newton(
     longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
     before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian serves the first steps.
     """
-    theta = start
-    here = objective.evaluate(theta, hessian=np.float32 if model is None else None)
+    here = objective.evaluate(start, hessian=np.float32 if model is None else None)
     goal = max(tolerance, relative * here.norm)
-    model = model or here  # the evaluation whose Hessian is in use
-    borrowed = model is not here
-    reduction, poor = 1.0, 0
-    precision: DTypeLike = np.float32
+    state = _State(start, here, model or here, borrowed=model is not None)
     for _ in range(_MAX_STEPS):
+        here, model = state.here, state.model
         if here.norm <= max(goal, here.floor):
             break
-        step = _solve(model.hessian, here.tilted_gradient)
-        length = math.inf if step is None else float(np.linalg.norm(step))
+        step, reached = _solve(model.hessian, here.tilted_gradient), None
+        if step is not None:
+            length = float(np.linalg.norm(step))
+            if length * state.error_rate <= unseen:
+                return Solution(state.theta + step, here, model)
+            evaluate = partial(objective.evaluate, hessian=state.next_hessian(length, goal, unseen))
+            reached = backtrack(state.theta, step, here.norm, evaluate)
+        if reached is not None:
+            state.move(*reached)
+        elif model is here and here.precise:
+            break  # no better direction exists: the caller sees that the tolerance was not met
+        else:
+            here = objective.evaluate(state.theta, hessian=np.float64)
+            state = _State(state.theta, here, here, precision=np.float64, poor=state.poor)
+    return Solution(state.theta, state.here, state.model)
+
+
+@dataclass
+class _State:
+    """Where Newton's method is, the Hessian that it uses, and how well the last step went."""
+
+    theta: FloatArray
+    here: Evaluation
+    model: Evaluation
+    """The evaluation whose Hessian is in use."""
+    borrowed: bool = False
+    """Whether that was given, and serves for the first time."""
+    precision: DTypeLike = np.float32
+    reduction: float = 1.0
+    """How much the last step shrank the gradient."""
+    poor: int = 0
+    """How many steps in a row shrank it too little."""
+
+    @property
+    def error_rate(self) -> float:
+        """About how much of the next step's length will be its error, where the last one went well."""
+        if self.reduction > _GOOD_REDUCTION:
+            return math.inf
         # A Hessian of other rows has the same rate in every step, or a little worse.
-        caution = _CAUTION if model.of_fewer_rows else 1.0
-        if step is not None and reduction <= _GOOD_REDUCTION and caution * length * reduction <= unseen:
-            return Solution(theta + step, here, model)
+        return _CAUTION * self.reduction if self.model.of_fewer_rows else self.reduction
+
+    def next_hessian(self, length: float, goal: float, unseen: float) -> DTypeLike | None:
+        """The precision of the Hessian that the point after this step will need, or None for no Hessian."""
         # A Hessian of this point squares the rate, up to its precision; one that is kept has it once more.
-        rate = max(reduction**2, _SINGLE) if model is here else reduction
-        last = here.norm * reduction <= max(goal, here.floor) or length * rate**2 <= unseen
-        kept = reduction <= _GOOD_REDUCTION or borrowed
-        wanted = None if last or kept else precision
-        borrowed = False
-        evaluate = partial(objective.evaluate, hessian=wanted)
-        reached = None if step is None else backtrack(theta, step, here.norm, evaluate)
-        if reached is None:
-            if model is here and here.precise:
-                break  # no better direction exists: the caller sees that the tolerance was not met
-            precision = np.float64
-            here = model = objective.evaluate(theta, hessian=precision)
-            reduction = 1.0
-            continue
-        reduction = reached[1].norm / here.norm
-        poor = poor + 1 if model is here and reduction > _POOR_REDUCTION else 0
-        if poor == _PATIENCE:
-            precision = np.float64
-        theta, here = reached
-        if here.hessian is not None:
-            model = here
-    return Solution(theta, here, model)
+        rate = max(self.reduction**2, _SINGLE) if self.model is self.here else self.reduction
+        last = self.here.norm * self.reduction <= max(goal, self.here.floor) or length * rate**2 <= unseen
+        kept = self.reduction <= _GOOD_REDUCTION or self.borrowed
+        return None if last or kept else self.precision
+
+    def move(self, theta: FloatArray, there: Evaluation) -> None:
+        """Go on from the point that a step reached."""
+        self.reduction = there.norm / self.here.norm
+        self.poor = self.poor + 1 if self.model is self.here and self.reduction > _POOR_REDUCTION else 0
+        if self.poor == _PATIENCE:
+            self.precision = np.float64
+        self.theta, self.here, self.borrowed = theta, there, False
+        if there.hessian is not None:
+            self.model = there
 
 
 def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | None:
@@ -214,12 +240,7 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     """
     theta = np.zeros(objective.dimension)
     if objective.dimension > LARGEST_DENSE_DIMENSION:
-        wide = is_wide(objective.loss, objective.dimension, objective.regularizer)
-        products = None if wide else products_of_a_dense_solver(objective)
-        solution = newton_cg(objective, theta, tolerance=tolerance, products=products)
-        if wide or solution.meets(tolerance):
-            return solution
-        return newton(objective, solution.theta, tolerance=tolerance)
+        return _minimize_wide(objective, theta, tolerance)
     coarse, fine = _THINNINGS
     if borrowed := objective.records.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
         fine = _THIN
@@ -231,6 +252,15 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
             found = newton(thin, theta, tolerance=tolerance, relative=1e-4 if last else 0.01)
             theta, model = found.theta, found.model if last else None
     return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model)
+
+
+def _minimize_wide(objective: Objective, start: FloatArray, tolerance: float) -> Solution:
+    wide = is_wide(objective.loss, objective.dimension, objective.regularizer)
+    products = None if wide else products_of_a_dense_solver(objective)
+    solution = newton_cg(objective, start, tolerance=tolerance, products=products)
+    if wide or solution.meets(tolerance):
+        return solution
+    return newton(objective, solution.theta, tolerance=tolerance)
 
 
 def products_of_a_dense_solver(objective: Objective) -> int:

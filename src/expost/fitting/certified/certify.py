@@ -55,20 +55,19 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
         raise ValueError("the grid or the noise is too coarse for the target radius")
     point = Dyadic.of(start)
     curvature: Curvature | None = None
-    if is_wide(problem.loss, problem.dimension, problem.regularizer):
-        with suppress(OverflowError):  # beyond the range of doubles, as below
-            found = _by_products(problem, point, target, grid)
-            if found is not None:
-                return found
+    with suppress(OverflowError):  # beyond the range of doubles, as below
+        found = _by_products(problem, point, target, grid)
+        if found is not None:
+            return found
     for slices in (2, 3) if exact_in(HERE) or kernels.library() is not None else ():
-        search = _Search(problem, slices, target, grid, curvature)
+        search = _Search(problem, slices, target, grid, curvature, point)
         try:
-            search.run(point)
+            search.run()
         except OverflowError:  # beyond the range of doubles; decimals have no such range
             break
-        if search.best is not None and search.best.radius <= target:
-            return search.best
-        point, curvature = search.reached or point, search.curvature
+        if search.met is not None:
+            return search.met
+        point, curvature = search.reached, search.curvature
         if not search.sliced:
             break
     matrix = None if curvature is None else curvature.matrix
@@ -76,11 +75,13 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
 
 
 def _by_products(problem: ExactProblem, point: Dyadic, target: float, grid: float) -> Minimum | None:
-    r"""The minimiser on a grid without a matrix of the coefficients, or None where slices do not reach it.
+    r"""The minimiser of a wide model on a grid, without a matrix; None where slices do not reach it.
 
     The objective is strongly convex, so :math:`\|\theta - \hat\theta\| \le \|\nabla\|/\lambda`. Steps are by
     conjugate gradients in doubles; only their number depends on how good these are.
     """
+    if not is_wide(problem.loss, problem.dimension, problem.regularizer):
+        return None
     objective = Objective(problem.rows, problem.loss, problem.l2, problem.regularizer)
     before = math.inf
     # Two slices hold what pairs of doubles do, which compiled kernels take.
@@ -114,22 +115,26 @@ class _Search:
     target: float
     grid: float
     curvature: Curvature | None
+    reached: Dyadic
+    """Where to start, and to go on from at the next level."""
     best: Minimum | None = None
-    reached: Dyadic | None = None
-    """Where to go on from at the next level."""
     sliced: bool = True
     """Whether slices were taken: pairs of doubles, which compiled kernels take, have no further level."""
 
-    def run(self, start: Dyadic) -> None:
+    @property
+    def met(self) -> Minimum | None:
+        """The best point, if it is certified to the target."""
+        return self.best if self.best is not None and self.best.radius <= self.target else None
+
+    def run(self) -> None:
         """Step until the bound is met, or until more steps cannot meet it."""
-        self.reached = start
-        here = self._visit(start, fresh=self.curvature is None)
+        here = self._visit(self.reached, fresh=self.curvature is None)
         share = 1.0
         for _ in range(_ROUNDS):
             if here is None:
                 return
             self._settle(here)
-            if self.best is not None and self.best.radius <= self.target:
+            if self.met is not None:
                 return
             # More steps do not help against rounding, and the grid takes up to half of the target.
             if here.floor > 0.5 * self.target:
@@ -202,8 +207,8 @@ def rows_hessian(problem: ExactProblem, minimum: Minimum, *, allowed: float, red
         trace = float(np.trace(matrix[0]))
         # A radius at which the minimiser's own uncertainty takes a quarter of what is allowed.
         rate = problem.steepening * trace
-        wanted = 0.25 * allowed / rate if rate > 0.0 else math.inf
-        if minimum.radius > wanted:
+        if minimum.radius * rate > 0.25 * allowed:
+            wanted = 0.25 * allowed / rate
             grid = math.ldexp(1.0, math.frexp(wanted)[1] - 14)
             minimum = certify(problem, minimum.point.doubles(), target=wanted, grid=grid)
             matrix, error = _summed(problem, minimum.point, slices, reduced=reduced)

@@ -100,11 +100,9 @@ def certify_in_decimals(
                 return _settle(problem, here, grid)
             there = None
             if hessian is not None:
-                step = _double_step(problem, here, hessian)
-                there = None if step is None else _evaluate(problem, here.point, digits, step)
-                if there is None or not there.norm <= here.norm / 2:
-                    there, hessian = None, None
+                there = _halved(problem, here, digits, hessian)
             if there is None:
+                hessian = None
                 if here.hessian is None:
                     here = _evaluate(problem, here.point, digits, hessian=True)
                 there = _damped(problem, here, digits)
@@ -166,8 +164,8 @@ def _evaluate(
         return _Found(point, gradient, norm(gradient), error, square)
 
 
-def _double_step(problem: ExactProblem, here: _Found, hessian: FloatArray) -> DecimalArray | None:
-    """Minus the gradient times the inverse of a double Hessian, or None where doubles fail."""
+def _halved(problem: ExactProblem, here: _Found, digits: int, hessian: FloatArray) -> _Found | None:
+    """One step with a double Hessian, or None where doubles fail or the gradient is not halved."""
     top = max(map(abs, here.gradient))
     try:
         matrix = problem.with_regularizer(hessian, here.point.astype(np.float64))
@@ -175,8 +173,10 @@ def _double_step(problem: ExactProblem, here: _Found, hessian: FloatArray) -> De
         step = cho_solve(factor, np.array([-float(value / top) for value in here.gradient]))
     except (LinAlgError, ValueError, OverflowError):
         return None
-    result: DecimalArray = _exactly(step) * top
-    return result if np.all(np.isfinite(step)) else None
+    if not np.all(np.isfinite(step)):
+        return None
+    there = _evaluate(problem, here.point, digits, _exactly(step) * top)
+    return there if there.norm <= here.norm / 2 else None
 
 
 def _damped(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:
