@@ -125,3 +125,34 @@ CONVEX = [
     LocationScale(low=-2.0, high=3.0),
     Coupled(),
 ]
+
+
+@dataclass(frozen=True)
+class OneOfMany(ConvexLoss):
+    """A pseudo-Huber loss of the first of many parameters: one eigenvalue, where many are declared."""
+
+    threshold: float = 0.1
+    n_parameters: int = 10
+    name = "one_of_many"
+    max_curvature = max_trace = 1.0
+
+    @property
+    def record_set(self):
+        return RecordBall(self.n_parameters)
+
+    @property
+    def max_gradient(self):
+        return self.threshold
+
+    def _bent(self, theta):
+        return np.hypot(1.0, theta[0] / self.threshold)
+
+    def value(self, theta, records):
+        return np.full(len(records), self.threshold**2 * (self._bent(theta) - 1.0))
+
+    def gradient(self, theta, records):
+        return np.outer(np.ones(len(records)), np.eye(self.n_parameters)[0] * theta[0] / self._bent(theta))
+
+    def factor(self, theta, records):
+        column = np.eye(self.n_parameters)[:, :1] * self._bent(theta) ** -1.5
+        return np.broadcast_to(column, (len(records), self.n_parameters, 1))

@@ -166,6 +166,12 @@ BREAKAGES = {
             )
         )
     ),
+    "an eigenvalue of the Hessian exceeds the curve": lambda: changed(
+        curve=property(lambda self: replace(SmoothedNorm.curve.fget(self), eigenvalue=None))
+    ),
+    "the declared curve's eigenvalue rises": lambda: changed(
+        curve=property(lambda self: replace(SmoothedNorm.curve.fget(self), eigenvalue=lambda m: 2.0 + m))
+    ),
     "span 2 dimensions": lambda: changed(gradient_dimension=1, rank=1, curve=property(box)),
     "depends on the other records": lambda: changed(
         gradient=lambda s, t, z: SmoothedNorm.gradient(s, t, z - z.mean(axis=0))

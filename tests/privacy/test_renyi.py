@@ -2,13 +2,16 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from convex_losses import OneOfMany
 from scipy.special import expit
 
 import expost
 from expost import LogisticLoss, SmoothedNorm, gaussian
+from expost.losses.base import DerivativeCurve
 from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import renyi
 from expost.privacy.adaptive import AdaptiveComposition, curve_divergence, filter_order
@@ -42,6 +45,45 @@ def test_one_dimension_by_quadrature():
             for first, second, bound in ((with_it, without, added), (without, with_it, removed)):
                 mass = np.trapezoid(np.exp(order * first - (order - 1.0) * second), theta)
                 assert math.log(mass) / (order - 1.0) <= bound + 1e-6
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_a_curve_of_determinants_does_not_stand_for_eigenvalues(share):
+    """One eigenvalue, declared by its trace: the mean of ten would be exceeded, by up to 1.1 times."""
+    sigma, l2 = 1.0, 20.0
+    loss = OneOfMany(share * sigma / l2)
+    expost.check_convex_loss(loss)
+    theta = np.linspace(-14.0, 14.0, 40001) * sigma / l2
+    bent = np.hypot(1.0, theta / loss.threshold)
+    without = -0.5 * (l2 * theta / sigma) ** 2 + math.log(l2 / sigma) - 0.5 * math.log(2.0 * math.pi)
+    with_it = -0.5 * ((l2 * theta + theta / bent) / sigma) ** 2 - 0.5 * math.log(2.0 * math.pi)
+    with_it += np.log((l2 + bent**-3) / sigma)
+    found = PrivacyProfile(loss.curve, 1.0, l2, NoiseScales(sigma)).divergences(ORDERS)
+    mean = 0.5 * ORDERS * (loss.threshold / sigma) ** 2 + 10.0 * renyi.adding_excess(ORDERS, 0.1 / l2)
+    for place, order in enumerate(ORDERS):
+        pairs = {"adding": (with_it, without), "removing": (without, with_it)}
+        for direction, (first, second) in pairs.items():
+            mass = np.trapezoid(np.exp(order * first - (order - 1.0) * second), theta)
+            assert math.log(mass) / (order - 1.0) <= found[direction][place]
+            if direction == "adding":
+                assert math.log(mass) / (order - 1.0) > mean[place]
+
+
+def test_declared_eigenvalues_are_all_covered():
+    """Random eigenvalues that a curve of determinants allows: their sum and their largest are bounded."""
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        rank, l2 = int(rng.integers(2, 12)), float(np.exp(rng.uniform(-1.0, 3.0)))
+        values = rng.random(rank) ** rng.integers(1, 8)
+        mean, largest = (partial(np.full_like, fill_value=one) for one in (values.mean(), values.max()))
+        curve = DerivativeCurve(1.0, mean, 0.0, False, outputs=rank, rank=rank, eigenvalue=largest)
+        for size in (1, 3):
+            scaled = curve.scaled(size)
+            found = PrivacyProfile(scaled, 1.0, l2, NoiseScales(3.0)).divergences(ORDERS)
+            square = 0.5 * ORDERS * (size / 3.0) ** 2
+            order, sizes = ORDERS[:, None], size * values / l2
+            for name, excess in (("adding", renyi.adding_excess), ("removing", renyi.removing_excess)):
+                assert np.all(square + excess(order, sizes).sum(axis=1) <= found[name] * (1.0 + 1e-9))
 
 
 def test_the_determinant_is_of_second_order():

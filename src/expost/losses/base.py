@@ -81,6 +81,9 @@ class DerivativeCurve:
         For losses of several linear predictors: how many there are, and the largest rank of the
         Hessian in them. ``max_slope`` then bounds the gradient's Euclidean norm and ``curvature`` the
         Hessian's largest eigenvalue. Both are 1 for a generalised linear model.
+    eigenvalue
+        Vectorised, for a ``curvature`` that bounds determinants and traces, not each of the ``rank``
+        eigenvalues: the largest eigenvalue at each slope. It must not rise with the slope.
 
     Notes
     -----
@@ -96,11 +99,18 @@ class DerivativeCurve:
     outputs: int = 1
     rank: int = 1
     predictor_unit: float | None = None
+    eigenvalue: Callable[[FloatArray], FloatArray] | None = None
 
     @property
     def max_curvature(self) -> float:
         """The largest second derivative anywhere (the smoothness of the loss)."""
         return float(self.curvature(np.array([self.peak]))[0])
+
+    def largest_eigenvalue(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The largest eigenvalue of a Hessian over slopes in each interval ``[low, high]``."""
+        if self.eigenvalue is None:
+            return self.max_curvature_between(low, high)
+        return self.eigenvalue(low)
 
     @property
     def ratio_falls(self) -> bool:
@@ -134,15 +144,20 @@ class DerivativeCurve:
         """
         if weight == 1.0:
             return self
-        steepest, curvature, unit = self.max_slope, self.curvature, self.predictor_unit
+        steepest, unit = self.max_slope, self.predictor_unit
         if unit is None and math.isfinite(steepest):
             unit = steepest  # a linear predictor is as large as before
+
+        def weighted(curvature: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
+            return lambda slope: weight * curvature(np.minimum(slope / weight, steepest))
+
         return replace(
             self,
             max_slope=weight * steepest,
-            curvature=lambda slope: weight * curvature(np.minimum(slope / weight, steepest)),
+            curvature=weighted(self.curvature),
             peak=weight * self.peak,
             predictor_unit=unit,
+            eigenvalue=None if self.eigenvalue is None else weighted(self.eigenvalue),
         )
 
     def max_curvature_between(self, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -160,6 +175,8 @@ class DerivativeCurve:
         rise = np.diff(declared)
         if np.any(rise[slopes[1:] <= self.peak] < -slack) or np.any(rise[slopes[:-1] >= self.peak] > slack):
             yield f"the declared curve does not rise up to peak={self.peak:g} and fall after it"
+        if self.eigenvalue is not None and np.any(np.diff(self.eigenvalue(slopes)) > slack):
+            yield "the declared curve's eigenvalue rises with the slope"
         if not self.falls_by(2):
             yield "curvature(m)/m² rises along the declared curve, so that short rows are not covered"
 

@@ -241,12 +241,13 @@ def _bound_problems(start: Sample, thetas: FloatArray, random: np.random.Generat
         steep, values = sample.steepness, sample.eigenvalues
         # By how much a log-determinant exceeds what the curve allows, at the worst regularisation.
         # A curve can be steep where the gradient is longest, so its rounding counts.
-        about = (np.minimum(steep * (1.0 + sign * 1e-12), curve.max_slope) for sign in (-1.0, 1.0))
+        about = [np.minimum(steep * (1.0 + sign * 1e-12), curve.max_slope) for sign in (-1.0, 1.0)]
         allowed = curve.max_curvature_between(*about)[:, None] / (largest * _L2)
         bent = np.log1p(np.maximum(values, 0.0)[:, :, None] / (largest * _L2)).sum(axis=1)
         excess = np.max(bent - loss.rank * np.log1p(allowed), axis=1)
         rank = sample.rank(1e-12 * largest)
-        return np.stack([steep, values[:, -1], values.sum(axis=1), rank, excess], axis=1)
+        beyond = (values[:, -1] - curve.largest_eigenvalue(*about)) / largest
+        return np.stack([steep, values[:, -1], values.sum(axis=1), rank, excess, beyond], axis=1)
 
     trace = np.inf if loss.max_trace is None else loss.max_trace
     bounds = (
@@ -255,6 +256,7 @@ def _bound_problems(start: Sample, thetas: FloatArray, random: np.random.Generat
         (trace, f"the trace of the Hessian exceeds the declared max_trace={trace:g}"),
         (loss.rank, f"the Hessian has more than the declared rank={loss.rank}"),
         (1e-7, "a determinant exceeds what the declared curve allows"),
+        (1e-7, "an eigenvalue of the Hessian exceeds the curve, which then needs an `eigenvalue`,"),
     )
     seen = np.array([measures(sample) for sample in start.at_each(thetas)])
     for column, (limit, text) in enumerate(bounds):

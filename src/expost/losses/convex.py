@@ -223,7 +223,9 @@ class ConvexLoss(RecordLoss):
         .. math:: \log\det(I + \nabla^2\ell/\lambda) \le k\log(1 + \kappa(m)/\lambda), \quad \lambda > 0.
 
         By default :math:`\kappa = \min(\beta, \kappa_{tr}/k)` for every :math:`m`. A loss whose curvature is
-        small where its gradient is long can say so with a curve of its own, and needs less noise.
+        small where its gradient is long can say so with a curve of its own, and needs less noise. Where
+        :math:`\kappa(m)` is below the largest eigenvalue at :math:`m`, as a mean of all of them is, the curve
+        must have an ``eigenvalue`` too, here :math:`\beta`.
         """
         trace = self.max_trace
         ceiling = self.max_curvature if trace is None else min(self.max_curvature, trace / self.rank)
@@ -235,6 +237,7 @@ class ConvexLoss(RecordLoss):
             outputs=self.gradient_dimension,
             rank=self.rank,
             predictor_unit=self.parameter_scale,
+            eigenvalue=lambda slope: np.full_like(slope, self.max_curvature),
         )
 
     @abstractmethod

@@ -76,14 +76,19 @@ class SmoothedNorm(ConvexLoss):
         r"""The mean eigenvalue at each gradient norm, which bounds the determinant by concavity.
 
         .. math:: \kappa(m) = \frac{(d - 1)\sqrt{1 - m^2} + (1 - m^2)^{3/2}}{cd}
+
+        The largest one is :math:`\sqrt{1 - m^2}/c`.
         """
+
+        def largest(slope: FloatArray) -> FloatArray:
+            return np.asarray(np.sqrt(np.maximum(1.0 - slope**2, 0.0)) / self.smoothing)
 
         def mean(slope: FloatArray) -> FloatArray:
             left = np.maximum(1.0 - slope**2, 0.0)
             total = np.sqrt(left) * (self.dimension - 1 + left) / (self.smoothing * self.dimension)
             return np.asarray(total)
 
-        return replace(super().curve, curvature=mean)
+        return replace(super().curve, curvature=mean, eigenvalue=largest)
 
     def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
         apart = theta - records

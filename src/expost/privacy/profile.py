@@ -46,6 +46,9 @@ _RTOL_ORDERS = 1e-5
 
 Bound = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 OrderExcess = Callable[[FloatArray, FloatArray], FloatArray]
+# What an eigenvalue adds to a divergence, and the most that several add for each unit of their sum.
+_ADDING = renyi.adding_excess, renyi.adding_mean
+_REMOVING = renyi.removing_excess, renyi.removing_mean
 
 
 @dataclass(frozen=True)
@@ -105,13 +108,19 @@ class WorstSlope:
         return self.excess.mean(self.epsilon - logarithm, together)
 
     def divergence(
-        self, excess: OrderExcess, order: FloatArray, low: FloatArray, high: FloatArray
+        self, sums: tuple[OrderExcess, OrderExcess], order: FloatArray, low: FloatArray, high: FloatArray
     ) -> FloatArray:
         """An upper bound on the Rényi divergence of an order for slopes in a cell; section 17."""
-        curvature = self.curve.max_curvature_between(low, high) * self.norm**2
+        excess, mean = sums
+        weight, rank = self.norm**2 / self.l2, self.curve.rank
         shift = self.terms(low, high)[1]
         square = (high * self.norm / self.scales.sigma) ** 2 + shift**2
-        return 0.5 * order * square + self.curve.rank * excess(order, curvature / self.l2)
+        largest = self.curve.largest_eigenvalue(low, high) * weight
+        added = rank * excess(order, largest)
+        if self.curve.eigenvalue is not None:  # a curve of determinants bounds the trace
+            trace = rank * self.curve.max_curvature_between(low, high) * weight
+            added = np.minimum(added, trace * mean(order, np.minimum(largest, trace)))
+        return 0.5 * order * square + added
 
     @property
     def some_fixed(self) -> float:
@@ -355,10 +364,11 @@ class PrivacyProfile(CertifiedProfile):
         floor = np.full(len(orders), NEGLIGIBLE)
         adding, removing = (
             slopes.supremum(partial(slopes.divergence, one), orders, _RTOL_ORDERS, floor)[0]
-            for one in (renyi.adding_excess, renyi.removing_excess)
+            for one in (_ADDING, _REMOVING)
         )
         if self.unit == "person":  # whose largest eigenvalue must lie where the excess is convex
-            bent = self.curve.max_curvature * self.norm**2 / self.l2
+            ends = np.zeros(1), np.array([self.curve.max_slope])
+            bent = float(self.curve.largest_eigenvalue(*ends)[0]) * self.norm**2 / self.l2
             adding = np.where(orders * bent**2 <= 1.0, adding, math.inf)
         return {"adding": adding, "removing": removing}
 

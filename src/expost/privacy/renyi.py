@@ -57,19 +57,32 @@ def removing_excess(order: FloatArray, eigenvalue: FloatArray) -> FloatArray:
     return np.asarray(-np.log1p(eigenvalue) - log / (order - 1.0) + 1e-15 * eigenvalue)
 
 
+def adding_mean(order: FloatArray, largest: FloatArray) -> FloatArray:
+    r"""The most that eigenvalues up to the ``largest`` add for each unit of their sum, for an added record.
+
+    The excess of one of them is :math:`\beta/(\alpha - 1)` times the mean over :math:`0 \le x \le \beta` of
+    :math:`\alpha/(1 + x) - \alpha/(1 + \alpha x)`, which rises up to :math:`\alpha^{-1/2}`.
+    """
+    steepest = order * (np.sqrt(order) - 1.0) / ((np.sqrt(order) + 1.0) * (order - 1.0))
+    rising = np.minimum(largest, order**-0.5)
+    mean = adding_excess(order, rising) / np.maximum(rising, 1e-300)
+    return np.asarray(np.where(largest > rising, steepest, mean))
+
+
+def removing_mean(order: FloatArray, largest: FloatArray) -> FloatArray:
+    r"""The same for a removed record: the mean of :math:`1/(1 - (\alpha - 1)x) - 1/(1 + x)`, which rises."""
+    return np.asarray(removing_excess(order, largest) / np.maximum(largest, 1e-300))
+
+
 def adding_sum(order: FloatArray, trace: FloatArray, norm: FloatArray) -> FloatArray:
     r"""The most that eigenvalues of this sum and this root of the sum of squares add, for an added record.
 
-    The excess of one of them is :math:`\beta/(\alpha - 1)` times the mean over :math:`0 \le x \le \beta` of
-    :math:`\alpha/(1 + x) - \alpha/(1 + \alpha x)`, which rises up to :math:`\alpha^{-1/2}` and is concave up
-    to :math:`\alpha^{-1/3} + \alpha^{-2/3}`: there, by Jensen, all of them may be taken as equal.
+    The function in :func:`adding_mean` is concave up to :math:`\alpha^{-1/3} + \alpha^{-2/3}`: there, by
+    Jensen, all of them may be taken as equal.
     """
     concave = norm <= order ** (-1.0 / 3.0) + order ** (-2.0 / 3.0)
     equal = np.where(concave, norm**2 / np.maximum(trace, 1e-300), norm)
-    steepest = order * (np.sqrt(order) - 1.0) / ((np.sqrt(order) + 1.0) * (order - 1.0))
-    rising = np.minimum(equal, order**-0.5)
-    mean = adding_excess(order, rising) / np.maximum(rising, 1e-300)
-    return np.asarray(trace * np.where(equal > rising, steepest, mean))
+    return np.asarray(trace * adding_mean(order, equal))
 
 
 def removing_sum(order: FloatArray, trace: FloatArray, norm: FloatArray) -> FloatArray:
