@@ -70,7 +70,11 @@ class Comparison:
         return self.median(search.best_estimator_.coef_.reshape(-1, 1))
 
     def ours(self, epsilon, **parameters):
-        """Our model with its defaults; the first draw is the estimator's own fit."""
+        """Scores of our model, with its defaults if none are given."""
+        return self.median(self.releases(epsilon, **parameters)[1])
+
+    def releases(self, epsilon, **parameters):
+        """The plan and the coefficients of every draw; the first draw is the estimator's own fit."""
         model = self.model(epsilon, **parameters).fit(self.fitted.columns, self.fitted.outcome)
         plan = model.plan_
         declared = Declared.of(plan, classes=self.domain.classes, domain=self.domain)
@@ -81,7 +85,7 @@ class Comparison:
         first = np.append(np.ravel(model.coef_), model.intercept_)
         if not np.array_equal(first, coefficients[0]):
             raise AssertionError("the rows compared are not those that the estimator fits")
-        return self.median(np.stack(coefficients, axis=1))
+        return plan, np.stack(coefficients, axis=1)
 
     def tuned(self, release, families):
         """The median scores of the settings that are best on the test set, at every epsilon, by family."""

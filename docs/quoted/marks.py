@@ -17,6 +17,10 @@ SOURCES = {
     "reports": ("bench/results/reports.json", "python -m bench.reports"),
     "reports, plain": ("bench/results/reports_plain.json", "python -m bench.reports --plain"),
     "calibration": ("bench/results/calibration.json", "python -m bench.calibration"),
+    "more regularisation": (
+        "bench/results/more_regularisation.json",
+        "python -m bench.more_regularisation",
+    ),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "inference": ("bench/results/inference.json", "python -m bench.inference"),
