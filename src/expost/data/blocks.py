@@ -5,6 +5,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 import narwhals.stable.v1 as nw
@@ -193,23 +194,31 @@ _LATER = ("collect", "read_all", "to_table", "read")
 
 def check_at_hand(X: Any) -> None:
     """Refuse what has rows but gives them later, once or one by one; the error names the type and the way."""
-    got, way = type(X).__name__, None
-    if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
-        got, way = "list of records", "Make a frame of it first: pandas.DataFrame(X)"
-    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
-        got, way = "structured array", "Make a frame of it first: pandas.DataFrame(X)"
-    elif got == "RecordBatch":
-        way = "Make a table of it first: pyarrow.Table.from_batches([X])"
-    elif isinstance(X, io.IOBase):
-        way = "Give its path"
-    elif not (nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_dask_dataframe(X)):
-        found = next((name for name in _LATER if hasattr(X, name)), None)
-        if found is not None:
-            way = f"Call {found}() first, or give the path of its file"
-        elif isinstance(X, Iterator):
-            way = "Read all of it into a frame first, or give the path of its file"
+    records = _kind_of_records(X)
+    way = _way_to_give(X) if records is None else "Make a frame of it first: pandas.DataFrame(X)"
     if way is not None:
+        got = records or type(X).__name__
         raise DomainError(f"`X` must be a table in memory or in files; got a {got}. {way}.")
+
+
+def _kind_of_records(X: Any) -> str | None:
+    """What a table of records is called, where it is one and no table of columns."""
+    if isinstance(X, np.ndarray):
+        return None if X.dtype.names is None else "structured array"
+    return "list of records" if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping) else None
+
+
+def _way_to_give(X: Any) -> str | None:
+    """How to give rows at once that are given later; None where they are here."""
+    if type(X).__name__ == "RecordBatch":
+        return "Make a table of it first: pyarrow.Table.from_batches([X])"
+    if isinstance(X, io.IOBase):
+        return "Give its path"
+    if nw.dependencies.is_into_dataframe(X) or nw.dependencies.is_dask_dataframe(X):
+        return None
+    for name in filter(partial(hasattr, X), _LATER):
+        return f"Call {name}() first, or give the path of its file"
+    return "Read all of it into a frame first, or give the path of its file" * isinstance(X, Iterator) or None
 
 
 def check_shape(rows: int, columns: int) -> None:

@@ -1,9 +1,10 @@
 """Find every problem of a table at once, in one pass and in little memory."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Self
 
 import narwhals.stable.v1 as nw
@@ -77,25 +78,17 @@ def find_problems(
     """
     every = table.pieces()
     shares = None if watch is None else PieceShares(every, watch)
-    empty, rows = True, 0
+    searches: list[_Search] = []
     people: set[Any] = set()
     for path, pieces in groupby(every, lambda piece: piece.path):
-        kinds = table.kinds if path is None else read_kinds(path, table.dialect)
-        file = "" if path is None else path.name
-        search = _Search(table, file, kinds, declared, weight, max_weight, identifier, person, people)
+        search = _Search(table, path, declared, weight, max_weight, identifier, person, people)
+        searches.append(search)
         yield from search.in_columns()
-        if not search.columns:
-            empty = empty and path is not None
-            continue
-        for piece in pieces:
-            yield from search.in_piece(piece, None if shares is None else shares.of(piece))
-        if search.broken:
-            yield Finding(search.file, LINE, Problem.BROKEN, values=[search.broken])
-        empty = empty and search.last == 0 and not search.broken
-        rows += search.last
-    if empty:
+        yield from search.in_pieces(pieces, shares)
+    if all(search.empty for search in searches):
         yield Finding(table.paths[0].name if table.paths else "", LINE, Problem.EMPTY)
     if person is not None:
+        rows = sum(search.last for search in searches)
         yield Finding("", person, Problem.COUNTED, values=[f"{len(people)} people, {rows} rows"])
 
 
@@ -108,12 +101,7 @@ def problem_table(
     **columns: Any,
 ) -> Any:
     """Every problem of a table of any kind, as a frame; see :meth:`expost.Domain.check`. Private."""
-    if isinstance(table, str | os.PathLike):
-        opened: LazyTable = TableFiles.found(os.fspath(table), dialect=dialect)
-    elif nw.dependencies.is_dask_dataframe(table):
-        opened = DaskTable.of(table, LOCAL)
-    else:
-        opened = table if isinstance(table, LazyTable) else _MemoryTable.of(table)
+    opened = _opened(table, dialect)
     kind = replace(FrameKind.of(table), index=None).in_library(library)
     if identifier is not None and identifier not in opened.kinds:
         raise DomainError(f"the table lacks the column {identifier!r} that `identifier` names.")
@@ -126,6 +114,16 @@ def problem_table(
     listed: dict[str, Any] = {f"{MARK}file": files, "record": numbers}
     listed |= {} if identifier is None else {identifier: ids}
     return kind.frame(listed | {"column": names, "problem": problems, "value": values})
+
+
+def _opened(table: Any, dialect: Dialect) -> LazyTable:
+    if isinstance(table, LazyTable):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return TableFiles.found(os.fspath(table), dialect=dialect)
+    if nw.dependencies.is_dask_dataframe(table):
+        return DaskTable.of(table, LOCAL)
+    return _MemoryTable.of(table)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -180,8 +178,7 @@ class _Search:
     """What is looked for in one file or frame, whose records are counted from 1."""
 
     table: LazyTable
-    file: str
-    kinds: Mapping[str, str | None]
+    path: Path | None
     declared: Sequence[Feature | Label]
     weight: str | None
     max_weight: float
@@ -195,10 +192,18 @@ class _Search:
     """Why something could not be read, and what follows it in the file neither; a public sentence."""
 
     def __post_init__(self) -> None:
+        self.file, self.kinds = "", self.table.kinds
+        if self.path is not None:
+            self.file, self.kinds = self.path.name, read_kinds(self.path, self.table.dialect)
         self.wanted = [part.name for part in self.declared]
         self.wanted += [name for name in (self.person, self.weight) if name is not None]
         readable = {name for name, kind in self.kinds.items() if kind != UNREADABLE}
         self.columns = [name for name in dict.fromkeys([*self.wanted, self.identifier]) if name in readable]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no record was found; without a column to read, none can be in a file."""
+        return not (self.last or self.broken) if self.columns else self.path is not None
 
     def in_columns(self) -> Iterator[Finding]:
         """What is wrong with whole columns, by their kinds here and in the first file."""
@@ -210,7 +215,14 @@ class _Search:
             elif len({self.kinds[name], self.table.kinds.get(name, self.kinds[name])} - {EMPTY}) > 1:
                 yield Finding(self.file, name, Problem.MIXED)
 
-    def in_piece(self, piece: Piece, seen: Seen | None) -> Iterator[Finding]:
+    def in_pieces(self, pieces: Iterable[Piece], shares: PieceShares | None) -> Iterator[Finding]:
+        """What is wrong with cells and lines, and with a file that cannot be read to its end."""
+        for piece in pieces if self.columns else ():
+            yield from self._in_piece(piece, None if shares is None else shares.of(piece))
+        if self.broken:
+            yield Finding(self.file, LINE, Problem.BROKEN, values=[self.broken])
+
+    def _in_piece(self, piece: Piece, seen: Seen | None) -> Iterator[Finding]:
         """What is wrong with the cells of a piece, and with lines that were left out."""
         share, length = 0.0, block_length(len(self.columns))
         if piece.path is None:  # findings of what is in memory are not cut

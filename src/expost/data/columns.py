@@ -2,7 +2,7 @@
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -212,16 +212,17 @@ def split_columns(
     """
     if domain is not None:
         return tuple(feature.name for feature in domain.features), domain.label.name if labelled else None
-    names = [name for name in table.kinds if name not in (weight, person)]
+    names = _without(table.kinds, (weight, person))
     if label is None and labelled:
-        known = names[:-1] if feature_names is None else feature_names
-        rest = [name for name in names if name not in known]
+        rest = _without(names, names[:-1] if feature_names is None else feature_names)
         if not rest:
             raise DomainError("the records lack a column for the outcome; it must be the last.")
         label = rest[-1]
-    if feature_names is None:
-        feature_names = [name for name in names if name != label]
-    return tuple(feature_names), label
+    return tuple(_without(names, (label,)) if feature_names is None else feature_names), label
+
+
+def _without(names: Iterable[str], others: Sequence[str | None]) -> list[str]:
+    return [name for name in names if name not in others]
 
 
 def reader_of(

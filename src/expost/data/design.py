@@ -117,7 +117,7 @@ class Design:
             yield block._replace(X=SparseRows(features, self.intercept))
 
     def _copied(self, blocks: Iterator[Block], order: Literal["C", "F"]) -> Iterator[Block]:
-        buffer, aside = np.empty((0, self.dimension)), np.empty((0, self.n_features))
+        buffer = np.empty((0, self.dimension))
         compiled = kernels.library() if order == "C" else None
         for block in blocks:
             raw = block.X
@@ -130,14 +130,9 @@ class Design:
                 yield block._replace(X=rows)
                 continue
             features = rows[:, :-1] if self.intercept else rows
-            # Copied before it is measured: what is measured is used, whoever writes to the table.
-            if isinstance(raw, ColumnRows) and order == "C":
-                # Column by column, then transposed at once: to write columns into rows takes longer.
-                if len(aside) < count:
-                    aside = np.empty((count, self.n_features), order="F")
-                raw.copy_to(aside[:count])
-                np.copyto(features, aside[:count])
-            elif isinstance(raw, ColumnRows):
+            # Copied before it is measured: what is measured is used, whoever writes to the table. Columns go
+            # into rows all at once: one by one takes longer.
+            if isinstance(raw, ColumnRows) and order == "F":
                 raw.copy_to(features)
             else:
                 np.copyto(features, as_dense(raw))

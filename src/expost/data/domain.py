@@ -100,14 +100,17 @@ class Domain(Summarized, Texts):
             raise ValueError("features and label must have different names")
         if self.person in names:
             raise ValueError("`person` must name a column that is neither a feature nor the label")
-        names += [] if self.person is None else [self.person]
-        ignored = set(self.ignore)
-        both = next((name for name in names if name in ignored), None)
+        both = next((name for name in (*names, self.person) if name in self.ignore), None)
         if both is not None:
             raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
         if len(set(self.column_names)) < len(self.column_names):
             raise ValueError("a feature must not be named like a category of another, such as 'ward=north'")
-        taken = {name.strip().casefold() for name in names}
+        return self
+
+    @model_validator(mode="after")
+    def _aliases_differ(self) -> Self:
+        names = [part.name for part in (*self.features, self.label)]
+        taken = {name.strip().casefold() for name in filter(None, [*names, self.person])}
         for part in (*self.features, self.label):
             for alias in part.aliases:
                 if alias.casefold() in taken:

@@ -35,7 +35,7 @@ from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_lengt
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.values import as_numbers
 from expost.data.weights import Declared, check_weights_covered, one_label_per_row
-from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Pass
+from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Part, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
 from expost.losses.convex import ConvexLoss
@@ -113,19 +113,26 @@ class Encoded:
         """
         if width is None:
             width = self.product_width if products else self.design.dimension
-        there = self.kernels_in if isinstance(work, Kernel) else None
-        if isinstance(self.source, PlacedSource) and there is not None:
-            return self._in_place(self.source, work)
-        length, raw = self.design.block_length(width), False
-        if there is not None:
-            assert isinstance(work, Kernel)
-            length, products, raw = sent_length(width), False, sent_as_it_is(self.source)
-            work = OnDevice(work, there, self.design if raw else None)
-        elif isinstance(work, Kernel) and self._compiles(work, products=products):
-            length, raw = self.source.raw_length(length), True
-            work = OnRawRows(work, self.design)
-        encoded = self.source.encoded_parts
-        parts = self.source.parts(width) if raw else encoded(self.design, width, products=products)
+        space = self.kernels_in if isinstance(work, Kernel) else None
+        if space is not None:
+            return self._elsewhere(work, space, width)
+        length = self.design.block_length(width)
+        if isinstance(work, Kernel) and self._compiles(work, products=products):
+            compiled = OnRawRows(work, self.design)
+            return self._run(compiled, self.source.parts(width), self.source.raw_length(length))
+        return self._run(work, self.source.encoded_parts(self.design, width, products=products), length)
+
+    def _elsewhere(self, work: Any, space: Space, width: int) -> Iterator[Any]:
+        """Run a kernel where the rows lie, or where they are sent."""
+        source, design = self.source, self.design
+        if isinstance(source, PlacedSource):
+            return self._in_place(source, work)
+        if sent_as_it_is(source):
+            return self._run(OnDevice(work, space, design), source.parts(width), sent_length(width))
+        parts = source.encoded_parts(design, width, products=False)
+        return self._run(OnDevice(work, space, None), parts, sent_length(width))
+
+    def _run(self, work: Pass[Block, Result], parts: Sequence[Part[Block]], length: int) -> Iterator[Result]:
         if self.watch is not None:
             self.watch.begin(self.source.n_rows)
             if isinstance(self.engine, LocalEngine):  # elsewhere rows are read where nobody watches

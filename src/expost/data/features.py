@@ -177,6 +177,14 @@ Class = Text | bool | int
 _LARGEST_INTEGER = 2**53
 
 
+def _check_class(label: Any) -> None:
+    if isinstance(label, str):
+        if not 1 <= len(label) <= LONGEST_TEXT:
+            raise ValueError(f"must be texts of 1 to {LONGEST_TEXT} characters")
+    elif abs(label) >= _LARGEST_INTEGER:
+        raise ValueError("must be whole numbers between -2^53 and 2^53")
+
+
 def _classes(value: Any) -> Any:
     """Classes as Python has them, all of one kind; what is no list of them is left to be refused."""
     if not isinstance(value, list | tuple | np.ndarray):
@@ -185,10 +193,7 @@ def _classes(value: Any) -> Any:
     if classes and (not of_one_kind(classes) or any(isinstance(label, float) for label in classes)):
         raise ValueError("must be all texts, all whole numbers, or false and true")
     for label in classes:
-        if isinstance(label, str) and not 1 <= len(label) <= LONGEST_TEXT:
-            raise ValueError(f"must be texts of 1 to {LONGEST_TEXT} characters")
-        if not isinstance(label, str) and abs(label) >= _LARGEST_INTEGER:
-            raise ValueError("must be whole numbers between -2^53 and 2^53")
+        _check_class(label)
     return classes
 
 

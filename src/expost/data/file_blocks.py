@@ -153,9 +153,7 @@ class _Text:
             while raw:
                 # As much again as there is, so that a long record is looked through only a few times.
                 raw = file.read(max(CSV_BYTES, len(rest)))
-                text = rest + (raw if self._decoder is None else self._decoder.decode(raw, not raw).encode())
-                if not raw and text:
-                    text += b"\n"  # the last line may lack its end
+                text = self._followed(rest, raw)
                 end = self._end_of_records(text)
                 start = 0
                 if end and not named:
@@ -165,14 +163,22 @@ class _Text:
                     yield text[start:end]
                 self._lines += _line_ends(text[:end])
                 rest = text[end:]
-                if not rest or (raw and len(rest) <= LONGEST_RECORD):
-                    continue
-                if b'"' in rest:
-                    raise unclosed_quote(self._path, self.quote or self._line(rest))
-                raise FileError(
-                    f"{self._path.name!r} is not valid CSV: it has a line of more than {LONGEST_RECORD >> 20}"
-                    " MiB. Save it again as CSV or Parquet, with a line for each record."
-                )
+                if len(rest) > (LONGEST_RECORD if raw else 0):
+                    raise self._endless_error(rest)
+
+    def _followed(self, rest: bytes, raw: bytes) -> bytes:
+        """What was left, and what was read after it; the last line may lack its end."""
+        text = rest + (raw if self._decoder is None else self._decoder.decode(raw, not raw).encode())
+        return text + b"\n" if text and not raw else text
+
+    def _endless_error(self, rest: bytes) -> FileError:
+        """Build the error for a record without an end; the caller raises it."""
+        if b'"' in rest:
+            return unclosed_quote(self._path, self.quote or self._line(rest))
+        return FileError(
+            f"{self._path.name!r} is not valid CSV: it has a line of more than {LONGEST_RECORD >> 20}"
+            " MiB. Save it again as CSV or Parquet, with a line for each record."
+        )
 
     def _end_of_records(self, text: bytes) -> int:
         """Where the last whole record ends."""

@@ -116,18 +116,22 @@ class FilePiece(Piece):
             raise changed_error()
 
 
+def _in_folder(folder: Path) -> list[Path]:
+    files = [one for one in sorted(folder.iterdir()) if not one.name.startswith((".", "_"))]
+    below = next((one for one in files if one.is_dir()), None)
+    if below is not None:
+        raise FileError(
+            f"the folder {folder.name!r} has a folder in it, {below.name!r}, which would be left "
+            "out. Name all files of the table by a pattern, such as 'folder/*/*.parquet'."
+        )
+    if not files:
+        raise FileError(f"the folder {folder.name!r} has no file of a table in it.")
+    return files
+
+
 def _found(path: str) -> list[Path]:
     if os.path.isdir(path):
-        files = [one for one in sorted(Path(path).iterdir()) if not one.name.startswith((".", "_"))]
-        below = [one for one in files if one.is_dir()]
-        if below:
-            raise FileError(
-                f"the folder {Path(path).name!r} has a folder in it, {below[0].name!r}, which would be left "
-                "out. Name all files of the table by a pattern, such as 'folder/*/*.parquet'."
-            )
-        if not files:
-            raise FileError(f"the folder {Path(path).name!r} has no file of a table in it.")
-        return files
+        return _in_folder(Path(path))
     if os.path.exists(path):
         return [Path(path)]
     if not glob.has_magic(path):
@@ -190,13 +194,17 @@ def read_kinds(path: Path, dialect: Dialect = PLAIN) -> dict[str, str | None]:
             kinds = dict.fromkeys(names)
     if kinds is None:
         raise _invalid_file(path, dialect, advice)
+    _check_names(path, names)
+    return kinds
+
+
+def _check_names(path: Path, names: list[str]) -> None:
     if not names:
         raise FileError(f"the first line of {path.name!r} must name the columns; it is empty. Add the names.")
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None or not all(names):
         got = f"none of them empty; got {'an empty one' if twice is None else f'{twice!r} twice'}"
         raise FileError(f"the columns of {path.name!r} must have different names, {got}.")
-    return kinds
 
 
 def _is_parquet(path: Path) -> bool:

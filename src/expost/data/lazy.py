@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -212,14 +213,14 @@ class DaskTable(LazyTable):
         delayed = self.frame.to_delayed()
         whole = dict(delayed[0].dask) if delayed else {}  # all have the graph of the whole frame
         graphs = [cull(whole, [one.key])[0] for one in delayed]
-        uses = Counter(key for graph in graphs for key in graph)
+        uses = Counter(chain.from_iterable(graphs))
         futures = getattr(sys.modules.get("distributed"), "Future", ())
         pieces = []
         for one, graph in zip(delayed, graphs, strict=True):
-            values = [getattr(node, "value", node) for node in graph.values()]
-            alone = all(uses[key] == 1 for key in graph) and not any(isinstance(x, futures) for x in values)
+            values = (getattr(node, "value", node) for node in graph.values())
+            shared = any(uses[key] > 1 for key in graph) or any(isinstance(x, futures) for x in values)
             # Dask looks for tasks in lists and dataclasses, and not in what is called.
-            pieces.append(_Partition(partial(get_sync, graph, one.key) if alone else one, self.kinds))
+            pieces.append(_Partition(one if shared else partial(get_sync, graph, one.key), self.kinds))
         return pieces
 
 

@@ -111,7 +111,8 @@ class LazySource(Source):
         most, shares = 0, None
         if isinstance(engine, LocalEngine):  # elsewhere rows are not held, and nobody watches
             engine = replace(engine, threads_per_part=2)  # one of them reads
-            most = 0 if sum(piece.bytes for piece in self.pieces) > 2 * MOST_KEPT else MOST_KEPT
+            few = sum(piece.bytes for piece in self.pieces) <= 2 * MOST_KEPT
+            most = MOST_KEPT * few
             shares = None if watch is None else PieceShares(self.pieces, watch)
         sampled = max(16, _MOST_SAMPLED // (self.n_features * max(len(self.pieces), 1)))
         parts = self._coded_parts(shares)
@@ -123,9 +124,7 @@ class LazySource(Source):
         for trace, sample, held in engine.map(work, parts, block_length(self.n_features)):
             traces.append(trace)
             samples += sample
-            kept = None if kept is None or held is None else kept + held
-            if kept is not None and sum(map(_bytes, kept)) > most:
-                kept = None
+            kept = _within(most, kept, held)
         if not any(trace.rows for trace in traces):
             raise _empty_error()
         thin = _held(self.reader, samples, [sum(map(len, samples))])
@@ -134,6 +133,13 @@ class LazySource(Source):
         source = replace(_held(self.reader, kept, [trace.rows for trace in traces]), sample=thin)
         release_memory()  # nothing more is read
         return source
+
+
+def _within(most: int, kept: list[Coded] | None, more: list[Coded] | None) -> list[Coded] | None:
+    """Records that are held, with more of them; None where some are not, or all take too many bytes."""
+    if kept is None or more is None or sum(map(_bytes, kept + more)) > most:
+        return None
+    return kept + more
 
 
 def _held(reader: RecordReader, records: list[Coded], rows: Sequence[int]) -> ArraySource:

@@ -20,6 +20,21 @@ ONE_PERSON = object()
 """In the place of ids: all rows are one person's."""
 
 
+def _vector(column: Any, rows: int | None, name: str) -> Any:
+    """A column of ids, Arrow's or NumPy's; DomainError where it is none of ``rows`` ids."""
+    given = column if hasattr(column, "dictionary_encode") else attempted(lambda: on_host(column))
+    if given is None or getattr(given, "ndim", 1) != 1:
+        raise DomainError(f"`{name}` must be a vector with one id for each row.")
+    if rows is not None and len(given) != rows:
+        raise DomainError(f"`{name}` must have one id for each row of `X`; it has another length.")
+    return given
+
+
+def _are_ids(cells: list[Any], kinds: set[type]) -> bool:
+    # The interpreter is slow, and most columns are all whole numbers or all texts.
+    return kinds == {int} or all(map(str.strip if kinds == {str} else is_id, cells))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class People:
     """Whose each row is: a number for every person, in the order in which people first appear.
@@ -45,16 +60,11 @@ class People:
         """The people of a column of ids, or DomainError, which names none of them."""
         if column is ONE_PERSON:
             return cls.alone(rows or 0)
-        given = column if hasattr(column, "dictionary_encode") else attempted(lambda: on_host(column))
-        if given is None or getattr(given, "ndim", 1) != 1:
-            raise DomainError(f"`{name}` must be a vector with one id for each row.")
-        if rows is not None and len(given) != rows:
-            raise DomainError(f"`{name}` must have one id for each row of `X`; it has another length.")
+        given = _vector(column, rows, name)
         codes, ids = distinct_cells(given)
         cells = ids.tolist()
         kinds = set(map(type, cells))
-        # The interpreter is slow, and most columns are all whole numbers or all texts.
-        if not (kinds == {int} or all(map(str.strip if kinds == {str} else is_id, cells))):
+        if not _are_ids(cells, kinds):
             raise DomainError(
                 f"`{name}` must say in every row whose it is, by a text or a whole number. A row without an "
                 "id is no declared record: leave it out, or give it an id of its own."

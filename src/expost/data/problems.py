@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -10,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost.data.dialect import Dialect
-from expost.data.features import Category, ClassLabel, Feature, Label, YesNo, as_days, days_of_text, yes_or_no
+from expost.data.features import (
+    Category,
+    ClassLabel,
+    Feature,
+    Label,
+    NumberLabel,
+    YesNo,
+    as_days,
+    days_of_text,
+    yes_or_no,
+)
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -98,27 +107,26 @@ def problems_in(
     """Which cells of a column have which problem, private; in a ``typed`` table, texts are no numbers."""
     from pyarrow import array, string
 
-    if not isinstance(part, Category | YesNo | ClassLabel):
-        beyond = _beyond(part, dialect.plain(column, part.kind))
-        if beyond is not None:
-            return {Problem.BEYOND: beyond} if beyond.any() else {}
+    everywhere = np.ones(len(column), dtype=bool)
+    beyond = _beyond(part, column, dialect)
+    if beyond is not None:
+        return {Problem.BEYOND: beyond} if beyond.any() else {}
     try:
         places, raw = distinct_texts(column, part.name)
         texts = dialect.plain(array(raw, string()), part.kind).to_pylist()
     except DomainError:
-        return {Problem.TYPE: np.ones(len(column), dtype=bool)}
-    if typed and isinstance(part, ClassLabel):
-        of_texts = isinstance(part.classes[0], str)
-        present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
-        if any(isinstance(cell, str) != of_texts for cell in present):
-            return {Problem.KIND: np.ones(len(column), dtype=bool)}
+        return {Problem.TYPE: everywhere}
+    if typed and isinstance(part, ClassLabel) and _of_another_kind(part, column):
+        return {Problem.KIND: everywhere}
     pairs = zip(raw, texts, strict=True)
-    found = [_problem_of(part, original, text or "", dialect) for original, text in pairs]
-    return {
-        problem: np.array([one is problem for one in found])[places]
-        for problem in Problem
-        if problem in found
-    }
+    found = np.array([_problem_of(part, *pair, dialect) for pair in pairs], dtype=object)
+    return {problem: (found == problem)[places] for problem in Problem if problem in found}
+
+
+def _of_another_kind(part: ClassLabel, column: Any) -> bool:
+    """Whether some cell is a text where classes are numbers, or the other way round."""
+    present = [cell for cell in distinct_cells(column)[1] if cell not in (None, "") and cell == cell]
+    return any(isinstance(cell, str) != isinstance(part.classes[0], str) for cell in present)
 
 
 def dialect_advice(part: Feature | Label, column: Any, dialect: Dialect) -> str:
@@ -140,27 +148,26 @@ def wrong_weights(column: Any, name: str, largest: float, dialect: Dialect) -> N
     return np.asarray(~((weights >= 0.0) & (weights <= largest))[places])
 
 
-def _beyond(part: Any, column: Any) -> NDArray[np.bool_] | None:
+def _beyond(part: Any, column: Any, dialect: Dialect) -> NDArray[np.bool_] | None:
     """Which cells are beyond the bounds, where all of a column's are numbers, or dates; None otherwise."""
-    numbers = attempted(lambda: (as_days if part.kind == "date" else as_numbers)(column, part.name))
+    read = {"number": as_numbers, "date": as_days}.get(part.kind)
+    numbers = attempted(lambda: read and read(dialect.plain(column, part.kind), part.name))
     if numbers is None or np.isnan(numbers).any():
         return None
     low, high = part.limits
     return np.asarray((numbers < low) | (numbers > high))
 
 
-def _problem_of(part: Feature | Label, original: str, text: str, dialect: Dialect) -> Problem | None:
+def _problem_of(part: Feature | Label, original: str, text: str | None, dialect: Dialect) -> Problem | None:
     """What is wrong with a cell, from its text as the table has it and as the library reads it."""
     if NOT_TEXT in original:
         return Problem.ENCODING
-    if text == "" or (part.kind == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
-        if not hasattr(part, "missing"):
-            return Problem.NO_OUTCOME
-        return Problem.MISSING if part.missing is None else None
+    if not text or (part.kind == "number" and text.strip().lower() in ("nan", "+nan", "-nan")):
+        return _of_missing(part)
     if isinstance(part, YesNo):
         problem = Problem.YES_NO if yes_or_no(text) is None else None
     elif isinstance(part, Category | ClassLabel):
-        problem = _of_choice(text, part.categories if isinstance(part, Category) else part.classes)
+        problem = _of_choice(text, part)
     else:
         problem = _of_scale(part, original, text, dialect)
     if problem is not None and original.strip().lower() in _MISSING_WORDS:
@@ -168,7 +175,14 @@ def _problem_of(part: Feature | Label, original: str, text: str, dialect: Dialec
     return problem
 
 
-def _of_choice(text: str, values: Sequence[Any]) -> Problem | None:
+def _of_missing(part: Feature | Label) -> Problem | None:
+    if isinstance(part, ClassLabel | NumberLabel):
+        return Problem.NO_OUTCOME
+    return Problem.MISSING if part.missing is None else None
+
+
+def _of_choice(text: str, part: Category | ClassLabel) -> Problem | None:
+    values = part.categories if isinstance(part, Category) else part.classes
     if class_places([text], values, typed=False)[0] >= 0:
         return None
     folded = {class_text(value).strip().casefold() for value in values}
@@ -182,11 +196,14 @@ def _of_scale(part: Any, original: str, text: str, dialect: Dialect) -> Problem 
         return None if low <= number <= high else Problem.BEYOND
     if math.isinf(number):
         return Problem.INFINITE
+    ways = _other_ways(dialect, is_date=is_date)
+    found = (problem for pattern, problem in ways if pattern.fullmatch(original))
+    return next(found, Problem.DATE if is_date else Problem.NUMBER)
+
+
+def _other_ways(dialect: Dialect, *, is_date: bool) -> list[tuple[re.Pattern[str], Problem]]:
+    """Patterns of dates, or of numbers, that are written otherwise than the dialect says."""
     if is_date:
-        others = (pattern for name, pattern in _OTHER_DATES.items() if name != dialect.dates)
-        return Problem.DATE_ORDER if any(one.fullmatch(original) for one in others) else Problem.DATE
-    if dialect.decimal == "." and _COMMA.fullmatch(original):
-        return Problem.COMMA
-    if dialect.decimal == "," and _POINT.fullmatch(original):
-        return Problem.POINT
-    return Problem.GROUPED if _GROUPED.fullmatch(original) else Problem.NUMBER
+        return [(one, Problem.DATE_ORDER) for name, one in _OTHER_DATES.items() if name != dialect.dates]
+    marks = {".": (_COMMA, Problem.COMMA), ",": (_POINT, Problem.POINT)}
+    return [marks[dialect.decimal], (_GROUPED, Problem.GROUPED)]

@@ -105,6 +105,29 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     -------
     Public: names and types only. :meth:`expost.Domain.from_toml` refuses the text until it is filled in.
     """
+    label = _outcome(kinds, label, dialect)
+    others = [name for name in kinds if name != label]
+    ignored, person = _ignored(others), next(filter(_tells_people_apart, others), None)
+    if person is not None:
+        ignored[person] = "by its name an identifier"
+    if len(ignored) == len(others):
+        ignored = {}
+    entries = [f"    {quoted(name)},  # {why}\n" for name, why in ignored.items()]
+    listed = "".join(["\n" * bool(entries), *entries])
+    return "\n".join(
+        [
+            _OPENING,
+            *([] if person is None else [_person(person)]),
+            f"{_IGNORE}ignore = [{listed}]\n",
+            _table(dialect),
+            *(_feature(name, kinds[name]) for name in others if name not in ignored),
+            _label(label, numeric=kinds[label] == "number"),
+            _PUBLICATION,
+        ]
+    )
+
+
+def _outcome(kinds: Mapping[str, str | None], label: str | None, dialect: Dialect) -> str:
     if len(kinds) < 2:
         advice = delimiter_advice(kinds, dialect)
         raise DomainError(
@@ -114,27 +137,13 @@ def skeleton(kinds: Mapping[str, str | None], label: str | None = None, dialect:
     label = list(kinds)[-1] if label is None else label
     if label not in kinds:
         raise DomainError(f"the table has no column {label!r} to be the outcome. Check `--label`.")
-    others = [name for name in kinds if name != label]
+    return label
+
+
+def _ignored(names: list[str]) -> dict[str, str]:
+    """The columns that are identifiers or free text by their names, and why."""
     reasons = {why: set(words.split()) for why, words in _IGNORED.items()}
-    ignored = {name: why for name in others for why, words in reasons.items() if _words(name) & words}
-    person = next((name for name in others if _tells_people_apart(name)), None)
-    if person is not None:
-        ignored[person] = "by its name an identifier"
-    if len(ignored) == len(others):
-        ignored = {}
-    entries = "".join(f"    {quoted(name)},  # {why}\n" for name, why in ignored.items())
-    entries = f"\n{entries}" if entries else ""
-    return "\n".join(
-        [
-            _OPENING,
-            *([] if person is None else [_person(person)]),
-            f"{_IGNORE}ignore = [{entries}]\n",
-            _table(dialect),
-            *(_feature(name, kinds[name]) for name in others if name not in ignored),
-            _label(label, numeric=kinds[label] == "number"),
-            _PUBLICATION,
-        ]
-    )
+    return {name: why for name in names for why, words in reasons.items() if _words(name) & words}
 
 
 def _tells_people_apart(name: str) -> bool:

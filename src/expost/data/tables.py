@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -33,6 +33,15 @@ class StreamedTable:
 
     table: Any
     space: Space
+
+    @classmethod
+    def of(cls, table: Any, space: Space) -> Self:
+        """A table of this machine; one that lies on a device is refused."""
+        if is_foreign(table) or isinstance(table, StreamedTable):
+            wanted = "a table in this machine's memory, or in files"
+            way_out = "A table on a device is fitted there as it is."
+            raise parameter_error("table", wanted, type(table), way_out)
+        return cls(table, space)
 
 
 @overload
@@ -95,10 +104,7 @@ def scan(
         raise DomainError(
             "`table` must be the path of files or a Dask DataFrame; with `device`, it may be in memory too."
         )
-    if is_foreign(table) or isinstance(table, StreamedTable):
-        wanted = "a table in this machine's memory, or in files"
-        raise parameter_error("table", wanted, type(table), "A table on a device is fitted there as it is.")
-    return StreamedTable(table, space)
+    return StreamedTable.of(table, space)
 
 
 def table_of(X: Any) -> Any:

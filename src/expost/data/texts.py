@@ -81,30 +81,34 @@ def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Coll
 
 def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> str:
     """What validation found first, and how much more, without the full stop."""
-    first = error.errors(include_url=False)[0]
-    kind, where, context = first["type"], list(first["loc"]), first.get("ctx", {})
-    owner, rest = _owner(where, content)
+    first, *more = error.errors(include_url=False)
+    owner, rest = _owner(list(first["loc"]), content)
+    sentence = _said(first, owner, rest, keys)
+    # A list whose entries are refused is also said to be too short.
+    others = sum(one["type"] != "too_short" for one in more)
+    return sentence + (f" ({others} more after this)" if others else "")
+
+
+def _said(first: Any, owner: str, rest: list[Any], keys: Collection[str]) -> str:
+    """What is wrong with the part of a domain that is called so."""
+    kind, where, context = first["type"], first["loc"], first.get("ctx", {})
+    family = kind.split("_")[0]
     key = f"`{rest[0]}`{owner}" if rest else owner.removeprefix(" of ")
     if kind == "value_error":
         message = str(context["error"])
-        sentence = message if message.startswith("`") or not rest else f"{key} {message}"
-    elif kind == "missing" and not rest:
-        sentence = f"the part [{where[0]}] is missing"
-    elif kind in _SENTENCES:
+        return f"{key} {message}" if rest and not message.startswith("`") else message
+    if kind == "missing" and not rest:
+        return f"the part [{where[0]}] is missing"
+    if kind in _SENTENCES:
         choices = context.get("expected_tags", context.get("expected", "")).replace("'", '"')
         got = _shown(context.get("tag", first["input"]))
-        unknown = _unknown(str(where[-1]), keys) if where else ""
+        unknown = _unknown("".join(map(str, where[-1:])), keys)
         words = {"key": key, "owner": owner, "choices": choices, "got": got, "unknown": unknown}
-        sentence = _SENTENCES[kind].format(**context | words)
-    elif kind.split("_")[0] in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
-        entry = "every entry of " if rest and isinstance(rest[-1], int) else ""
-        wanted = _KINDS[kind.split("_")[0]]
-        sentence = f"{entry}{key} must be {wanted}; got {_shown(first['input'])}"
-    else:
-        sentence = f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
-    # A list whose entries are refused is also said to be too short.
-    others = sum(one["type"] != "too_short" for one in error.errors(include_url=False)[1:])
-    return sentence + (f" ({others} more after this)" if others else "")
+        return _SENTENCES[kind].format(**context | words)
+    if family in _KINDS and kind.endswith(("_type", "_number", "_parsing")):
+        entry = "every entry of " * isinstance((None, *rest)[-1], int)
+        return f"{entry}{key} must be {_KINDS[family]}; got {_shown(first['input'])}"
+    return f"{key} is refused: {first['msg'].removeprefix('Value error, ')}"
 
 
 def _owner(where: list[Any], content: Mapping[str, Any]) -> tuple[str, list[Any]]:

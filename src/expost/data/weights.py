@@ -64,8 +64,8 @@ class Weighting:
         lacking = [repr(label) for label in labels if label not in class_weight]
         strange = [repr(label) for label in class_weight if label not in labels]
         if lacking or strange:
+            said = ("is no class", "are no classes")[len(strange) > 1]
             problems = [f"it lacks {', '.join(lacking)}"] * bool(lacking)
-            said = "is no class" if len(strange) == 1 else "are no classes"
             problems += [f"{', '.join(strange)} {said}"] * bool(strange)
             wanted = "a weight for each class and for nothing else"
             way_out = f"Of these, {' and '.join(problems)}."
@@ -144,6 +144,12 @@ def check_weights_covered(loss: AnyLoss) -> None:
         )
 
 
+def _is_weight(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return 0.0 <= float(value) <= LARGEST_WEIGHT
+
+
 def _class_weights(class_weight: Any) -> tuple[float, ...]:
     """The declared weights in any order, or ParameterError."""
     wanted = "a mapping from each class to its weight"
@@ -152,11 +158,9 @@ def _class_weights(class_weight: Any) -> tuple[float, ...]:
         raise parameter_error("class_weight", wanted, class_weight, way_out)
     if not isinstance(class_weight, Mapping) or not class_weight:
         raise parameter_error("class_weight", f"None or {wanted}", class_weight)
-    for weight in class_weight.values():
-        number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not number or not (math.isfinite(weight) and 0.0 <= weight <= LARGEST_WEIGHT):
-            limits = f"weights between 0 and {LARGEST_WEIGHT:g}"
-            raise parameter_error("class_weight", limits, dict(class_weight))
+    if not all(map(_is_weight, class_weight.values())):
+        limits = f"weights between 0 and {LARGEST_WEIGHT:g}"
+        raise parameter_error("class_weight", limits, dict(class_weight))
     if not any(class_weight.values()):
         raise parameter_error("class_weight", "above 0 for one class at least", dict(class_weight))
     return tuple(float(weight) for weight in class_weight.values())
