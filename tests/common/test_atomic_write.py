@@ -12,10 +12,15 @@ from expost._common.files import atomic_write, atomic_write_bytes, check_output,
 from expost.exceptions import FileError
 
 
+def named(name, mode):
+    """A new file on a system that has none without a name."""
+    return os.open(name, files._NEW, mode), True
+
+
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
 def folder(request, tmp_path, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(files, "_nameless", lambda folder, mode: None)
+        monkeypatch.setattr(files, "_create", named)
     return tmp_path / "new" / "folder"
 
 
@@ -93,7 +98,7 @@ def test_a_name_that_was_taken_meanwhile_is_left_alone_and_nothing_is_lost(folde
 
 
 def test_without_links_a_name_is_still_taken_only_once(folder, monkeypatch):
-    monkeypatch.setattr(files, "_nameless", lambda folder, mode: None)
+    monkeypatch.setattr(files, "_create", named)
 
     def no_links(*_, **__):
         raise PermissionError("this file system has no links")

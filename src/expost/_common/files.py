@@ -50,9 +50,7 @@ def atomic_write_bytes(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         check_regular(target, overwrite=overwrite)  # its folder is there now: is the name one that can be?
-        mode = 0o600 if private else 0o666
-        nameless = _nameless(target.parent, mode)
-        handle = os.open(name, _NEW, mode) if nameless is None else nameless
+        handle, named = _create(name, 0o600 if private else 0o666)
         with os.fdopen(handle, "wb") as file:
             if room and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(handle, 0, room)
@@ -60,19 +58,23 @@ def atomic_write_bytes(
             file.flush()
             file.truncate(file.tell())
             os.fsync(handle)
-            if nameless is not None and overwrite:
+            if not named and overwrite:
                 _give_name(handle, name)
-            elif nameless is not None:
+            elif not named:
                 _appear(path, target, partial(_give_name, handle))
         if overwrite:
             _appear(path, target, partial(rename_new, name), replace=partial(os.replace, name))
-        elif nameless is None:
+        elif named:
             _appear(path, target, partial(rename_new, name))
     except BaseException:
-        for undo in (name.unlink, *(folder.rmdir for folder in made)):
-            with suppress(OSError):  # it was never made, or somebody uses the folder by now
-                undo()
+        _clean_up(name, made)
         raise
+
+
+def _clean_up(name: Path, folders: list[Path]) -> None:
+    for undo in (name.unlink, *(folder.rmdir for folder in folders)):
+        with suppress(OSError):  # it was never made, or somebody uses the folder by now
+            undo()
 
 
 def check_output(path: Path, *, inputs: Iterable[Path] = (), overwrite: bool = False) -> None:
@@ -127,12 +129,15 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _nameless(folder: Path, mode: int) -> int | None:
-    """Open a file that disappears with its process unless it gets a name; None if the system has none."""
+def _create(name: Path, mode: int) -> tuple[int, bool]:
+    """Open a new file, and say whether it has its name.
+
+    Where the system has files without a name, it disappears with its process unless it gets one.
+    """
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         with suppress(OSError):
-            return os.open(folder, os.O_TMPFILE | os.O_RDWR, mode)
-    return None
+            return os.open(name.parent, os.O_TMPFILE | os.O_RDWR, mode), False
+    return os.open(name, _NEW, mode), True
 
 
 def _give_name(handle: int, name: Path) -> None:

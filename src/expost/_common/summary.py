@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from expost.exceptions import printable
 
@@ -59,14 +59,13 @@ class Summary:
             box=box.SIMPLE_HEAD if self.dense else box.HEAVY_HEAD,
             show_edge=not self.dense,
             pad_edge=not self.dense,
-            padding=(0, 1, 0, 0) if self.dense else (0, 1),
+            padding=(0, 1, 0, int(not self.dense)),
         )
-        for place, heading in enumerate(self.columns):
-            if place and self.figures:  # a name may be broken, a figure may not
-                table.add_column(plain(heading), justify="right", no_wrap=True, overflow="fold")
-                continue
-            longest = max((len(row[place]) for row in self.rows), default=1)
-            table.add_column(plain(heading), overflow="fold", min_width=min(_NARROWEST, longest))
+        for heading, *cells in zip(self.columns, *self.rows, strict=False):
+            layout: Any = {"min_width": min(_NARROWEST, max(map(len, cells), default=1))}
+            if table.columns and self.figures:  # a name may be broken, a figure may not
+                layout = {"justify": "right", "no_wrap": True}
+            table.add_column(plain(heading), overflow="fold", **layout)
         if self.alarm is not None and self.figures:  # a sentence does not fit a column of figures
             table.title = Text("\n").join([plain(self.alarm, "bold red"), plain(self.title)])
         elif self.alarm is not None:

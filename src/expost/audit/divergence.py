@@ -223,16 +223,9 @@ def hockey_stick(
         raise parameter_error("record", wanted, np.asarray(record).tolist())
     if reduced and loss.outputs == 1:
         raise parameter_error("reduced", "False with one linear predictor", reduced)
-    if labels.ndim != 1 or rows.shape != (len(labels), person.shape[1]) or repeats.shape != labels.shape:
-        raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
-    if np.size(label) != len(person) or shares.shape != (len(person),) or not np.all(shares >= 0.0):
-        raise DomainError("`label` and `weights` must be one number for each row of `record`.")
-    labels = np.append(labels, label)
-    if not (np.all(loss.labels.contains(labels)) and np.all(np.isfinite(rows))):
-        raise DomainError(f"Rows must be finite and labels in {loss.labels}.")
-    if not np.all((repeats >= 1.0) & (repeats == np.floor(repeats))):
-        raise DomainError("`counts` must be whole numbers of at least 1.")
-
+    hers = np.ravel(np.asarray(label, float))
+    _check_records(loss, rows, labels, repeats, person, hers, shares)
+    labels = np.append(labels, hers)
     statistics = (sigma_gradient, sigma_hessian, sigma_eigenvalue)
     without = ReleaseLaw(
         loss,
@@ -249,6 +242,25 @@ def hockey_stick(
     add, add_error = _divergence(without)
     remove, remove_error = _divergence(replace(without, counts=np.append(repeats, shares)))
     return Audit(add, remove, max(add_error, remove_error) + 1e-9 * max(add, remove))
+
+
+def _check_records(
+    loss: AnyLoss,
+    rows: FloatArray,
+    labels: FloatArray,
+    repeats: FloatArray,
+    person: FloatArray,
+    hers: FloatArray,
+    shares: FloatArray,
+) -> None:
+    if labels.ndim != 1 or rows.shape != (len(labels), person.shape[1]) or repeats.shape != labels.shape:
+        raise DomainError("`X`, `y`, `record` and `counts` do not have matching shapes.")
+    if len(hers) != len(person) or shares.shape != hers.shape or not np.all(shares >= 0.0):
+        raise DomainError("`label` and `weights` must be one number for each row of `record`.")
+    if not (np.all(loss.labels.contains(np.append(labels, hers))) and np.all(np.isfinite(rows))):
+        raise DomainError(f"Rows must be finite and labels in {loss.labels}.")
+    if not np.all((repeats >= 1.0) & (repeats == np.floor(repeats))):
+        raise DomainError("`counts` must be whole numbers of at least 1.")
 
 
 def most_features(loss: AnyLoss) -> int:

@@ -281,6 +281,18 @@ def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
         raise DomainError("`y` must be finite; it contains NaN or infinity.")
     if labels.dtype.kind == "c":
         raise DomainError("Complex data not supported; `y` must hold texts or numbers of one kind.")
+    classes = _classes_in(labels, several=several)
+    if len(classes) < 2:
+        raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")
+    warn_caller(
+        "the class labels were learnt from the table, which the guarantee does not cover; declare them "
+        "with `classes`.",
+        PrivacyLeakWarning,
+    )
+    return classes
+
+
+def _classes_in(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
     # scikit-learn's own errors would quote labels.
     found = attempted(lambda: (type_of_target(labels, input_name="y"), np.unique(labels)))
     kind, classes = found or ("unknown", labels[:0])
@@ -290,11 +302,4 @@ def _inferred(labels: NDArray[Any], *, several: bool) -> NDArray[Any]:
         raise DomainError(f"Unknown label type: {kind}. `y` must hold classes; declare them with `classes`.")
     if not several and kind != "binary":
         raise DomainError(f"Only binary classification is supported. The type of the target is {kind}.")
-    if len(classes) < 2:
-        raise DomainError("`y` has only one class; declare both with `classes` if that is meant.")
-    warn_caller(
-        "the class labels were learnt from the table, which the guarantee does not cover; declare them "
-        "with `classes`.",
-        PrivacyLeakWarning,
-    )
     return classes

@@ -217,6 +217,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 f"`plan` must be made for {wanted}, which {type(self).__name__} fits; this one is for "
                 f"{type(plan.loss).__name__}."
             )
+        self._check_agreement(plan)
+        if math.isfinite(plan.epsilon) and not plan.delta_at(plan.epsilon) <= plan.delta * (1.0 + 1e-9):
+            raise ParameterError(
+                f"`plan` must certify what it states; its noise does not give epsilon={plan.epsilon:g} at "
+                f"delta={plan.delta:g}. Make it with `expost.calibrate`."
+            )
+        return plan
+
+    def _check_agreement(self, plan: Plan) -> None:
+        """Refuse arguments that say otherwise than the plan that is given with them."""
         usual = {argument.name: argument.default for argument in fields(self)}
         decided = {name: getattr(plan, name) for name in self._of_plan}
         decided |= {name: getattr(plan.loss, name, None) for name in self._of_loss}
@@ -224,7 +234,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             given = getattr(self, name)
             if name == "loss" and isinstance(given, str):
                 value = getattr(value, "name", None)
-            if given != usual[name] and given != value:
+            if given not in (usual[name], value):
                 wanted = f"left out with a plan, which has {name}={value!r}"
                 raise parameter_error(name, wanted, given)
         if "fit_intercept" in decided and self.fit_intercept != plan.fit_intercept:
@@ -232,12 +242,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 f"`plan` must be made with fit_intercept={self.fit_intercept!r}, as {type(self).__name__} "
                 f"is; this one has fit_intercept={plan.fit_intercept!r}. Say the same in both."
             )
-        if math.isfinite(plan.epsilon) and not plan.delta_at(plan.epsilon) <= plan.delta * (1.0 + 1e-9):
-            raise ParameterError(
-                f"`plan` must certify what it states; its noise does not give epsilon={plan.epsilon:g} at "
-                f"delta={plan.delta:g}. Make it with `expost.calibrate`."
-            )
-        return plan
 
     def _release(
         self,

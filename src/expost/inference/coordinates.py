@@ -1,6 +1,6 @@
 """The contrasts of the encoded columns that a table can determine, and their values in original units."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, null_space
 
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
-from expost.data.features import Category, Date, Number
+from expost.data.features import Category, Date, Feature, Number
 
 INTERCEPT = "intercept"
 
@@ -66,22 +66,14 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     kept: list[int] = []
     sums: list[FloatArray] = []
     references: list[str] = []
-    # What a row in original units is, in columns: the slope of each, and a constant part.
-    slopes, constant = np.ones(size), np.zeros(size)
-    place, anchored = 0, intercept
-    for feature in domain.features:
-        columns = range(place, place + len(feature.column_names))
-        place = columns.stop
+    anchored = intercept
+    for feature, columns in _placed(domain):
         if isinstance(feature, Category):
             sums.append(np.isin(np.arange(size), columns).astype(np.float64))
             if anchored:
                 references.append(feature.column_names[0])
                 columns = columns[1:]
             anchored = True
-        elif isinstance(feature, Number | Date):  # a date counts days
-            low, high = feature.limits
-            slopes[columns[0]] = (2.0 if feature.scale == "symmetric" else 1.0) / (high - low)
-            constant[columns[0]] = -low * slopes[columns[0]] - (feature.scale == "symmetric")
         kept += columns
     if intercept:
         kept.append(size - 1)
@@ -92,17 +84,37 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     unseen = np.linalg.qr(differences)[0]
     contrasts = np.eye(size)[kept]
     for column in np.setdiff1d(np.arange(size), kept):
-        owner = next(total for total in sums if total[column])
-        contrasts[:, column] = (sums[-1 if intercept else 0] - owner)[kept]
-    units = np.diag(slopes)[np.ix_(kept, kept)]
-    named = [[*domain.column_names, INTERCEPT][column] for column in kept]
-    constants = np.array(kept) == size - 1 if intercept else np.zeros(len(kept), dtype=bool)
-    if np.any(constant):
-        shift = constant[kept]
-        if intercept:
-            units[-1] += shift
-        else:
-            units, named = np.vstack([units, shift]), [*named, INTERCEPT]
+        owner = sums[int(np.argmax(np.array(sums)[:, column]))]
+        contrasts[:, column] = (sums[-int(intercept)] - owner)[kept]
+    slopes, constant = _slopes(domain, size)
+    units, shift = np.diag(slopes[kept]), constant[kept]
+    names = list(map([*domain.column_names, INTERCEPT].__getitem__, kept))
+    if intercept:
+        units[-1] += shift
+    elif np.any(shift):
+        units, names = np.vstack([units, shift]), [*names, INTERCEPT]
     if norm < domain.longest_row:
         unseen = np.zeros((size, 0))
-    return Coordinates(tuple(named), basis, contrasts, units, unseen, constants, tuple(references))
+    constants = np.isin(kept, range(size - intercept, size))
+    return Coordinates(tuple(names), basis, contrasts, units, unseen, constants, tuple(references))
+
+
+def _placed(domain: Domain) -> Iterator[tuple[Feature, range]]:
+    """Each feature with the places of its columns."""
+    place = 0
+    for feature in domain.features:
+        columns = range(place, place + len(feature.column_names))
+        yield feature, columns
+        place = columns.stop
+
+
+def _slopes(domain: Domain, size: int) -> tuple[FloatArray, FloatArray]:
+    """What a row in original units is, in columns: the slope of each, and a constant part."""
+    slopes, constant = np.ones(size), np.zeros(size)
+    for feature, (column, *_) in _placed(domain):
+        if isinstance(feature, Number | Date):  # a date counts days
+            low, high = feature.limits
+            symmetric = feature.scale == "symmetric"
+            slopes[column] = (2.0 if symmetric else 1.0) / (high - low)
+            constant[column] = -low * slopes[column] - symmetric
+    return slopes, constant

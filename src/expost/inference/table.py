@@ -16,6 +16,7 @@ from expost.exceptions import printable
 from expost.inference.coordinates import INTERCEPT
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -113,27 +114,17 @@ class CoefficientTable(Summarized):
             from expost.inference.picture import Picture
         except ImportError:
             raise missing_extra_error("a forest plot", "matplotlib", "figures") from None
-        panels = [
-            np.atleast_2d(values) * self.spans for values in (self.coefficients, self.lower, self.upper)
-        ]
-        last = len(self.terms) - 1
-        asked = [place for place, term in enumerate(self.terms) if not (place == last and term == INTERCEPT)]
-        shown = [place for place in asked if np.all(np.isfinite(panels[0][:, place]))]
+        figures = np.array([self.coefficients, self.lower, self.upper])
+        panels = figures.reshape(3, -1, len(self.terms)) * self.spans
+        asked = np.arange(len(self.terms) - (self.terms[-1] == INTERCEPT))
+        shown = asked[np.all(np.isfinite(panels[0][:, asked]), axis=0)]
         count = len(panels[0])
         size = (3.0 + 3.6 * count, 1.6 + _HEIGHT_PER_TERM * max(len(shown), 1))
         figure = Picture(figsize=size, layout="constrained")
         drawn = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
-        heights = -np.arange(len(shown))
+        terms = [_plain(self.terms[term]) for term in shown]
         for place, axes in enumerate(drawn):
-            middle, lower, upper = (panel[place, shown] for panel in panels)
-            axes.axvline(0.0, color=_GREY, linewidth=1)
-            axes.errorbar(middle, heights, xerr=[middle - lower, upper - middle], **_MARKS)
-            axes.set_yticks(heights, [_plain(self.terms[term]) for term in shown])
-            axes.set_ylim(0.5 - max(len(shown), 1), 0.5)
-            axes.grid(axis="y", color=_FAINT)
-            axes.set_axisbelow(True)
-            axes.tick_params(axis="y", length=0)
-            axes.spines[["top", "right", "left"]].set_visible(False)
+            _draw(axes, terms, *panels[:, place, shown])
             if self.classes is not None:
                 axes.set_title(_plain(class_text(self.classes[place])), fontsize=11)
         over = "per unit" if np.all(self.spans == 1.0) else "over the feature's range"
@@ -172,6 +163,19 @@ class CoefficientTable(Summarized):
 
     def __repr__(self) -> str:
         return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"
+
+
+def _draw(axes: "Axes", terms: list[str], middle: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Draw the intervals of a class, one term above the other."""
+    heights = -np.arange(len(terms))
+    axes.axvline(0.0, color=_GREY, linewidth=1)
+    axes.errorbar(middle, heights, xerr=[middle - lower, upper - middle], **_MARKS)
+    axes.set_yticks(heights, terms)
+    axes.set_ylim(0.5 - max(len(terms), 1), 0.5)
+    axes.grid(axis="y", color=_FAINT)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _grouped(terms: Sequence[str]) -> Iterator[tuple[str, int | None]]:

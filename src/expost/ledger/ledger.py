@@ -141,6 +141,18 @@ class Account(Summarized):
             )
         return tuple(found.entries)
 
+    def _check_same(self, cap: tuple[float, float], *, adaptive: bool) -> None:
+        if cap != (self.epsilon, self.delta):
+            raise LedgerError(
+                f"the account {self.name!r} has a cap of epsilon {self.epsilon:g} at delta {self.delta:g} "
+                f"and keeps it; got epsilon {cap[0]:g} at delta {cap[1]:g}. Leave both out, or open another."
+            )
+        if adaptive and not self.adaptive:
+            raise LedgerError(
+                f"the account {self.name!r} is not adaptive, so its plans may not follow from what was "
+                "published. Leave `adaptive` out, or open another."
+            )
+
     def _standing(self, entries: tuple[Entry, ...]) -> tuple[float, float]:
         """What entries have spent together, and what is left."""
         spent = spent_by(entries, self.order).epsilon_at(self.delta)
@@ -211,6 +223,13 @@ def spelt(time: datetime) -> str:
 _SMALLEST_DELTA = 1e-10
 
 
+def _checked_cap(epsilon: float | None, delta: float | None) -> tuple[float, float]:
+    cap = (check_positive("epsilon", epsilon), check_positive("delta", delta, below=1.0))
+    if cap[1] < _SMALLEST_DELTA:
+        raise parameter_error("delta", f"at least {_SMALLEST_DELTA:g} for an account", delta)
+    return cap
+
+
 class Ledger(Summarized):
     """One file that counts what was spent of every table, and that cannot be overdrawn.
 
@@ -260,43 +279,35 @@ class Ledger(Summarized):
         """
         if not (is_line(name, LONGEST_NAME) and name):
             raise parameter_error("name", f"a printable text of 1 to {LONGEST_NAME} characters", name)
-        cap = None
-        if epsilon is not None or delta is not None:
-            cap = (check_positive("epsilon", epsilon), check_positive("delta", delta, below=1.0))
-            if cap[1] < _SMALLEST_DELTA:
-                raise parameter_error("delta", f"at least {_SMALLEST_DELTA:g} for an account", delta)
-            if not self.path.exists():
-                create(self.path)
+        cap = None if (epsilon, delta) == (None, None) else _checked_cap(epsilon, delta)
+        if cap is not None and not self.path.exists():
+            create(self.path)
         found = self._accounts(read(self.path)[0]).get(name)
         if found is None and cap is not None:
-            with transaction(self.path) as ledger:
-                found = self._accounts(ledger.events).get(name)
-                if found is None:
-                    opened = AccountOpened(
-                        name=name,
-                        epsilon=cap[0],
-                        delta=cap[1],
-                        time=spelt(datetime.now(UTC)),
-                        order=filter_order(*cap) if adaptive else None,
-                    )
-                    ledger.append(opened.model_dump(exclude_none=True))
-                    found = Account(self.path, name, *cap, order=opened.order)
+            found = self._opened(name, cap, adaptive=adaptive)
         if found is None:
-            known = ", ".join(repr(account.name) for account in self.accounts) or "none"
-            raise LedgerError(
-                f"{self.path} has no account {name!r}; it has {known}. Open it with an epsilon and a delta."
-            )
-        if cap is not None and cap != (found.epsilon, found.delta):
-            raise LedgerError(
-                f"the account {name!r} has a cap of epsilon {found.epsilon:g} at delta {found.delta:g} and "
-                f"keeps it; got epsilon {cap[0]:g} at delta {cap[1]:g}. Leave both out, or open another."
-            )
-        if adaptive and not found.adaptive:
-            raise LedgerError(
-                f"the account {name!r} is not adaptive, so its plans may not follow from what was published. "
-                "Leave `adaptive` out, or open another."
-            )
+            raise self._unknown_error(name)
+        found._check_same(cap or (found.epsilon, found.delta), adaptive=adaptive)
         return found
+
+    def _unknown_error(self, name: str) -> LedgerError:
+        known = ", ".join(repr(account.name) for account in self.accounts) or "none"
+        return LedgerError(
+            f"{self.path} has no account {name!r}; it has {known}. Open it with an epsilon and a delta."
+        )
+
+    def _opened(self, name: str, cap: tuple[float, float], *, adaptive: bool) -> Account:
+        """A new account, or the one that another process opened meanwhile."""
+        with transaction(self.path) as ledger:
+            found = self._accounts(ledger.events).get(name)
+            if found is None:
+                epsilon, delta = cap
+                order = filter_order(epsilon, delta) if adaptive else None
+                now = spelt(datetime.now(UTC))
+                opened = AccountOpened(name=name, epsilon=epsilon, delta=delta, time=now, order=order)
+                ledger.append(opened.model_dump(exclude_none=True))
+                found = Account(self.path, name, epsilon, delta, order=order)
+            return found
 
     @property
     def accounts(self) -> tuple[Account, ...]:

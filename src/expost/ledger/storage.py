@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -134,6 +134,25 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _read(connection: sqlite3.Connection, path: Path, known: tuple[int, str]) -> tuple[Events, str]:
     """All events and the hash of the last one, where the file is a whole ledger that only grew."""
+    rows, head = _rows(connection, path)
+    events, last = [], ""
+    for place, (number, body, sha256) in enumerate(rows, start=1):
+        last = _link(last, body)
+        event = _event(body) if (number, sha256) == (place, last) else None
+        if event is None:
+            raise _damaged(path, f"event {place} is not what was written")
+        if number == known[0] and sha256 != known[1]:
+            raise _damaged(path, "it has other events than this process has seen in it")
+        events.append(event)
+    if head != (len(events), last):
+        raise _damaged(path, "its last events are missing")
+    if len(events) < known[0]:
+        raise _damaged(path, "it has fewer events than this process has seen in it")
+    return tuple(events), last
+
+
+def _rows(connection: sqlite3.Connection, path: Path) -> tuple[list[Any], Any]:
+    """The rows of the events, and of the end of the chain."""
     _check_header(connection, path)
     try:
         rows = connection.execute("SELECT number, body, sha256 FROM events ORDER BY number").fetchall()
@@ -142,22 +161,14 @@ def _read(connection: sqlite3.Connection, path: Path, known: tuple[int, str]) ->
         if isinstance(error, sqlite3.OperationalError) and not re.search("no such|decode", str(error)):
             raise
         raise _damaged(path, "its tables are not those of a ledger") from None
-    events, last = [], ""
-    for place, (number, body, sha256) in enumerate(rows, start=1):
-        last = _link(last, body)
-        if number != place or sha256 != last or not isinstance(body, str):
-            raise _damaged(path, f"event {place} is not what was written")
-        if number == known[0] and sha256 != known[1]:
-            raise _damaged(path, "it has other events than this process has seen in it")
-        try:
-            events.append(read_object(body))
-        except PublicationError:
-            raise _damaged(path, f"event {place} is not what was written") from None
-    if head != (len(events), last):
-        raise _damaged(path, "its last events are missing")
-    if len(events) < known[0]:
-        raise _damaged(path, "it has fewer events than this process has seen in it")
-    return tuple(events), last
+    return rows, head
+
+
+def _event(body: object) -> dict[str, Any] | None:
+    """What an event says; None where it is nothing that was written here."""
+    with suppress(PublicationError):
+        return read_object(body) if isinstance(body, str) else None
+    return None
 
 
 def _check_header(connection: sqlite3.Connection, path: Path) -> None:

@@ -172,17 +172,23 @@ def _curve(sample: Sample) -> _Findings:
     longer = "the slope exceeds" if loss.along_row else "the gradient is longer than"
     steep = sample.steepness > curve.max_slope * (1.0 + SLACK)
     yield f"{longer} the declared max_slope={curve.max_slope:g}", steep
-    if curve.sign_fixed and not loss.along_row:
-        yield "the curve declares sign_fixed, which is for one linear predictor only: set it to False", None
-    for label in np.unique(y) if curve.sign_fixed and loss.along_row else ():
-        slopes = sample.gradient[y == label]
-        if np.unique(np.sign(slopes[slopes != 0.0])).size > 1:
-            yield f"the sign of the slope is declared fixed but changes for y={label:g}", None
+    if curve.sign_fixed:
+        yield from _fixed_sign(sample)
     for text in curve.shape_problems():
         yield text, None
     if curve.outputs == loss.outputs:
         yield from curve.record_problems(sample.gradient, sample.hessian, y)
     yield f"the Hessian has more than the declared rank={curve.rank}", sample.rank() > curve.rank
+
+
+def _fixed_sign(sample: Sample) -> _Findings:
+    if not sample.loss.along_row:
+        yield "the curve declares sign_fixed, which is for one linear predictor only: set it to False", None
+        return
+    for label in np.unique(sample.records):
+        slopes = sample.gradient[sample.records == label]
+        if np.unique(np.sign(slopes[slopes != 0.0])).size > 1:
+            yield f"the sign of the slope is declared fixed but changes for y={label:g}", None
 
 
 def _declaration_problems(loss: ConvexLoss) -> Iterator[str]:

@@ -31,17 +31,7 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
     Input and output are public. What a person types stays on the page: it makes no request and stores
     nothing.
     """
-    if not publications:
-        raise PublicationError("a page needs at least one publication; got none.")
-    if len({publication.sha256 for publication in publications}) < len(publications):
-        raise PublicationError("a publication is given twice, and would be counted twice; name each once.")
-    losses = [publication.release.plan.loss for publication in publications]
-    for loss in losses:
-        if type(loss) not in PUBLISHED.values():
-            raise PublicationError(
-                f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
-                "read the publication with `bounds`."
-            )
+    _check(publications)
     spoken = Language.of(language)
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -61,9 +51,23 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
         insecure=any(publication.insecure for publication in publications),
         count=len(publications),
         of_people=all(publication.release.plan.unit == "person" for publication in publications),
-        several=any(loss.outputs > 1 for loss in losses),
+        several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
     )
+
+
+def _check(publications: Sequence[PublishedFile]) -> None:
+    if not publications:
+        raise PublicationError("a page needs at least one publication; got none.")
+    if len({publication.sha256 for publication in publications}) < len(publications):
+        raise PublicationError("a publication is given twice, and would be counted twice; name each once.")
+    for publication in publications:
+        loss = publication.release.plan.loss
+        if type(loss) not in PUBLISHED.values():
+            raise PublicationError(
+                f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
+                "read the publication with `bounds`."
+            )
 
 
 def script() -> str:

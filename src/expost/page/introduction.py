@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from markupsafe import Markup, escape
 
@@ -17,6 +17,7 @@ from expost.data.features import Label
 from expost.data.texts import Contact, PublicationTexts
 from expost.data.weights import Weighting
 from expost.fitting.release import Release
+from expost.privacy.plan import Plan
 
 
 class PublishedFile(Protocol):
@@ -147,17 +148,21 @@ class Introduction:
         texts = [about(publication) for publication in publications]
         days = sorted({text.date for text in texts if text.date is not None})
         dates = language.listed([language.day(day) for day in days]) if days else None
-        publisher = next((text.publisher for text in texts if text.publisher), None)
-        contact = next((text.contact for text in texts if text.contact), None)
+        publisher, contact = _first(texts, "publisher"), _first(texts, "contact")
         return cls(
-            eyebrow=" · ".join(part for part in (publisher, dates) if part),
+            eyebrow=" · ".join(filter(None, (publisher, dates))),
             lead=" ".join([*_unit(publications, language), *_lead(texts, publisher, language)]),
             facts=tuple(_facts(publications, contact, language)),
             publisher=publisher,
             contact=contact,
-            reply=next((text.reply for text in texts if text.reply), None),
+            reply=_first(texts, "reply"),
             opt_out=all(text.opt_out for text in texts),
         )
+
+
+def _first(texts: Sequence[PublicationTexts], name: str) -> Any:
+    """What the first publication says that says anything; None where none does."""
+    return next(filter(None, (getattr(text, name) for text in texts)), None)
 
 
 def about(publication: PublishedFile) -> PublicationTexts:
@@ -202,27 +207,31 @@ def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str
     texts = [about(one) for one in publications if one.release.plan.unit == "person"]
     if not texts:
         return []
-    everyone = next((text.everyone for text in texts if text.everyone), language.say("form.every_person"))
-    rows = next((text.row_words for text in texts if text.row_words), language.say("form.row_words"))
+    everyone = _first(texts, "everyone") or language.say("form.every_person")
+    rows = _first(texts, "row_words") or language.say("form.row_words")
     return [language.say("lead.unit", everyone=everyone, rows=rows)]
+
+
+def _guess(plans: Sequence[Plan], language: Language, *, insecure: bool) -> Fact:
+    """How often a guess who is in the table can be right."""
+    value, reason, right = "none", "own", None
+    if insecure:
+        value, reason = "void", "test"
+    elif all(plan.profile is not None for plan in plans):
+        value, reason, right = "value", "luck", right_of_hundred(sum(plan.epsilon for plan in plans))
+    say = language.say
+    return Fact(say("label.guess"), say(f"label.guess_{value}", n=right), say(f"label.guess_{reason}"))
 
 
 def _facts(publications: Sequence[PublishedFile], contact: Contact | None, language: Language) -> list[Fact]:
     say = language.say
-    plans = [publication.release.plan for publication in publications]
-    guess = Fact(say("label.guess"), say("label.guess_none"), say("label.guess_own"))
     insecure = any(publication.insecure for publication in publications)
-    if insecure:
-        guess = Fact(say("label.guess"), say("label.guess_void"), say("label.guess_test"))
-    elif all(plan.profile is not None for plan in plans):
-        right = right_of_hundred(sum(plan.epsilon for plan in plans))
-        guess = Fact(say("label.guess"), say("label.guess_value", n=right), say("label.guess_luck"))
     email = None if contact is None else contact.email
     asked = None if contact is None else email or contact.phone or contact.address
     return [
         Fact(say("label.who"), say("label.who_value")),
         Fact(say("label.names"), say("label.names_value"), strong=True),
-        guess,
+        _guess([publication.release.plan for publication in publications], language, insecure=insecure),
         Fact(say("label.protection"), say(f"label.protection_{'none' if insecure else 'value'}")),
         Fact(say("label.outside"), say("label.outside_value"), strong=True),
         Fact(say("label.questions"), asked or say("label.questions_none"), email=email),

@@ -21,6 +21,7 @@ from expost.losses import describe
 from expost.losses.persons import CANCELLED, STRETCH
 from expost.page.introduction import PublishedFile, about
 from expost.page.people import (
+    SOME,
     family_promises,
     forgotten_quantiles,
     largest_row,
@@ -29,6 +30,7 @@ from expost.page.people import (
 )
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
+from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import gradient_factors, reach_factors
 from expost.reports.laws import Drift
 from expost.reports.records import DEFINITE, FEW_WEIGHTS, Pencil
@@ -203,7 +205,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         }
         for level in CONFIDENCES.values()
     ]
-    spectrum = None
+    spectrum = np.empty(0)
     if release.hessian is not None:
         spectrum, _ = TightReader(release, 0.5, Scope(None)).determinant.spectrum
     return {
@@ -234,7 +236,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "rows_per_person": publication.weighting.rows_per_person,
         "most_rows": most_rows(plan),
         "largest_row": largest_row(plan),
-        "spectrum": packed(np.empty(0) if spectrum is None else spectrum),
+        "spectrum": packed(spectrum),
         "rounding": {
             "solver": plan.rounding.solver,
             "errors": {
@@ -294,7 +296,7 @@ def _forgotten(
     release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
 ) -> dict[str, Any]:
     return {
-        "remembered": _of_people(release, failure, scope, bases, spectra, forgotten=True),
+        "remembered": _of_people(release, failure, scope, bases, spectra, forgotten=SOME),
         "forgotten": packed(forgotten_quantiles(release, failure, scope)),
     }
 
@@ -306,7 +308,7 @@ def _of_people(
     bases: list[FloatArray],
     spectra: list[FloatArray],
     *,
-    forgotten: bool = False,
+    forgotten: Forgotten | None = None,
 ) -> dict[str, Any]:
     lines, floor, pencil = person_quantiles(release, failure, scope, forgotten=forgotten)
     return {"lines": packed(lines), "floor": floor, "public": _mixtures(pencil, bases, spectra)}

@@ -50,8 +50,12 @@ def largest_row(plan: Plan) -> dict[str, float | None]:
     }
 
 
+# Some rows of a person are forgotten; how many and how heavy they are changes no quantile.
+SOME = Forgotten(1, 1.0)
+
+
 def person_quantiles(
-    release: Release, failure: float, scope: Scope, *, forgotten: bool
+    release: Release, failure: float, scope: Scope, *, forgotten: Forgotten | None
 ) -> tuple[FloatArray, float | None, Pencil | None]:
     """What a reader allows for people with one different row, two and so on, a line for each.
 
@@ -61,8 +65,7 @@ def person_quantiles(
     ``forgotten`` rows there is less of the failure probability for those that are known.
     """
     plan, dimension = release.plan, len(release.coefficients)
-    some = Forgotten(1, 1.0) if forgotten else None
-    reader = TightReader(release, failure, scope, forgotten=some)
+    reader = TightReader(release, failure, scope, forgotten=forgotten)
     lines = []
     for rows in range(1, 2 if scope.every else most_rows(plan) + 1):
         of_people = reader.for_people(rows)
@@ -89,7 +92,7 @@ def forgotten_quantiles(release: Release, failure: float, scope: Scope) -> Float
     How far the noise of the objective reaches along each, and the two factors of the total.
     """
     plan, dimension = release.plan, len(release.coefficients)
-    reader = TightReader(release, failure, scope, forgotten=Forgotten(1, 1.0))
+    reader = TightReader(release, failure, scope, forgotten=SOME)
     lines = []
     for rows in range(1, most_rows(plan)):
         each = reader.left / rows

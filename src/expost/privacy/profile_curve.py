@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,17 @@ Knots: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs of an epsilon and a bound on delta there."""
 
 
+def _check_knots(name: str, knots: Any) -> None:
+    epsilons, deltas = np.array(knots, dtype=np.float64).reshape(-1, 2).T
+    rising = len(epsilons) and epsilons[0] == 0.0 and np.all(np.diff(epsilons) > 0.0)
+    falling = np.all((deltas >= 0.0) & (deltas <= 1.0)) and np.all(np.diff(deltas) < 0.0)
+    if not (rising and falling and epsilons[-1] <= LAST_EPSILON):
+        raise parameter_error(name, "pairs of rising epsilons from 0 and falling deltas", "others")
+    slopes = np.diff(deltas) / np.diff(np.expm1(epsilons))
+    if np.any(slopes[1:] < slopes[:-1] * (1.0 + _STRAIGHT)):
+        raise parameter_error(name, "convex in exp(epsilon)", "another curve")
+
+
 @dataclass(frozen=True)
 class ProfileCurve:
     """Upper bounds on the two profiles of a publication, for a record that is added and one that is removed.
@@ -52,14 +63,7 @@ class ProfileCurve:
 
     def __post_init__(self) -> None:
         for name in ("adding", "removing"):
-            epsilons, deltas = np.array(getattr(self, name), dtype=np.float64).reshape(-1, 2).T
-            rising = len(epsilons) and epsilons[0] == 0.0 and np.all(np.diff(epsilons) > 0.0)
-            falling = np.all((deltas >= 0.0) & (deltas <= 1.0)) and np.all(np.diff(deltas) < 0.0)
-            if not (rising and falling and epsilons[-1] <= LAST_EPSILON):
-                raise parameter_error(name, "pairs of rising epsilons from 0 and falling deltas", "others")
-            slopes = np.diff(deltas) / np.diff(np.expm1(epsilons))
-            if np.any(slopes[1:] < slopes[:-1] * (1.0 + _STRAIGHT)):
-                raise parameter_error(name, "convex in exp(epsilon)", "another curve")
+            _check_knots(name, getattr(self, name))
             orders = getattr(self, f"{name}_orders")
             known = set(NUMBERS).issuperset(number for number, _ in orders)
             if not known or not all(0.0 <= divergence < math.inf for _, divergence in orders):

@@ -1,7 +1,7 @@
 """The document that is published: its fields, made from a release and read as one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib.metadata import version
@@ -120,12 +120,19 @@ def _frozen(values: Sequence[float] | FloatArray) -> FloatArray:
 
 def as_json(document: PublishedDocument) -> dict[str, Any]:
     """The fields as JSON's types; a field that was added to the format is left out where it is null."""
-    added = {name for name in ("reduced", "unit") if getattr(document.plan, name) is None}
-    absent: dict[str, Any] = {"plan": added}
-    absent |= {name: True for name in ("weights", "outcome") if getattr(document, name) is None}
-    if document.weights is not None and document.weights.rows_per_person is None:
-        absent["weights"] = {"rows_per_person"}
-    return document.model_dump(exclude=absent)
+    return _without_absent(document.model_dump())
+
+
+# Fields that were added to the format: left out where they say nothing.
+_ADDED = ("reduced", "unit", "weights", "outcome", "rows_per_person")
+
+
+def _without_absent(document: dict[str, Any]) -> dict[str, Any]:
+    for part in (document, document["plan"], document["weights"] or {}):
+        for name in _ADDED:
+            if part.get(name, ...) is None:
+                del part[name]
+    return document
 
 
 def content(
@@ -138,8 +145,6 @@ def content(
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own."""
     plan = release.plan
-    if classes is None:
-        classes = plan.loss.labels.values
     document = {
         "software": f"expost {version('expost')}",
         "format": FORMAT,
@@ -147,8 +152,8 @@ def content(
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "norm": float(plan.norm),
         "fit_intercept": bool(plan.fit_intercept),
-        "classes": None if classes is None else [plain_class(label) for label in classes],
-        "feature_names": None if feature_names is None else [str(name) for name in feature_names],
+        "classes": _each(plain_class, plan.loss.labels.values if classes is None else classes),
+        "feature_names": _each(str, feature_names),
         "coefficients": release.coefficients.tolist(),
         # With its norm: a default may change, what was published may not.
         "domain": None if domain is None else domain.model_dump(mode="json") | {"norm": domain.row_norm},
@@ -157,28 +162,33 @@ def content(
             **{name: _number(scale) for name, scale in asdict(plan.scales).items()},
             "report": plan.report,
             "calibration": plan.calibration,
-            # Added to the format: left out where it says nothing.
-            **({"reduced": True} if plan.reduced else {}),
-            **({"unit": plan.unit} if plan.unit != "row" else {}),
+            "reduced": plan.reduced or None,
+            "unit": None if plan.unit == "row" else plan.unit,
         },
         "precision": _precision(plan),
-        "statistics": {
-            "gradient": None if release.gradient is None else release.gradient.tolist(),
-            "hessian": None if release.hessian is None else pack(release.hessian),
-            "eigenvalue": _number(release.eigenvalue),
-        },
+        "statistics": _statistics(release),
         "insecure": INSECURE if release.insecure else None,
+        "weights": _weights(weighting),
+        "outcome": outcome.model_dump(mode="json") if outcome else None,
     }
-    if weighting.used:
-        by_class = weighting.class_weight
-        document["weights"] = {
-            "max_weight": weighting.max_weight,
-            "class_weight": None if by_class is None else list(by_class),
-            **({} if weighting.rows_per_person is None else {"rows_per_person": weighting.rows_per_person}),
-        }
-    if outcome is not None:
-        document["outcome"] = outcome.model_dump(mode="json")
-    return document
+    return _without_absent(document)
+
+
+def _each(function: Callable[[Any], Any], values: Iterable[Any] | None) -> list[Any] | None:
+    return None if values is None else [function(value) for value in values]
+
+
+def _weights(weighting: Weighting) -> dict[str, Any] | None:
+    if not weighting.used:
+        return None
+    by_class, rows = _each(float, weighting.class_weight), weighting.rows_per_person
+    return {"max_weight": weighting.max_weight, "class_weight": by_class, "rows_per_person": rows}
+
+
+def _statistics(release: Release) -> dict[str, Any]:
+    hessian = None if release.hessian is None else pack(release.hessian)
+    gradient, eigenvalue = _each(float, release.gradient), _number(release.eigenvalue)
+    return {"gradient": gradient, "hessian": hessian, "eigenvalue": eigenvalue}
 
 
 def _precision(plan: Plan) -> dict[str, Any] | None:

@@ -51,13 +51,8 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
         got = shown(name) if isinstance(value, dict) else shown(value)
         own = "give its class with `losses` if it is a loss of the curator's own, " * (field == "loss")
         raise publication_error(f"`{field}` must name one of {', '.join(known)} but is {got}", own + _UPGRADE)
-    declared = {parameter.name: parameter.type for parameter in fields(known[name])}  # type: ignore[arg-type]
-    parameters = {key: given for key, given in value.items() if key in declared}
-    for key, given in parameters.items():
-        _check_parameter(f"{field}.{key}", given, declared[key], positive=name in PUBLISHED | REGULARIZERS)
-    needed = {one.name for one in fields(known[name]) if one.default is MISSING or "needed" in one.metadata}  # type: ignore[arg-type]
     must = f"`{field}` of kind {name!r} must have"
-    require(needed <= set(parameters), f"{must} {', '.join(sorted(needed))}")
+    parameters = _parameters(field, value, known[name], must)
     try:
         built = known[name](**parameters)
     except ParameterError as error:
@@ -68,6 +63,18 @@ def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
     require(set(described) == set(value), f"{must} exactly {wanted}")
     require(described == value, f"`{field}` of kind {name!r} changes its parameters as it is made")
     return built
+
+
+def _parameters(field: str, value: dict[str, Any], kind: Any, must: str) -> dict[str, Any]:
+    """What a field gives of what a kind is made with; refused where one is missing or of another type."""
+    declared = {one.name: one for one in fields(kind)}
+    given = {name: content for name, content in value.items() if name in declared}
+    positive = value["name"] in PUBLISHED | REGULARIZERS
+    for name, content in given.items():
+        _check_parameter(f"{field}.{name}", content, declared[name].type, positive=positive)
+    needed = {name for name, one in declared.items() if one.default is MISSING or "needed" in one.metadata}
+    require(needed <= set(given), f"{must} {', '.join(sorted(needed))}")
+    return given
 
 
 def _check_parameter(field: str, given: Any, declared: Any, *, positive: bool) -> None:

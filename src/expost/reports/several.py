@@ -151,12 +151,12 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope, rows: i
         if statistics:
             noise = whole_noise(release, scope, share, law)
             apart += math.hypot(noise.model * steep, noise.statistics * curved)
+            rest += BEYOND * gradient_error(plan)  # which counts the solver's error
         else:
             apart += (law or noise_law(plan.loss)).quantile(scope.each(share)) * steep
+            rest += BEYOND * plan.rounding.solver
         left += share
         normals += (plan.loss.outputs if law is None else law.freedom) + statistics
-        # The solver's error is counted with the statistics where there are any.
-        rest += BEYOND * (gradient_error(plan) if statistics else plan.rounding.solver)
     quantile = chi_quantile(normals, scope.each(left))
     return None if apart < math.hypot(*shifts) * quantile else SumNoise(quantile, rest)
 

@@ -184,7 +184,7 @@ def test_dyadic_vectors():
 
 
 def test_beyond_the_range_of_doubles_decimals_go_on(monkeypatch):
-    def overflows(self, start):
+    def overflows(self):
         raise OverflowError("the gradient is beyond the range of doubles")
 
     monkeypatch.setattr("expost.fitting.certified.certify._Search.run", overflows)
