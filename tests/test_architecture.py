@@ -1,5 +1,6 @@
-"""The documents agree with the code, and imports go one way."""
+"""The documents agree with the code, imports go one way, and functions are simple."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -49,6 +50,36 @@ def test_a_walk_is_short_and_enters_no_special_case(taken, walk, most):
     names = taken[walk]
     assert 10 < len(names) <= most
     assert [name for name in names if re.search(r"softmax|vector|convex|dask|cluster", name)] == []
+
+
+_BRANCHES = ast.If | ast.IfExp | ast.For | ast.While | ast.ExceptHandler | ast.Assert
+
+
+def branches(node):
+    """How many ways fork off in a piece of code: boolean operators and comprehensions count, assertions once.
+
+    Functions in it count apart.
+    """
+    found = isinstance(node, _BRANCHES)
+    if isinstance(node, ast.BoolOp):
+        found = len(node.values) - 1
+    if isinstance(node, ast.comprehension):
+        found = 1 + len(node.ifs)
+    apart = (ast.FunctionDef, ast.ClassDef)
+    inside = () if isinstance(node, ast.Assert) else ast.iter_child_nodes(node)
+    return found + sum(branches(child) for child in inside if not isinstance(child, apart))
+
+
+@pytest.mark.parametrize("module", ORDER)
+def test_functions_are_simple(module):
+    functions = [node for node in ast.walk(ast.parse(MODULES[module])) if isinstance(node, ast.FunctionDef)]
+    assert {node.name: 1 + branches(node) for node in functions if branches(node) >= 10} == {}
+
+
+def test_branches_are_counted():
+    (loop,) = ast.parse("for x in y if a and b else z:\n    assert [x for x in y if x if y] or z").body
+    assert branches(loop) == 4
+    assert branches(ast.parse("[x for x in y if x if y]\ntry:\n    f()\nexcept E:\n    pass")) == 4
 
 
 @pytest.mark.parametrize("module", ORDER)
