@@ -360,7 +360,7 @@ def losses(options: LossesOptions) -> None:
 
 
 def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
-    """Refuse exact losses where nobody said what each record weighed, or whose each row is."""
+    """Refuse exact losses where nobody said the weight of each record, or whose each row is."""
     if weight is None and publication.weighting.max_weight is not None:
         raise DomainError(
             "the records of this publication had weights, and without them every figure would be wrong. Name "

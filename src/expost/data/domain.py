@@ -141,7 +141,7 @@ class Domain(Summarized, Texts):
 
     @property
     def without_people(self) -> Self:
-        """The same records one by one, whoever they belong to: as they are predicted and scored."""
+        """The domain of records one by one, whoever they belong to: as they are predicted and scored."""
         return self.model_copy(update={"person": None, "rows_per_person": None})
 
     @cached_property

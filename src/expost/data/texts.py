@@ -271,7 +271,7 @@ class PublicationTexts(Texts):
     row_word: Word | None = None
     """What a person has several of, such as "visit"."""
     row_words: Word | None = None
-    """The same in the plural: completes "how many … did you have?"."""
+    """What a person has several of, in the plural: completes "how many … did you have?"."""
 
     @model_validator(mode="after")
     def _both_words(self) -> Self:

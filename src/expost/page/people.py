@@ -61,7 +61,7 @@ def person_quantiles(
 
     How far the noise of the objective and of the gradient reaches, the two factors of the total, and how far
     noise can have raised the Hessian; zero for what is not released. Then the lower bound by the smallest
-    eigenvalue, and the mixtures that all share where there is a regulariser beside the Hessian. With
+    eigenvalue, and the mixtures that all share where there is a regulariser and a Hessian. With
     ``forgotten`` rows there is less of the failure probability for those that are known.
     """
     plan, dimension = release.plan, len(release.coefficients)

@@ -46,7 +46,7 @@ def adding_excess(order: FloatArray, eigenvalue: FloatArray) -> FloatArray:
 
 
 def removing_excess(order: FloatArray, eigenvalue: FloatArray) -> FloatArray:
-    r"""The same for a removed record, infinite unless :math:`(\alpha - 1)\beta < 1`.
+    r"""What an eigenvalue adds for a removed record; infinite from :math:`1/(\alpha - 1)` on.
 
     .. math:: -\log(1 + \beta) - \frac{\log(1 - (\alpha - 1)\beta)}{\alpha - 1}
     """
@@ -70,7 +70,10 @@ def adding_mean(order: FloatArray, largest: FloatArray) -> FloatArray:
 
 
 def removing_mean(order: FloatArray, largest: FloatArray) -> FloatArray:
-    r"""The same for a removed record: the mean of :math:`1/(1 - (\alpha - 1)x) - 1/(1 + x)`, which rises."""
+    r"""The most that eigenvalues up to the ``largest`` add for each unit of their sum, for a removed record.
+
+    It is the mean over :math:`0 \le x \le \beta` of :math:`1/(1 - (\alpha - 1)x) - 1/(1 + x)`, which rises.
+    """
     return np.asarray(removing_excess(order, largest) / np.maximum(largest, 1e-300))
 
 
@@ -86,7 +89,7 @@ def adding_sum(order: FloatArray, trace: FloatArray, norm: FloatArray) -> FloatA
 
 
 def removing_sum(order: FloatArray, trace: FloatArray, norm: FloatArray) -> FloatArray:
-    r"""The same for a removed record.
+    r"""The most that eigenvalues of this sum and this root of the sum of squares add, for a removed record.
 
     The excess is :math:`\beta` times the mean of :math:`1/(1 - sx) - 1/(1 + x)`, :math:`s = \alpha - 1`. That
     rises, so that all eigenvalues may be taken as zero or the largest; and from :math:`s = 1` on it is

@@ -177,7 +177,7 @@ def _largest_exponent(noise: FloatArray, low: float, high: float) -> FloatArray:
 def _removing_gain(
     epsilon: FloatArray, noise: FloatArray, low: float, high: float, rate: float
 ) -> FloatArray:
-    """The same for a row that is removed; it falls with the noise, of which this is the least."""
+    """The gain in a cell where a row is removed; it falls with the noise, of which this is the least."""
     nearest = np.clip(np.sqrt(2.0 * epsilon), low, high)
     most = _density(0.5 * nearest - epsilon / nearest)
     grown = np.exp(epsilon - 0.5 * (noise + low) ** 2) * (1.0 + 1.0 / rate) - np.exp(-0.5 * noise**2) / rate
