@@ -38,7 +38,7 @@ demo: $(VENV)/.installed-figures
 test: $(VENV)/.installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/$(QUICK_TESTS) && wait $$types
+	$(BIN)/mypy & types=$$!; $(BIN)/$(QUICK_TESTS) $(ARGUMENTS) && wait $$types
 
 # What a push is worth: lint, types, and the tests that notice most in the least time.
 smoke: $(VENV)/.installed-dev

@@ -8,7 +8,7 @@ import ast
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -41,8 +41,10 @@ def room_of(module: str) -> str:
     return module.partition(".")[0]
 
 
-def imports_of(source: str) -> Iterator[str]:
+@cache
+def imports_of(source: str) -> list[str]:
     """The modules of the library that a source imports anywhere."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -53,9 +55,8 @@ def imports_of(source: str) -> Iterator[str]:
             names = [name if name.removeprefix("expost.") in MODULES else str(node.module) for name in names]
         else:
             continue
-        for name in names:
-            if name == "expost" or name.startswith("expost."):
-                yield name.removeprefix("expost.")
+        found += [name.removeprefix("expost.") for name in names if f"{name}.".startswith("expost.")]
+    return found
 
 
 @cache

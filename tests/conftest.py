@@ -9,10 +9,26 @@ settings.load_profile("repeatable")
 MEMORY.install()
 
 
+@pytest.fixture
+def remembered():
+    """Remember certified profiles, though something else is replaced."""
+    assert MEMORY.in_use
+
+
+@pytest.fixture
+def unremembered():
+    """Ask the profiles themselves: what is remembered takes no time."""
+    assert not MEMORY.in_use
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Modules plan and fit too, before their first test."""
+    with MEMORY.used_by(collector):
+        return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    MEMORY.in_use = MEMORY.serves(item)
-    try:
+    with MEMORY.used_by(item):
         return (yield)
-    finally:
-        MEMORY.in_use = False

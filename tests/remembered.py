@@ -1,12 +1,13 @@
 """One question of accounting is answered once: the same budgets are asked for again and again."""
 
+from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from types import FunctionType
 
 from expost.privacy.certified_profile import CertifiedProfile
 
-PRIVACY = Path(__file__).parent / "privacy"
+# The fixtures of a test that asks the profiles themselves, but for one that has `remembered` too.
+THEMSELVES = {"monkeypatch", "unremembered"}
 
 
 def exactly(thing):
@@ -26,16 +27,27 @@ def exactly(thing):
 class Memory:
     """What certified profiles have answered, by the exact question.
 
-    The tests of privacy ask the profiles themselves. So does a test that replaces something, because its
-    answers are not those of others.
+    A test that replaces something asks the profiles themselves, because its answers are not those of others,
+    unless the fixture ``remembered`` says that no profile has to do with it. So does one that has the fixture
+    ``unremembered``: it measures how long they take, say.
     """
 
     def __init__(self):
         self.answers, self.in_use = {}, False
 
-    def serves(self, item):
-        """Whether a test may have the answers."""
-        return "monkeypatch" not in item.fixturenames and PRIVACY not in item.path.parents
+    def serves(self, node):
+        """Whether a test, or the module that it stands in, may have the answers."""
+        fixtures = getattr(node, "fixturenames", ())
+        return "remembered" in fixtures or THEMSELVES.isdisjoint(fixtures)
+
+    @contextmanager
+    def used_by(self, node):
+        """In use while a test is run or a module is read, if that may be."""
+        before, self.in_use = self.in_use, self.serves(node)
+        try:
+            yield
+        finally:
+            self.in_use = before
 
     def of(self, method):
         """The method of a profile, asked once where the memory is in use."""

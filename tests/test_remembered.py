@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from remembered import MEMORY, PRIVACY, exactly
+from remembered import MEMORY, exactly
 
 from expost import LogisticLoss, PseudoHuber, SoftmaxLoss, calibrate
 from expost.losses.base import DerivativeCurve
@@ -64,13 +64,20 @@ def test_a_test_that_replaces_something_asks_the_profile_itself(monkeypatch):
     assert not MEMORY.in_use
 
 
-def test_so_do_the_tests_of_privacy(request):
-    class Item:
-        path, fixturenames = PRIVACY / "test_calibration.py", []
-
+def test_one_that_replaces_something_else_does_not(monkeypatch, remembered, request):
     assert MEMORY.in_use
-    assert not MEMORY.serves(Item)
     assert MEMORY.serves(request.node)
+
+
+def test_one_that_says_so_does(unremembered, request):
+    assert not MEMORY.in_use
+    assert not MEMORY.serves(request.node)
+
+
+def test_others_and_modules_do_not(request):
+    assert MEMORY.in_use
+    assert MEMORY.serves(request.node)
+    assert MEMORY.serves(request.node.getparent(pytest.Module))
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": -1.0}, {"l2": 1e-9}])

@@ -143,7 +143,7 @@ def fail_the_check():
     ),
 )
 def test_07_a_worker_whose_products_are_not_exact_makes_the_driver_take_decimals(
-    processes, classes, tmp_path, monkeypatch
+    processes, classes, tmp_path, monkeypatch, remembered
 ):
     """The check runs where the pass runs; the bits are those of a driver that does not trust its own."""
     table = folder_of_people(tmp_path / "people", classes)
@@ -209,13 +209,15 @@ ESTIMATORS = {
     "linear": lambda: (expost.LinearRegression(norm=1.0), 40),
     "hinge": lambda: (expost.SmoothedHingeClassifier(classes=[0, 1], norm=1.0), 40),
     "glm": lambda: (expost.GeneralizedLinearModel(loss=expost.PseudoHuber(), norm=1.0), 40),
-    "convex": lambda: (expost.ConvexModel(loss=expost.SmoothedNorm(40)), 40),
+    "convex": lambda: (expost.ConvexModel(loss=expost.SmoothedNorm(4)), 4),
 }
 
 
 @pytest.mark.filterwarnings("ignore::expost.exceptions.ExpostWarning")
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_11b_every_estimator_refuses_what_memory_cannot_hold_before_noise(kind, monkeypatch, no_draws):
+def test_11b_every_estimator_refuses_what_memory_cannot_hold_before_noise(
+    kind, monkeypatch, no_draws, remembered
+):
     model, columns = ESTIMATORS[kind]()
     machine_of(monkeypatch, 10_000)
     rows = np.full((6, columns), 0.01)
@@ -254,10 +256,10 @@ def test_11d_exact_losses_are_refused_before_they_fail_halfway(monkeypatch, tmp_
         ("convex", True),  # it has Hessians alone
     ],
 )
-def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, monkeypatch):
+def test_11e_a_fit_and_its_losses_take_no_more_than_was_asked_for(kind, dense, monkeypatch, remembered):
     """Measured, with conjugate gradients and with Hessians, for more rows than one group of a sum."""
     monkeypatch.setattr(minimizer, "LARGEST_DENSE_DIMENSION", 10**6 if dense else 0)
-    columns = {"several classes": 350, "report": 150, "convex": 100}.get(kind, 700)
+    columns = {"several classes": 350, "report": 150, "convex": 50}.get(kind, 700)
     model = ESTIMATORS.get(kind, ESTIMATORS["logistic"])()[0]
     if kind == "convex":
         model.set_params(loss=expost.SmoothedNorm(columns))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import grid
 from rich.console import Console
 
 import expost
@@ -57,8 +58,7 @@ def draw_person(rng, name, norm, sigma):
     }
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("setting", range(len(SETTINGS)))
+@pytest.mark.parametrize(("name", "setting"), grid(LOSSES, range(len(SETTINGS)), together=1))
 def test_no_person_of_one_feature_exceeds_the_certificate(name, setting):
     epsilon, l2, scales = SETTINGS[setting]
     rng = np.random.default_rng([setting, list(LOSSES).index(name), 30])
@@ -141,7 +141,7 @@ def test_three_classes_of_people_stay_below_the_certificate():
         assert 0.0 < found.delta <= profile.delta(1.0).upper
 
 
-def test_the_audit_of_a_plan_for_people_tries_people(capsys):
+def test_the_audit_of_a_plan_for_people_tries_people(capsys, every_fifth):
     plan = expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, unit="person")
     found = audit_plan(plan, trials=4, random_state=0)
     assert 0.95 < found.ratio <= 1.0

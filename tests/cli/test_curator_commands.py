@@ -280,9 +280,12 @@ def test_an_outcome_of_several_classes_goes_all_the_way(report, tmp_path):
     assert "unheard" not in result.stderr
 
 
-def test_the_hessian_of_many_classes_is_the_reduced_one(tmp_path):
+def test_the_hessian_of_many_coefficients_is_the_reduced_one(tmp_path):
     domain, _ = ward(tmp_path)
-    domain.write_text(DOMAIN.replace('["no", "yes"]', json.dumps([f"grade {k}" for k in range(30)])))
+    wards = json.dumps([f"ward {k}" for k in range(60)])
+    domain.write_text(
+        DOMAIN.replace('["no", "yes"]', '["no", "some", "yes"]').replace('["north", "south"]', wards)
+    )
     plan = json.loads(run("plan", domain, "--report", "leverage", "--json").stdout)
     assert plan["reduced"]
     assert not json.loads(run("plan", domain, "--json").stdout)["reduced"]

@@ -118,15 +118,15 @@ def test_more_regularisation_never_needs_more_noise(loss):
     assert all(later <= earlier * (1.0 + 1e-5) for earlier, later in pairwise(sigmas))
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_the_default_regularisation_costs_at_most_a_twentieth_of_the_noise(loss):
-    for epsilon in (0.1, 1.0, 8.0):
-        plan = expost.calibrate(loss=loss, epsilon=epsilon)
-        assert plan.sigma <= 1.0501 * expost.calibrate(loss=loss, epsilon=epsilon, l2=1e9).sigma
+@pytest.mark.parametrize(("loss", "epsilon"), grid(LOSSES, [0.1, 1.0, 8.0], together=1), ids=str)
+def test_the_default_regularisation_costs_at_most_a_twentieth_of_the_noise(loss, epsilon):
+    plan = expost.calibrate(loss=loss, epsilon=epsilon)
+    assert plan.sigma <= 1.0501 * expost.calibrate(loss=loss, epsilon=epsilon, l2=1e9).sigma
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), SmoothedHinge(0.5)], ids=str)
-@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("loss", "share"), grid([LogisticLoss(), SmoothedHinge(0.5)], [0.02, 0.5, 1.0], together=1), ids=str
+)
 def test_regularisation_at_the_floor_or_below_is_refused_with_a_way_out(loss, share):
     floor = loss.curve.max_curvature / math.expm1(1.0)
     l2 = share * floor

@@ -55,7 +55,7 @@ def shift_of(plan):
     return plan.curve.max_slope * plan.radius / plan.sigma
 
 
-def test_ten_and_fifty_plans_cost_little_more_than_gaussian_mechanisms():
+def test_ten_and_fifty_plans_cost_little_more_than_gaussian_mechanisms(unremembered):
     plan = PLANS["logistic"]()
     ProfileCurve.of(plan)  # with all imports done
     start = time.process_time()

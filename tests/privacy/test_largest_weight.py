@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import grid
 from problems import CASES
 
 from expost import LogisticLoss, PseudoHuber, SmoothedHinge, calibrate
@@ -25,8 +26,11 @@ def test_a_weighted_record_is_dominated_by_the_heaviest_one_of_the_same_slope(ca
         assert np.all(curvature <= covering.curvature(slopes) * (1 + 1e-12) + 1e-13 * largest)
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(cap=0.6), SmoothedHinge(), PseudoHuber(0.5)], ids=str)
-@pytest.mark.parametrize("report", ["independent", "adaptive"])
+@pytest.mark.parametrize(
+    ("loss", "report"),
+    grid([LogisticLoss(cap=0.6), SmoothedHinge(), PseudoHuber(0.5)], ["independent", "adaptive"], together=1),
+    ids=str,
+)
 def test_noise_and_penalty_grow_with_the_largest_weight_and_the_guarantee_stays(loss, report):
     """So many times the loss with so much more of everything is the same model."""
     one, many = (calibrate(loss=loss, report=report, max_weight=weight) for weight in (1.0, 40.0))
@@ -58,8 +62,7 @@ def divergence(first, second, epsilon, step):
     return float(np.sum(np.maximum(np.exp(first) - np.exp(epsilon + second), 0.0)) * step)
 
 
-@pytest.mark.parametrize("case", CASES[:5], ids=str)
-@pytest.mark.parametrize("largest", [1.0, 6.0])
+@pytest.mark.parametrize(("case", "largest"), grid(CASES[:5], [1.0, 6.0], together=1), ids=str)
 def test_no_weighted_neighbours_are_told_apart_better_than_certified(case, largest):
     """By quadrature in one dimension, both ways; the heaviest record comes close, light ones do not."""
     plan = calibrate(loss=case.loss, epsilon=1.0, delta=1e-2, max_weight=largest)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from convex_losses import AsConvex
+from grids import grid
 from scipy.integrate import quad, simpson
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
@@ -275,17 +276,19 @@ def test_the_promise_for_families(k, promise, least):
     assert plan.epsilon_for(k, delta=group) < k
 
 
+@pytest.mark.parametrize(("unit", "report"), grid(["row", "person"], ["independent", "adaptive"], together=1))
+def test_families_with_statistics(unit, report):
+    plan = calibrate(loss="logistic", l2=5.0, report=report, unit=unit)
+    one, two, three = (plan.epsilon_for(k) for k in (1, 2, 3))
+    assert one == pytest.approx(1.0, abs=1e-5)
+    assert 2.0 < two < 2.15
+    assert 3.0 < three < 3.4
+
+
 def test_families_of_every_plan():
     plan = calibrate(loss=capped_logistic(1.0, 1e-6))
     assert plan.epsilon_for(1) == plan.epsilon_at(plan.delta) == 1.0
     assert plan.epsilon_for(1, delta=1e-4) == plan.epsilon_at(1e-4)
-    for unit in ("row", "person"):
-        for report in ("independent", "adaptive"):
-            with_statistics = calibrate(loss="logistic", l2=5.0, report=report, unit=unit)
-            one, two, three = (with_statistics.epsilon_for(k) for k in (1, 2, 3))
-            assert one == pytest.approx(1.0, abs=1e-5)
-            assert 2.0 < two < 2.15
-            assert 3.0 < three < 3.4
     # Above the floor, whatever the noise.
     quiet = calibrate(loss="logistic", sigma=1e4, l2=1.0, delta=1e-6)
     assert 3 * 0.25 < quiet.epsilon_for(3) < 3 * 0.25 + 0.01
@@ -374,16 +377,22 @@ def test_what_classes_cost_people():
             accounting_of(plan.curve, 1.0, unit=unit).log_determinant(plan.l2) for unit in ("person", "row")
         )
         assert tuple(both) == pytest.approx((person, row), rel=1e-3)
-    for report, reduced in (("independent", False), ("leverage", False), ("leverage", True)):
-        plans = [
-            calibrate(loss=capped_softmax(3, 1.0, 1e-6), report=report, reduced=reduced, unit=unit)
-            for unit in ("row", "person")
-        ]
-        assert 1.0 < plans[1].sigma / plans[0].sigma < 1.004
-        assert 2.0 < plans[1].epsilon_for(2) < 2.2
     two = calibrate(loss=expost.SoftmaxLoss(2), l2=2.0, **PERSON)
     logistic = calibrate(loss="logistic", l2=1.0, **PERSON)
     assert two.sigma / math.sqrt(2.0) == pytest.approx(logistic.sigma, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("report", "reduced"),
+    [("independent", False), pytest.param("leverage", False, marks=pytest.mark.slow), ("leverage", True)],
+)
+def test_what_reports_of_classes_cost_people(report, reduced):
+    row, person = (
+        calibrate(loss=capped_softmax(3, 1.0, 1e-6), report=report, reduced=reduced, unit=unit)
+        for unit in ("row", "person")
+    )
+    assert 1.0 < person.sigma / row.sigma < 1.004
+    assert 2.0 < person.epsilon_for(2) < 2.2
 
 
 def test_convex_losses_and_several_predictors_have_the_chi_law():
