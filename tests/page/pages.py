@@ -37,11 +37,14 @@ EXAMPLES = {
     "logistic": LogisticLoss(),
     "soft": LogisticLoss(soft=True),
     "capped": LogisticLoss(cap=0.65, corner=0.8),
+    "capped-gradients": LogisticLoss(cap=0.5, corner=0.8, gradient_cap=0.9),
     "hinge": SmoothedHinge(0.3),
     "huber": PseudoHuber(0.7),
+    "huber-gradients": PseudoHuber(0.3, gradient_cap=0.4),
     "squared": SquaredLoss(),
     "softmax": SoftmaxLoss(4),
     "softmax-capped": SoftmaxLoss(3, cap=0.65),
+    "softmax-gradients": SoftmaxLoss(3, cap=0.5, gradient_cap=0.9),
 }
 CLASSES = ("no", "yes", "perhaps", "later")
 # Every loss of the registry is tested: one without an example fails by its name.

@@ -37,12 +37,11 @@ class Rows(ctypes.Structure):
 
 
 class Loss(ctypes.Structure):
-    """A loss of the library's: which one, its constants, and the tables of its exponential."""
+    """A loss of the library's: which one, its constants on each level, and the tables of its exponential."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("kind", "classes")),
-        *((name, ctypes.c_double) for name in ("scale", "cap", "steep", "turn", "bend")),
-        *((name, ctypes.c_double * 2) for name in ("place", "rate", "gap")),
+        *((name, ctypes.c_int64) for name in ("kind", "classes", "half")),
+        *((name, ctypes.c_void_p) for name in ("limits", "shapes")),
         ("absolute", ctypes.c_double),
         *((name, ctypes.c_void_p) for name in ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")),
     )

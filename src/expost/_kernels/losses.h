@@ -9,11 +9,19 @@
 
 enum { LOGISTIC = 0, CAPPED = 1, HINGE = 2, PSEUDO_HUBER = 3, SQUARED = 4, SOFTMAX = 5, CAPPED_SOFTMAX = 6 };
 
+/* The constants of the rows of one level. */
 typedef struct {
-    int64_t kind, classes;
     double scale;                     /* the hinge's, or the threshold of the pseudo-Huber loss */
+    double fraction, shrink, again;   /* the threshold without its power of two, whose inverse is two factors */
     double cap, steep, turn, bend;    /* of a cap: c, m0, g0 and r, as doubles */
     pair place, rate, gap;            /* g0, r and c - m0, as pairs */
+} shape;
+
+typedef struct {
+    int64_t kind, classes;
+    int64_t half;                     /* half of the number of levels, a power of two; 0 for one level */
+    const double *limits;             /* falling squares of rows' lengths: those of level k are at most limits[k - 1] */
+    const shape *shapes;
     double absolute;                  /* part of a slope's error; for SQUARED at a residual of one */
     const double *coarse_high, *coarse_low, *fine_high, *fine_low, *fine;
 } loss;
@@ -62,19 +70,26 @@ static inline double probability(double t, double *other, double *product) {
 }
 
 /* The capped logistic loss at a prediction so far on the wrong side. */
-static inline double capped(const loss *of, double wrong, double *curvature) {
-    double inner = least(wrong, of->turn), less_one, other;
-    double power = exponential(-of->bend * least(wrong - inner, 800.0 / of->bend), &less_one);
-    double slope = probability(inner, &other, curvature) - (of->cap - of->steep) * less_one;
+static inline double capped(const shape *at, double wrong, double *curvature) {
+    double inner = least(wrong, at->turn), less_one, other;
+    double power = exponential(-at->bend * least(wrong - inner, 800.0 / at->bend), &less_one);
+    double slope = probability(inner, &other, curvature) - at->gap.high * less_one;
     *curvature *= power;
     return slope;
 }
 
 #define EACH for (ptrdiff_t i = 0; i < count; i++)
+/* The same with the constants of each row's level, which are known before the loop where there is one level only. */
+#define EACH_SHAPE(...)                                                                                       \
+    if (self.half == 0) {                                                                                     \
+        const shape one_ = self.shapes[0], *at = &one_;                                                       \
+        EACH { __VA_ARGS__ }                                                                                  \
+    } else                                                                                                    \
+        EACH { const shape *at = &self.shapes[level[i]]; __VA_ARGS__ }
 
 static void derivatives_of(
-    const loss *of, ptrdiff_t count, const double *restrict eta, const double *restrict y, double *restrict slope,
-    double *restrict curvature
+    const loss *of, ptrdiff_t count, const double *restrict eta, const double *restrict y,
+    const int64_t *restrict level, double *restrict slope, double *restrict curvature
 ) {
     const loss self = *of;
     switch (self.kind) {
@@ -85,26 +100,26 @@ static void derivatives_of(
         }
         break;
     case CAPPED:
-        EACH {
-            double steep = capped(&self, y[i] > 0.5 ? -eta[i] : eta[i], &curvature[i]);
+        EACH_SHAPE(
+            double steep = capped(at, y[i] > 0.5 ? -eta[i] : eta[i], &curvature[i]);
             slope[i] = y[i] > 0.5 ? -steep : steep;
-        }
+        )
         break;
     case HINGE:
-        EACH {
-            double other, product, p = probability((1.0 - y[i] * eta[i]) / self.scale, &other, &product);
+        EACH_SHAPE(
+            double other, product, p = probability((1.0 - y[i] * eta[i]) / at->scale, &other, &product);
             slope[i] = -y[i] * p;
-            curvature[i] = product / self.scale;
-        }
+            curvature[i] = product / at->scale;
+        )
         break;
     case PSEUDO_HUBER:
-        EACH {
-            double residual = eta[i] - y[i], size = __builtin_fabs(residual / self.scale);
+        EACH_SHAPE(
+            double residual = eta[i] - y[i], size = __builtin_fabs(residual / at->scale);
             double stretch = size > 1e100 ? size : __builtin_sqrt(1.0 + size * size), cosine = 1.0 / stretch;
-            double limit = residual > 0.0 ? self.scale : -self.scale;
+            double limit = residual > 0.0 ? at->scale : -at->scale;
             slope[i] = stretch > __DBL_MAX__ ? limit : residual / stretch;
             curvature[i] = cosine * cosine * cosine;
-        }
+        )
         break;
     default:
         EACH {
@@ -145,16 +160,16 @@ static inline pair whole_probability(pair small, double sign) {
 }
 
 /* r t for t beyond the corner, between 0 and 700. */
-static inline pair corner_exponent(const loss *of, pair beyond) {
-    double limit = FAR_BEYOND / of->rate.high;
+static inline pair corner_exponent(const shape *at, pair beyond) {
+    double limit = FAR_BEYOND / at->rate.high;
     int inside = (beyond.high > 0.0) & (beyond.high <= limit);
-    return times(of->rate, (pair){least(most(beyond.high, 0.0), limit), inside ? beyond.low : 0.0});
+    return times(at->rate, (pair){least(most(beyond.high, 0.0), limit), inside ? beyond.low : 0.0});
 }
 
 /* c - (c - m0) e^-rt, and the curvature there. */
-static inline pair corner_slope(const loss *of, pair power, double *curvature) {
-    pair lost = times(of->gap, power), slope = two_sum(of->cap, -lost.high);
-    *curvature = of->rate.high * lost.high;
+static inline pair corner_slope(const shape *at, pair power, double *curvature) {
+    pair lost = times(at->gap, power), slope = two_sum(at->cap, -lost.high);
+    *curvature = at->rate.high * lost.high;
     return fast_two_sum(slope.high, slope.low - lost.low);
 }
 
@@ -176,15 +191,10 @@ static inline pair saturating(pair r, double c, double *curvature) {
 /* Slopes as pairs and curvatures. The absolute part of a slope's error comes as it is, or for a residual of one. */
 static void proved_derivatives_of(
     const loss *of, ptrdiff_t count, const double *restrict high, const double *restrict low,
-    const double *restrict y, double *restrict slope, double *restrict slope_low, double *restrict curvature,
-    double *restrict absolute
+    const double *restrict y, const int64_t *restrict level, double *restrict slope, double *restrict slope_low,
+    double *restrict curvature, double *restrict absolute
 ) {
     const loss self = *of;
-    int exponent = 0;
-    double fraction = self.kind == PSEUDO_HUBER ? __builtin_frexp(self.scale, &exponent) : 1.0;
-    /* In two steps: the power of a denormal scale, or of a huge one, is no double. */
-    double shrink = __builtin_ldexp(1.0, -(exponent / 2)), again = __builtin_ldexp(1.0, exponent / 2 - exponent);
-    double reach = 700.0 * least(self.scale, 1e300);
     switch (self.kind) {
     case LOGISTIC:
         EACH {
@@ -197,47 +207,48 @@ static void proved_derivatives_of(
         }
         break;
     case CAPPED:
-        EACH {
+        EACH_SHAPE(
             double side = y[i] > 0.5 ? -1.0 : 1.0, bent, flat;
             pair wrong = {side * high[i], side * low[i]};
-            pair beyond = add_accurately(wrong, (pair){-self.place.high, -self.place.low});
+            pair beyond = add_accurately(wrong, (pair){-at->place.high, -at->place.low});
             int outside = beyond.high > 0.0;
-            pair exponent_ = corner_exponent(&self, beyond);
+            pair exponent_ = corner_exponent(at, beyond);
             double sign = __builtin_copysign(1.0, wrong.high);
             pair power = decay(
                 &self, outside ? exponent_.high : __builtin_fabs(wrong.high),
                 outside ? exponent_.low : sign * wrong.low
             );
-            pair inner = whole_probability(smaller(power, &flat), sign), outer = corner_slope(&self, power, &bent);
+            pair inner = whole_probability(smaller(power, &flat), sign), outer = corner_slope(at, power, &bent);
             pair found = choose(outside, outer, inner);
             curvature[i] = outside ? bent : flat;
             slope[i] = side * found.high;
             slope_low[i] = side * found.low;
-        }
+        )
         break;
     case HINGE:
-        EACH {
+        EACH_SHAPE(
+            double reach = 700.0 * least(at->scale, 1e300);
             pair margin = add_accurately((pair){1.0, 0.0}, (pair){-y[i] * high[i], -y[i] * low[i]});
             int far = !(__builtin_fabs(margin.high) <= reach);
             margin.low = far ? 0.0 : margin.low;
             margin.high = least(most(margin.high, -reach), reach);
-            pair t = divide(margin, (pair){self.scale, 0.0});
+            pair t = divide(margin, (pair){at->scale, 0.0});
             double sign = __builtin_copysign(1.0, t.high), flat;
             pair small = smaller(decay(&self, __builtin_fabs(t.high), sign * t.low), &flat);
             pair p = whole_probability(small, sign);
             slope[i] = -y[i] * p.high;
             slope_low[i] = -y[i] * p.low;
-            curvature[i] = flat / self.scale;
-        }
+            curvature[i] = flat / at->scale;
+        )
         break;
     case PSEUDO_HUBER:
-        EACH {
+        EACH_SHAPE(
             pair residual = add_accurately((pair){high[i], low[i]}, (pair){-y[i], 0.0});
-            residual = (pair){residual.high * shrink * again, residual.low * shrink * again};
-            pair found = times(saturating(residual, fraction, &curvature[i]), (pair){self.scale, 0.0});
+            residual = (pair){residual.high * at->shrink * at->again, residual.low * at->shrink * at->again};
+            pair found = times(saturating(residual, at->fraction, &curvature[i]), (pair){at->scale, 0.0});
             slope[i] = found.high;
             slope_low[i] = found.low;
-        }
+        )
         break;
     default:
         EACH {

@@ -12,7 +12,7 @@
 
 static void softmax_derivatives_of(
     const loss *of, ptrdiff_t count, ptrdiff_t stride, const double *restrict scores, const double *restrict y,
-    double *restrict slopes, double *restrict weights, double *restrict room
+    const int64_t *restrict level, double *restrict slopes, double *restrict weights, double *restrict room
 ) {
     const loss self = *of;
     double *restrict top = room, *restrict total = top + stride, *restrict ahead = total + stride;
@@ -39,14 +39,15 @@ static void softmax_derivatives_of(
         mixed[i] = steep[i] * steep[i];
         ahead[i] = lead;
     }
-    if (self.kind == CAPPED_SOFTMAX)
-        EACH {
-            double bend, slope = capped(&self, ahead[i] + log(total[i]), &bend);
-            int outside = steep[i] > self.steep;
+    if (self.kind == CAPPED_SOFTMAX) {
+        EACH_SHAPE(
+            double bend, slope = capped(at, ahead[i] + log(total[i]), &bend);
+            int outside = steep[i] > at->steep;
             steep[i] = outside ? slope : steep[i];
             curvature[i] = outside ? bend : curvature[i];
             mixed[i] = outside ? slope - bend : mixed[i];
-        }
+        )
+    }
     for (ptrdiff_t j = 0; j < self.classes; j++) EACH slopes[j * stride + i] /= total[i];
     ptrdiff_t place = 0;
     for (ptrdiff_t a = 0; a < self.classes; a++)
@@ -70,8 +71,8 @@ static inline pair logarithm(const loss *tables, pair a) {
 
 static void proved_softmax_derivatives_of(
     const loss *of, ptrdiff_t count, ptrdiff_t stride, const double *restrict high, const double *restrict low,
-    const double *restrict y, double *restrict slopes, double *restrict slopes_low, double *restrict weights,
-    double *restrict room
+    const double *restrict y, const int64_t *restrict level, double *restrict slopes, double *restrict slopes_low,
+    double *restrict weights, double *restrict room
 ) {
     const loss self = *of;
     double *restrict top = room, *restrict top_low = top + stride, *restrict own = top_low + stride;
@@ -102,7 +103,7 @@ static void proved_softmax_derivatives_of(
             total_low[i] = sum.low;
         }
     /* From here on: the slope of the link in `top`, its curvature in `own`, what pairs share in `own_low`. */
-    EACH {
+    EACH_SHAPE(
         pair sum = {total[i], total_low[i]}, one = {1.0, 0.0};
         pair ahead = add_accurately((pair){top[i], top_low[i]}, (pair){-own[i], -own_low[i]});
         int wrong = ahead.high > 0.0;
@@ -114,11 +115,11 @@ static void proved_softmax_derivatives_of(
         double mixed = steep.high * steep.high;
         if (self.kind == CAPPED_SOFTMAX) {
             double flat;
-            int outside = steep.high > self.steep;
-            pair place = {-self.place.high, -self.place.low};
+            int outside = steep.high > at->steep;
+            pair place = {-at->place.high, -at->place.low};
             pair beyond = add_accurately(add_accurately(ahead, logarithm(&self, sum)), place);
-            pair exponent = corner_exponent(&self, beyond);
-            pair bent = corner_slope(&self, decay(&self, exponent.high, exponent.low), &flat);
+            pair exponent = corner_exponent(at, beyond);
+            pair bent = corner_slope(at, decay(&self, exponent.high, exponent.low), &flat);
             steep = choose(outside, bent, steep);
             curvature = outside ? flat : curvature;
             mixed = outside ? steep.high - curvature : mixed;
@@ -127,7 +128,7 @@ static void proved_softmax_derivatives_of(
         top_low[i] = steep.low;
         own[i] = curvature;
         own_low[i] = mixed;
-    }
+    )
     ptrdiff_t place = 0;
     for (ptrdiff_t a = 0; a < self.classes; a++)
         for (ptrdiff_t b = a + 1; b < self.classes; b++, place++)

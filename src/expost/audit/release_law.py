@@ -7,6 +7,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
 from expost.losses import AnyLoss, VectorLoss
+from expost.losses.lengths import Lengths
 from expost.privacy.scales import NoiseScales
 
 
@@ -50,10 +51,12 @@ class ReleaseLaw:
         eta = (theta.reshape(points * outputs, -1) @ self.rows.T).reshape(points, outputs, rows)
         if not isinstance(self.loss, VectorLoss):
             labels = np.broadcast_to(self.labels, (points, rows))
-            slopes, curvatures = self.loss.derivatives(eta[:, 0], labels)
+            loss = self.loss.for_rows(Lengths.of(self.rows))
+            slopes, curvatures = loss.derivatives(eta[:, 0], labels)
             return slopes[:, :, None], curvatures[:, :, None, None]
         flat = np.swapaxes(eta, 1, 2).reshape(-1, outputs)
-        gradients, factors = self.loss.derivatives(flat, np.tile(self.labels, points))
+        loss = self.loss.for_rows(Lengths.of(np.tile(self.rows, (points, 1))))
+        gradients, factors = loss.derivatives(flat, np.tile(self.labels, points))
         bends = factors @ np.swapaxes(factors, 1, 2)
         return gradients.reshape(points, rows, outputs), bends.reshape(points, rows, outputs, outputs)
 

@@ -111,7 +111,8 @@ class PlanOptions:
     )
     cap: float | None = number(
         None,
-        "Largest slope of the logistic loss, of two classes or more; by default from the budget, 1 for none.",
+        "Largest slope of the logistic loss, of two classes or more, 1 for none; by default gradients have a "
+        "largest length that follows from the budget.",
         panel=_EXPERTS,
     )
     split: float | None = number(

@@ -10,10 +10,10 @@ from expost.cli.words import explain
 from expost.data.domain import Domain
 from expost.data.weights import Weighting
 from expost.exceptions import FileError
-from expost.losses import AnyLoss, PseudoHuber, as_loss
+from expost.losses import AnyLoss, as_loss
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan, row_radius
-from expost.privacy.shapes import classification_loss, default_reduced, default_threshold
+from expost.privacy.shapes import classification_loss, default_reduced, regression_loss
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
@@ -57,12 +57,12 @@ def make_plan(domain: Domain, options: PlanOptions) -> Plan:
     name = _loss_for(classes, options)
     budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
     loss: AnyLoss = as_loss(name)
+    radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
     if name == "logistic":
-        radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
         penalty = None if options.l2 is None else options.l2 / max_weight
         loss = classification_loss(classes, **budget, cap=options.cap, l2=penalty, radius=radius)
     elif name == "pseudo_huber":
-        loss = PseudoHuber(default_threshold(**budget) if options.threshold is None else options.threshold)
+        loss = regression_loss(**budget, threshold=options.threshold, radius=radius)
     return calibrate(
         loss=loss,
         norm=domain.row_norm,

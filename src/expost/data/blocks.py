@@ -159,6 +159,18 @@ class SparseRows:
         one = self.intercept
         return np.asarray(self.features @ right[:-1] + right[-1] if one else self.features @ right)
 
+    @property
+    def columns(self) -> int:
+        """How many numbers an encoded row has."""
+        return int(self.features.shape[1]) + self.intercept
+
+    @property
+    def squares(self) -> FloatArray:
+        """The squared norm of each encoded row."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.features.indptr))
+        sums = np.bincount(owner, weights=self.features.data**2, minlength=len(self))
+        return np.asarray(sums + float(self.intercept))
+
     def scaled(self, weights: FloatArray) -> Any:
         """The encoded rows, each times its weight, in SciPy's compressed form."""
         ones = [csr_array(np.ones((len(self), 1)))] if self.intercept else []

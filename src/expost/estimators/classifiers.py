@@ -94,8 +94,8 @@ class LogisticRegression(LinearClassifier):
     .. math:: \sum_i F(-s_i\tilde x_i^\top\theta) + r(\theta)
               + \frac{\lambda}{2}\|\theta\|^2 + b^\top\theta
 
-    where :math:`F(g) = \log(1 + e^g)`, bent to a straight line where its slope nears ``cap``
-    (:class:`expost.LogisticLoss`): the noise grows with the largest slope, so a cap below 1 lowers it.
+    where :math:`F(g) = \log(1 + e^g)`, bent to a straight line where the gradient nears its largest length
+    (:class:`expost.LogisticLoss`): the noise grows with that length, so a cap on it lowers the noise.
 
     With :math:`K > 2` classes it is multinomial (softmax) regression in centred coordinates
     (:class:`expost.SoftmaxLoss`): ``coef_`` has one row per class, and its columns sum to zero.
@@ -125,8 +125,9 @@ class LogisticRegression(LinearClassifier):
     l2
         The regularisation :math:`\lambda` (scikit-learn's ``1 / C``); by default from public values.
     cap
-        The largest slope of the loss, at most 1, which is plain logistic regression; by default from the
-        budget.
+        By default, as ``"gradient"``, no gradient is longer than a number that follows from the budget. A
+        number is the largest slope of the loss on every row; 1, or ``"likelihood"``, is plain logistic
+        regression.
     fit_intercept
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     regularizer
@@ -166,7 +167,7 @@ class LogisticRegression(LinearClassifier):
     True
     """
 
-    cap: float | None = None
+    cap: float | str | None = None
 
     _losses: ClassVar = (LogisticLoss, SoftmaxLoss)
     _of_loss: ClassVar = ("cap",)
@@ -184,7 +185,7 @@ class LogisticRegression(LinearClassifier):
         The sigmoid of the decision function, or the softmax of the scores, whatever the cap. Under a cap
         the best model of two classes has odds of
         :math:`F'(\eta)/F'(-\eta)`, which lie between :math:`ce^\eta` and :math:`e^\eta` for the likelier
-        class at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
+        class, :math:`c` the cap of the row, at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
         to a factor of :math:`1/c` in the odds. Those two pull the other way.
 
         With ``interval``, such as 0.95, the estimate, lower and upper end of each probability without

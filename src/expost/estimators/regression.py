@@ -7,12 +7,19 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from expost._common.validation import RegressionLossName, check_choice, parameter_error, warn_caller
+from expost._common.validation import (
+    RegressionLossName,
+    check_choice,
+    check_positive,
+    parameter_error,
+    warn_caller,
+)
 from expost.data.features import NumberLabel
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import UndeclaredWarning
 from expost.losses import Loss, PseudoHuber, SquaredLoss
-from expost.privacy.shapes import default_threshold
+from expost.privacy.plan import row_radius
+from expost.privacy.shapes import regression_loss
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,7 +32,8 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         ``"pseudo_huber"``, or ``"squared"``, which has no worst case and needs a plan with ``sigma`` and
         ``l2``.
     threshold
-        Where the pseudo-Huber loss turns from squared to absolute; by default from ``epsilon`` and ``delta``.
+        Where the pseudo-Huber loss turns from squared to absolute; by default from ``epsilon``, ``delta`` and
+        the length of the row: no gradient is longer than those of the longest rows.
     outcome
         The public bounds ``(low, high)`` of ``y``: declare them. ``None`` takes ``y`` as it is and warns.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
@@ -78,8 +86,8 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
         if self.loss == "squared":
             return SquaredLoss()
-        chosen = default_threshold(self.epsilon, self.delta) if self.threshold is None else self.threshold
-        return PseudoHuber(chosen)
+        radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
+        return regression_loss(self.epsilon, self.delta, threshold=self.threshold, radius=radius)
 
     def _set_label(self, y: Any) -> None:
         if self.domain is not None:

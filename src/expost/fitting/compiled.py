@@ -1,6 +1,7 @@
 """Passes in compiled code, for the library's losses of linear predictors: what goes there and comes back."""
 
 import ctypes
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -15,14 +16,15 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import RawBlock
 from expost.fitting.certified.functions import (
     OF_PRODUCT,
-    Corner,
     ProvedLoss,
     ProvedSlopes,
+    corners,
     exponential_tables,
 )
 from expost.fitting.certified.pairs import TINY, Pair, add_accurately
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses import LogisticLoss, PseudoHuber, RecordLoss, SmoothedHinge, SoftmaxLoss, SquaredLoss
+from expost.losses.scalar import Bend
 
 _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(7)
 # By their very type: a class derived from one of them may have changed its formulas.
@@ -46,24 +48,40 @@ def compiles(loss: RecordLoss, *, several: bool = True) -> bool:
 def _described(loss: Any) -> kernels.Loss:
     """A loss as kernels read it."""
     names = ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")
-    numbers: dict[str, Any] = {
-        name: table.ctypes.data for name, table in zip(names, exponential_tables(HERE), strict=True)
-    }
-    softmax = isinstance(loss, SoftmaxLoss)
-    link = loss.link if softmax else loss
-    if isinstance(link, LogisticLoss) and link.corner is not None:
-        corner, steep = Corner.of(link, np.zeros(1)), link.corner_slope
-        pairs = {"place": corner.place, "rate": corner.rate, "gap": corner.gap}
-        numbers |= {name: (ctypes.c_double * 2)(high[0], low[0]) for name, (high, low) in pairs.items()}
-        numbers |= {"cap": link.cap, "steep": steep, "bend": link.corner_rate}
-        numbers |= {
-            "turn": float(np.log(steep / (1.0 - steep))),
-            "kind": _CAPPED_SOFTMAX if softmax else _CAPPED,
-        }
-    else:
-        numbers["kind"] = _SOFTMAX if softmax else _SCALAR[type(loss)]
+    tables = {name: table.ctypes.data for name, table in zip(names, exponential_tables(HERE), strict=True)}
+    softmax, capped = isinstance(loss, SoftmaxLoss), getattr(loss, "corner", None) is not None
+    kind = _SCALAR[LogisticLoss if softmax else type(loss)]
+    if softmax or capped:
+        kind = (_CAPPED_SOFTMAX if softmax else _CAPPED) if capped else _SOFTMAX
+    factors = np.ones(1) if loss.levels is None else loss.levels.factors
+    shapes = np.array([_shape(loss.at_level(factor)) for factor in factors.tolist()])
+    if capped:
+        shapes[:, 8:] = corners(loss.link if softmax else loss)[2:].T
+    # Halving needs as many limits as a power of two has, less one: no row is below those that are added.
+    limits = np.full(2 ** (len(shapes) - 1).bit_length() - 1, -1.0)
+    limits[: len(shapes) - 1] = [] if loss.levels is None else loss.levels.limits
+    described = kernels.Loss(
+        kind=kind,
+        classes=loss.outputs + 1,
+        half=(len(limits) + 1) // 2,
+        limits=limits.ctypes.data,
+        shapes=shapes.ctypes.data,
+        absolute=_errors(loss)[1],
+        **tables,
+    )
+    described.kept = limits, shapes  # as long as kernels can read them
+    return described
+
+
+def _shape(loss: Any) -> list[float]:
+    """The constants of the rows of one level, but for those of a corner that are pairs."""
     scale = getattr(loss, "scale", getattr(loss, "threshold", 1.0))
-    return kernels.Loss(scale=scale, classes=loss.outputs + 1, absolute=_errors(loss)[1], **numbers)
+    fraction, exponent = math.frexp(scale)
+    # In two steps: the power of a denormal scale, or of a huge one, is no double.
+    shrink, again = math.ldexp(1.0, -(exponent // 2)), math.ldexp(1.0, exponent // 2 - exponent)
+    link = loss.link if isinstance(loss, SoftmaxLoss) else loss
+    bend = Bend.of(link if isinstance(link, LogisticLoss) else LogisticLoss())
+    return [scale, fraction, shrink, again, bend.cap, bend.steep, bend.turn, bend.rate, *[0.0] * 6]
 
 
 def _errors(loss: Any) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray, FloatArray
+from expost.losses.lengths import Levels
 from expost.losses.records import RecordLoss, RowRecords, derivatives_of
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
@@ -268,6 +269,19 @@ class PredictorLoss(RecordLoss):
     """
 
     @property
+    def levels(self) -> Levels | None:
+        """The lengths of rows that have losses of their own, where it depends on the length."""
+        return None
+
+    def at_level(self, factor: float) -> Any:
+        """The loss of the rows of a level; ``factor`` is the level's."""
+        return self
+
+    def for_rows(self, rows: Any) -> Any:
+        """The loss of these rows, as a function of their predictors and labels: this one, if all have it."""
+        return self
+
+    @property
     @abstractmethod
     def labels(self) -> LabelSet:
         """The labels this loss accepts."""
@@ -300,7 +314,7 @@ class Loss(PredictorLoss):
 
     def at(self, theta: FloatArray, block: Any) -> LinearRecords:
         """The records of a block at coefficients."""
-        slope, curvature = derivatives_of(self, block.X @ theta, block.y)
+        slope, curvature = derivatives_of(self.for_rows(block.X), block.X @ theta, block.y)
         if block.weights is not None:
             slope, curvature = block.weights * slope, block.weights * curvature
         return LinearRecords(block.X, slope, curvature)

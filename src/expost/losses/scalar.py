@@ -1,7 +1,9 @@
 """The losses of one linear predictor: logistic, smoothed hinge, pseudo-Huber and half the squared error."""
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,6 +14,7 @@ from expost._common.namespaces import is_foreign, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
+from expost.losses.lengths import Levels, check_gradient_cap, take
 
 SMALLEST_CAP = 1e-6
 """The smallest cap, and the smallest corner of a cap."""
@@ -20,6 +23,61 @@ LARGEST_CORNER = 1.0 - 2.0**-20
 _USUAL_CORNER = 0.8
 # This many widths beyond the corner the slope is the cap and the curvature zero, in doubles.
 _FAR = 800.0
+# Shorter rows do not widen the pseudo-Huber loss further: it is half the squared error already.
+_WIDEST = 16.0
+
+
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """The capped logistic loss by its constants: numbers, or arrays with an entry for each row."""
+
+    cap: Any
+    steep: Any
+    """The slope at the corner; infinite without a cap."""
+    gap: Any
+    """The cap less that slope."""
+    turn: Any
+    """How far on the wrong side the corner is."""
+    rate: Any
+    """How fast the curvature falls beyond it."""
+    in_any_namespace: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, loss: "LogisticLoss") -> "Bend":
+        """The constants of a loss; those without a cap are at no corner."""
+        if loss.corner is None:
+            return cls(1.0, math.inf, 0.0, math.inf, 1.0)
+        steep = loss.corner_slope
+        turn = float(np.log(steep / (1.0 - steep)))
+        return cls(loss.cap, steep, loss.cap - steep, turn, loss.corner_rate)
+
+    @property
+    def corner_slope(self) -> Any:
+        """As :attr:`LogisticLoss.corner_slope`, but for rows without a cap."""
+        return self.steep
+
+    def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
+        """As :meth:`LogisticLoss.value`."""
+        inner, beyond, widths = self._parts(eta, y)
+        return np.asarray(
+            np.logaddexp(0.0, inner) + self.cap * beyond + self.gap / self.rate * np.expm1(-widths)
+        )
+
+    def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`LogisticLoss.derivatives`."""
+        xp = namespace_of(eta)
+        inner, _, widths = self._parts(eta, y)
+        steep, _, curvature = probabilities(inner)
+        steep -= self.gap * xp.expm1(-widths)
+        return xp.where(y > 0.5, -steep, steep), curvature * xp.exp(-widths)
+
+    def _parts(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How far on the wrong side: up to the corner, beyond it, and beyond it in the corner's widths."""
+        xp = namespace_of(eta)
+        wrong = xp.where(y > 0.5, -eta, eta)
+        inner = xp.clip(wrong, None, self.turn)
+        beyond = wrong - inner
+        return inner, beyond, self.rate * xp.clip(beyond, None, _FAR / self.rate)
 
 
 @dataclass(frozen=True)
@@ -55,6 +113,13 @@ class LogisticLoss(Loss):
         The share :math:`\theta` of the cap up to which the loss is the logistic one, between 1e-6 and
         :math:`1 - 2^{-20}`; by default 0.8, and None without a cap. :math:`m_0` is the product of the two,
         rounded to a double.
+    gradient_cap
+        The largest length :math:`C` of a gradient. Rows of length :math:`C/c` or more have the cap :math:`c`,
+        and a shorter row has a larger one, :math:`C` over its length and at most 1, with the same corner
+        (:class:`~expost.losses.lengths.Levels`): it pulls with its share. By default all rows have the same
+        cap. Refused unless :math:`c(1 - \theta + \theta^2) \le \theta`: then a row of any length has at
+        most the curvature of the longest at the same length of its gradient, and :attr:`curve` covers it
+        (docs/mathematics.md, section 6, "A cap on the gradient").
 
     Examples
     --------
@@ -66,6 +131,7 @@ class LogisticLoss(Loss):
     soft: bool = False
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
+    gradient_cap: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "logistic"
     is_likelihood: ClassVar[bool] = True
     in_any_namespace: ClassVar[bool] = True
@@ -81,11 +147,16 @@ class LogisticLoss(Loss):
             raise parameter_error("corner", "None with cap=1", corner, "Give a cap below 1, or no corner.")
         object.__setattr__(self, "cap", cap)
         object.__setattr__(self, "corner", corner)
+        object.__setattr__(self, "gradient_cap", check_gradient_cap(self.gradient_cap))
+        if self.gradient_cap is not None and not longest_rows_bend_most(cap, corner):
+            wanted = "None where shorter rows could bend more than the longest"
+            raise parameter_error("gradient_cap", wanted, self.gradient_cap, "Give a smaller cap.")
 
     def __str__(self) -> str:
         if self.corner is None:
             return f"LogisticLoss(soft={self.soft})"
-        return f"LogisticLoss(cap={self.cap:.6g}, corner={self.corner:.6g})"
+        gradient = "" if self.gradient_cap is None else f", gradient_cap={self.gradient_cap:.6g}"
+        return f"LogisticLoss(cap={self.cap:.6g}, corner={self.corner:.6g}{gradient})"
 
     @property
     def labels(self) -> LabelSet:
@@ -122,13 +193,36 @@ class LogisticLoss(Loss):
             predictor_unit=1.0,
         )
 
+    @property
+    def levels(self) -> Levels | None:
+        """The lengths of rows that have caps of their own, where gradients have a cap."""
+        most, cap = self.gradient_cap, self.cap
+        return None if most is None else Levels.up_to(most / cap, 1.0 / cap)
+
+    def at_level(self, factor: float) -> "LogisticLoss":
+        """The loss of rows whose cap is so many times that of the longest rows."""
+        cap = self.cap * factor
+        return LogisticLoss(cap=cap, corner=self.corner) if cap < 1.0 else LogisticLoss()
+
+    def for_rows(self, rows: Any) -> Any:
+        """The loss with the cap that each of these rows has."""
+        if self.levels is None:
+            return self
+        level = self.levels.of(rows)
+        return Bend(*(take(constants, level) for constants in self._bends))
+
+    @cached_property
+    def _bends(self) -> FloatArray:
+        """The constants of :class:`Bend`, those of each level in a column."""
+        assert self.levels is not None
+        bends = (Bend.of(self.at_level(factor)) for factor in self.levels.factors.tolist())
+        return np.array([list(vars(bend).values()) for bend in bends]).T
+
     def value(self, eta: FloatArray, y: FloatArray) -> FloatArray:
         """Split as ``(1 - y) log(1 + e^eta) + y log(1 + e^-eta)``, so that nothing cancels."""
         if self.corner is None:
             return (1.0 - y) * np.logaddexp(0.0, eta) + y * np.logaddexp(0.0, -eta)
-        inner, beyond, widths = self._parts(eta, y)
-        rest = (self.cap - self.corner_slope) / self.corner_rate
-        return np.logaddexp(0.0, inner) + self.cap * beyond + rest * np.expm1(-widths)
+        return Bend.of(self).value(eta, y)
 
     def derivatives(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``(1 - y) p - y (1 - p)`` and ``p (1 - p)``, both accurate even close to zero.
@@ -139,19 +233,7 @@ class LogisticLoss(Loss):
         if self.corner is None:
             p, q, curvature = probabilities(eta)
             return (1.0 - y) * p - y * q, curvature
-        xp = namespace_of(eta)
-        inner, _, widths = self._parts(eta, y)
-        steep, _, curvature = probabilities(inner)
-        steep -= (self.cap - self.corner_slope) * xp.expm1(-widths)
-        return xp.where(y > 0.5, -steep, steep), curvature * xp.exp(-widths)
-
-    def _parts(self, eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """How far on the wrong side: up to the corner, beyond it, and beyond it in the corner's widths."""
-        xp, steep = namespace_of(eta), self.corner_slope
-        wrong = xp.where(y > 0.5, -eta, eta)
-        inner = xp.clip(wrong, None, float(np.log(steep / (1.0 - steep))))
-        beyond = wrong - inner
-        return inner, beyond, self.corner_rate * xp.clip(beyond, None, _FAR / self.corner_rate)
+        return Bend.of(self).derivatives(eta, y)
 
 
 def probabilities(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -162,6 +244,14 @@ def probabilities(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     small = decay * large
     positive = eta >= 0.0
     return xp.where(positive, large, small), xp.where(positive, small, large), large * small
+
+
+def longest_rows_bend_most(cap: float, corner: float | None) -> bool:
+    r"""Whether the longest rows have the largest curvature at every length of a gradient.
+
+    .. math:: c(1 - \theta + \theta^2) \le \theta
+    """
+    return corner is not None and cap * (1.0 - corner + corner**2) <= corner
 
 
 def _share(name: str, value: Any, most: float) -> float:
@@ -180,9 +270,14 @@ class PseudoHuber(Loss):
               f' = r/\sqrt{1 + (r/c)^2}, \quad f'' = (1 + (r/c)^2)^{-3/2}
 
     Its slope is bounded, so that regression has a worst-case guarantee; with the squared loss it has none.
+
+    With a ``gradient_cap`` :math:`C` rows of length :math:`C/c` or more have the threshold :math:`c`, and a
+    shorter row has a larger one, :math:`C` over its length, up to 16 times
+    (:class:`~expost.losses.lengths.Levels`).
     """
 
     threshold: float = 1.0
+    gradient_cap: float | None = field(default=None, metadata=ADDED)
     name: ClassVar[str] = "pseudo_huber"
     in_any_namespace: ClassVar[bool] = True
     labels = LabelSet()
@@ -190,6 +285,30 @@ class PseudoHuber(Loss):
 
     def __post_init__(self) -> None:
         check_positive("threshold", self.threshold)
+        object.__setattr__(self, "gradient_cap", check_gradient_cap(self.gradient_cap))
+
+    def __str__(self) -> str:
+        gradient = "" if self.gradient_cap is None else f", gradient_cap={self.gradient_cap:.6g}"
+        return f"PseudoHuber(threshold={float(f'{self.threshold:.6g}')}{gradient})"
+
+    @property
+    def levels(self) -> Levels | None:
+        """The lengths of rows that have thresholds of their own, where gradients have a cap."""
+        most = self.gradient_cap
+        return None if most is None else Levels.up_to(most / self.threshold, _WIDEST)
+
+    def at_level(self, factor: float) -> "PseudoHuber":
+        """The loss of rows whose threshold is so many times that of the longest rows."""
+        return PseudoHuber(self.threshold * factor)
+
+    def for_rows(self, rows: Any) -> Any:
+        """The loss with the threshold that each of these rows has."""
+        if self.levels is None:
+            return self
+        bound = copy(self)
+        thresholds = take(self.threshold * self.levels.factors, self.levels.of(rows))
+        object.__setattr__(bound, "threshold", thresholds)
+        return bound
 
     @property
     def curve(self) -> DerivativeCurve:

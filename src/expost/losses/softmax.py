@@ -1,8 +1,9 @@
 """The softmax loss of several classes, in centred coordinates, with a cap on its slope if wanted."""
 
 import math
+from copy import copy
 from dataclasses import InitVar, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from expost._common.namespaces import Space, namespace_of
 from expost._common.typing import FloatArray
 from expost.losses.base import ADDED, LabelSet
+from expost.losses.lengths import Levels
 from expost.losses.scalar import LogisticLoss
 from expost.losses.softmax_curve import SoftmaxCurve, centring as centring
 from expost.losses.vector import VectorLoss
@@ -43,8 +45,9 @@ class SoftmaxLoss(VectorLoss):
     cap
         The largest :math:`q`, between 1e-6 and 1; 1 for none. The gradient is then no longer than
         :math:`\sqrt2` times the cap.
-    corner
-        As in :class:`expost.LogisticLoss`.
+    corner, gradient_cap
+        As in :class:`expost.LogisticLoss`; a gradient is then no longer than :math:`\sqrt2` times
+        ``gradient_cap``.
 
     Examples
     --------
@@ -57,6 +60,7 @@ class SoftmaxLoss(VectorLoss):
     classes: int = field(default=0, metadata={"needed": True})
     cap: float = field(default=1.0, metadata=ADDED)
     corner: float | None = field(default=None, metadata=ADDED)
+    gradient_cap: float | None = field(default=None, metadata=ADDED)
     n_classes: InitVar[int | None] = field(default=None, kw_only=True)
     name: ClassVar[str] = "softmax"
     is_likelihood: ClassVar[bool] = True
@@ -69,15 +73,36 @@ class SoftmaxLoss(VectorLoss):
         curve = SoftmaxCurve(self.classes, self.cap, self.corner)  # refuses what is out of range
         object.__setattr__(self, "cap", curve.cap)
         object.__setattr__(self, "corner", curve.corner)
+        object.__setattr__(self, "gradient_cap", self.link.gradient_cap)
 
     def __str__(self) -> str:
         capped = "" if self.corner is None else f", cap={self.cap:.6g}, corner={self.corner:.6g}"
+        if self.gradient_cap is not None:
+            capped += f", gradient_cap={self.gradient_cap:.6g}"
         return f"SoftmaxLoss(classes={self.classes}{capped})"
 
-    @property
+    @cached_property
     def link(self) -> LogisticLoss:
         """The scalar loss :math:`F`, at the label 0."""
-        return self.curve.link
+        return LogisticLoss(cap=self.cap, corner=self.corner, gradient_cap=self.gradient_cap)
+
+    @property
+    def levels(self) -> Levels | None:
+        """Those of the scalar loss."""
+        return self.link.levels
+
+    def at_level(self, factor: float) -> "SoftmaxLoss":
+        """The loss of rows whose cap is so many times that of the longest rows."""
+        link = self.link.at_level(factor)
+        return SoftmaxLoss(self.classes, link.cap, link.corner)
+
+    def for_rows(self, rows: Any) -> Any:
+        """The loss with the cap that each of these rows has."""
+        if self.levels is None:
+            return self
+        bound = copy(self)
+        bound.__dict__["link"] = self.link.for_rows(rows)
+        return bound
 
     @property
     def outputs(self) -> int:

@@ -184,7 +184,7 @@ class VectorLoss(PredictorLoss):
     def at(self, theta: FloatArray, block: Any) -> _PredictorRecords:
         """The records of a block at coefficients."""
         eta = block.X @ by_columns(theta, self.outputs)
-        return _PredictorRecords(block.X, self, eta, block.y, block.weights)
+        return _PredictorRecords(block.X, self.for_rows(block.X), eta, block.y, block.weights)
 
     def numbers_held(self, columns: int, *, hessian: bool = False) -> int:
         """Some matrices in the predictors; with a Hessian the row's products with its weights or itself."""

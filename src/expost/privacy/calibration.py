@@ -20,7 +20,7 @@ from expost.losses import AnyLoss, ConvexLoss, as_loss, check_convex_loss
 from expost.losses.registry import has_certified_slopes
 from expost.losses.robust import LipschitzPoisson, LocationScale, SmoothedNorm
 from expost.privacy.excess import UNITS
-from expost.privacy.plan import ConvexPlan, Plan, row_radius
+from expost.privacy.plan import ConvexPlan, Plan, covers_rows, row_radius
 from expost.privacy.precision import REAL, ROWS_AT_MOST, Precision, Rounding
 from expost.privacy.recipes import Target, check_delta, kifer, tight
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
@@ -145,6 +145,9 @@ def calibrate(
         reduced=bool(reduced),
         unit=check_choice("unit", unit, UNITS),
     )
+    if not covers_rows(loss, target.radius):
+        wanted = f"at most the loss's largest slope times the length of the longest row, {target.radius:g}"
+        raise parameter_error("gradient_cap", wanted, loss.gradient_cap)  # type: ignore[union-attr]
     if has_certified_slopes(loss):  # which states the error of its derivatives: printed numbers are paid for
         if check_count("rows_at_most", rows_at_most) > 10**15:
             raise parameter_error("rows_at_most", "at most 1e15", rows_at_most)

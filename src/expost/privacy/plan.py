@@ -22,6 +22,11 @@ def row_radius(norm: float, *, fit_intercept: bool) -> float:
     return math.hypot(norm, 1.0) if fit_intercept else norm
 
 
+def covers_rows(loss: AnyLoss, radius: float) -> bool:
+    """Whether a plan for rows of at most this length covers a loss whose caps follow their lengths."""
+    return loss.levels is None or loss.levels.reach <= radius * (1.0 + 2.0**-45)
+
+
 def check_rows(plan: "Plan", people: Any) -> None:
     """Raise ParameterError where a plan is for people, and nobody said which rows are whose."""
     if plan.unit != "row" and people is None:

@@ -3,8 +3,8 @@
 import math
 
 from expost._common.validation import check_positive
-from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss
-from expost.losses.scalar import LARGEST_CORNER
+from expost.losses import AnyLoss, LogisticLoss, PseudoHuber, SoftmaxLoss
+from expost.losses.scalar import LARGEST_CORNER, longest_rows_bend_most
 from expost.privacy import gaussian
 from expost.privacy.plan import accounting_of
 from expost.privacy.recipes import L2_PER_SIGMA
@@ -15,6 +15,8 @@ _WIDTH = 0.28
 _NARROWEST, _WIDEST = 0.05, 1.0
 # A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
 _SMALLEST_CORNER = 0.1
+# The cap of the longest rows, as a share of what it is where all rows have one cap.
+_OF_GRADIENTS = 0.9
 # Above this many coefficients of several classes the Hessian of a report is the reduced one.
 _LARGE = 100
 
@@ -28,8 +30,28 @@ def default_threshold(epsilon: float, delta: float) -> float:
     return min(_WIDEST, max(_NARROWEST, _WIDTH / math.sqrt(math.sqrt(noise))))
 
 
+def regression_loss(
+    epsilon: float, delta: float, *, threshold: float | None = None, radius: float
+) -> PseudoHuber:
+    r"""The pseudo-Huber loss that suits a budget, on rows of at most this length; or with a given threshold.
+
+    By default no gradient is longer than :math:`TR`, with :math:`T` the :func:`default_threshold`: rows of
+    length :math:`R` have that threshold, and shorter ones a larger one. The noise is the same. A threshold
+    that is given is that of all rows.
+    """
+    if threshold is not None:
+        return PseudoHuber(threshold)
+    width = default_threshold(epsilon, delta)
+    return PseudoHuber(width, gradient_cap=width * check_positive("radius", radius))
+
+
 def capped_logistic(
-    epsilon: float, delta: float, *, cap: float | None = None, l2: float | None = None, radius: float = 1.0
+    epsilon: float,
+    delta: float,
+    *,
+    cap: float | str | None = None,
+    l2: float | None = None,
+    radius: float | None = None,
 ) -> LogisticLoss:
     r"""The logistic loss with the cap that suits a budget, or with a given cap and the corner that suits it.
 
@@ -40,33 +62,53 @@ def capped_logistic(
     with :math:`\sigma_1` the noise of the analytic Gaussian mechanism per unit of sensitivity, and
     :math:`\lambda` the smaller of ``l2`` and the default, :math:`cR^2\sigma_1/2`. :math:`\theta` is the
     largest corner at which the determinant costs no noise (docs/mathematics.md, section 6, "A cap on the
-    slope"), but at least 0.1, even where that costs noise. A cap of 1 is the plain logistic loss.
+    slope"), but at least 0.1, even where that costs noise. A cap of 1, or ``"likelihood"``, is the plain
+    logistic loss.
+
+    Where the largest length ``radius`` of a row is said, and no cap, the cap is one on gradients,
+    :math:`C = 0.9cR`: :math:`0.9c` is the cap of rows of length :math:`R`, and shorter rows have a larger one
+    (:class:`expost.LogisticLoss`; docs/calibration.md, "The cap on the gradient").
     """
     epsilon = check_positive("epsilon", epsilon)
     noise = gaussian.sigma(epsilon, check_positive("delta", delta, below=1.0), sensitivity=1.0)
-    if cap is None:
-        cap = 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise))
-    loss = LogisticLoss(cap=cap)  # refuses a cap out of range
+    length = 1.0 if radius is None else check_positive("radius", radius)
+    of_gradients = radius is not None and cap in (None, "gradient")
+    if cap in (None, "gradient"):
+        cap = 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise)) * (_OF_GRADIENTS if of_gradients else 1.0)
+    loss = LogisticLoss(cap=1.0 if cap == "likelihood" else cap)  # type: ignore[arg-type]  # which refuses it
     if loss.corner is None:
         return loss
     rate = L2_PER_SIGMA * epsilon * noise
     if l2 is not None:
-        penalty = check_positive("l2", l2) / check_positive("radius", radius) / radius
-        rate = min(rate, epsilon * penalty / loss.cap)
+        rate = min(rate, epsilon * (check_positive("l2", l2) / length / length) / loss.cap)
     # The smaller root: (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c, so that
     # nothing cancels.
     root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - loss.cap) * rate)
     corner = min(max(2.0 * rate / (1.0 + rate + root), _SMALLEST_CORNER), LARGEST_CORNER)
-    return LogisticLoss(cap=loss.cap, corner=corner)
+    # With a corner so early that shorter rows could bend more than the longest, all rows have one cap.
+    of_gradients = of_gradients and longest_rows_bend_most(loss.cap, corner)
+    return LogisticLoss(cap=loss.cap, corner=corner, gradient_cap=loss.cap * length if of_gradients else None)
 
 
-def capped_softmax(classes: int, epsilon: float, delta: float, *, cap: float | None = None) -> SoftmaxLoss:
+def capped_softmax(
+    classes: int,
+    epsilon: float,
+    delta: float,
+    *,
+    cap: float | str | None = None,
+    radius: float | None = None,
+) -> SoftmaxLoss:
     """The softmax loss with the cap of :func:`capped_logistic`, and its corner for two classes.
 
     No corner of several classes makes the determinant free, so that it is a fixed one, 0.8.
     """
-    logistic = capped_logistic(epsilon, delta, cap=cap)
-    return SoftmaxLoss(classes, logistic.cap, logistic.corner if classes == 2 else None)
+    logistic = capped_logistic(epsilon, delta, cap=cap, radius=radius)
+    if classes == 2:
+        return SoftmaxLoss(classes, logistic.cap, logistic.corner, logistic.gradient_cap)
+    plain = SoftmaxLoss(classes, logistic.cap)
+    if radius is None or cap not in (None, "gradient"):
+        return plain
+    return SoftmaxLoss(classes, plain.cap, plain.corner, plain.cap * radius)
 
 
 def classification_loss(
@@ -74,14 +116,14 @@ def classification_loss(
     epsilon: float,
     delta: float,
     *,
-    cap: float | None = None,
+    cap: float | str | None = None,
     l2: float | None = None,
-    radius: float = 1.0,
+    radius: float | None = None,
 ) -> LogisticLoss | SoftmaxLoss:
     """The loss for a number of classes that suits a budget: logistic for two, softmax for more."""
     if classes == 2:
         return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
-    return capped_softmax(classes, epsilon, delta, cap=cap)
+    return capped_softmax(classes, epsilon, delta, cap=cap, radius=radius)
 
 
 def default_reduced(loss: AnyLoss, report: str, columns: int) -> bool:

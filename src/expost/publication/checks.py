@@ -15,7 +15,7 @@ from expost.losses import describe
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
-from expost.privacy.plan import Plan
+from expost.privacy.plan import Plan, covers_rows
 from expost.privacy.precision import Precision, largest_output_noise
 from expost.privacy.scales import REPORT_KINDS, STATISTICS
 from expost.publication.document import PublishedDocument, as_json, grid_of, plan_of
@@ -228,6 +228,8 @@ def check_guarantee(document: PublishedDocument) -> None:
     if profile_exists:
         _check_resolved(document)
     plan = plan_of(document)
+    text = "`loss.gradient_cap` must be at most the loss's largest slope times the length of the longest row"
+    require(covers_rows(plan.loss, plan.radius), f"{text} but is not")
     if plan.precision is not None:
         _check_output_noise(plan, plan.precision)
     if stated.epsilon is None:

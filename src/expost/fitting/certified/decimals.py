@@ -52,7 +52,7 @@ class DecimalPass:
                 sizes = np.ones(len(labels)) if weights is None else weights
                 for row, label, size in zip(rows, labels, sizes, strict=True):
                     x, weight = _exactly(row), Decimal(float(size))
-                    first, second, least = self.loss.in_decimals(
+                    first, second, least = self.loss.for_row(row).in_decimals(
                         self.point, x, Decimal(float(label)), self.digits
                     )
                     slopes = weight * first

@@ -6,10 +6,11 @@ certificate's arithmetic".
 """
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.losses import LogisticLoss
+from expost.losses.lengths import Lengths, take
 
 OF_PRODUCT = 2.0**-102
 """More than the relative error of a pair times a double."""
@@ -108,6 +110,8 @@ def context(digits: int) -> Context:
 
 # Farther beyond the corner, in units of 1/r, decays are the same number: see `LIMIT`.
 _FAR = 700.0
+# The corner of what has no cap: no linear predictor is as large.
+_NOWHERE = 2.0**1000
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,13 @@ class Corner:
     """The constants of a cap: as pairs within ``u**2`` of themselves, the gap without error.
 
     With ``c`` the cap and ``m0`` the slope at the corner, the slope at a distance ``t > 0`` beyond it is
-    ``c - (c - m0) exp(-rt)``, ``r = m0 (1 - m0)/(c - m0)``; see :class:`expost.LogisticLoss`.
+    ``c - (c - m0) exp(-rt)``, ``r = m0 (1 - m0)/(c - m0)``; see :class:`expost.LogisticLoss`. Arrays have an
+    entry for each row, or one for all of them.
     """
 
-    cap: float
+    cap: FloatArray
+    steep: FloatArray
+    """The slope at the corner, infinite without a cap."""
     place: Pair
     """The linear predictor ``g0 = log(m0 / (1 - m0))`` against the label."""
     rate: Pair
@@ -126,11 +133,10 @@ class Corner:
     """``c - m0``."""
 
     @classmethod
-    def of(cls, loss: LogisticLoss, values: FloatArray) -> "Corner":
-        """The corner of a loss that has a cap, where values lie."""
-        gap, put = two_sum(np.array([loss.cap]), np.array([-loss.corner_slope])), Space.of(values).put
-        pairs = (*map(_pair, in_decimals(loss, 60)), gap)
-        return cls(loss.cap, *((put(high), put(low)) for high, low in pairs))
+    def of(cls, loss: LogisticLoss, level: Any) -> "Corner":
+        """The corners of rows of these levels, where these numbers lie; a loss with one cap has level 0."""
+        cap, steep, *parts = (take(constants, level) for constants in corners(loss))
+        return cls(cap, steep, *zip(parts[::2], parts[1::2], strict=True))
 
     def beyond(self, wrong: Pair) -> Pair:
         """How far linear predictors lie beyond the corner; negative before it."""
@@ -138,7 +144,7 @@ class Corner:
 
     def exponent(self, beyond: Pair) -> Pair:
         """``r t`` for ``t = beyond``, between 0 and 700."""
-        xp, limit = namespace_of(beyond[0]), _FAR / float(self.rate[0][0])
+        xp, limit = namespace_of(beyond[0]), _FAR / self.rate[0]
         inside = (beyond[0] > 0.0) & (beyond[0] <= limit)
         return times(self.rate, (xp.clip(beyond[0], 0.0, limit), xp.where(inside, beyond[1], 0.0)))
 
@@ -148,8 +154,29 @@ class Corner:
         The slope is off by at most :math:`2^{-73.9}/r` of the curvature and :math:`2^{-100}`.
         """
         lost = times(self.gap, power)
-        high, low = two_sum(namespace_of(lost[0]).full_like(lost[0], self.cap), -lost[0])
+        high, low = two_sum(self.cap + namespace_of(lost[0]).zeros_like(lost[0]), -lost[0])
         return fast_two_sum(high, low - lost[1]), self.rate[0] * lost[0]
+
+
+@cache
+def corners(loss: LogisticLoss) -> FloatArray:
+    """Cap, slope at the corner, place, rate and gap, these as two doubles; those of a level in a column."""
+    factors = [1.0] if loss.levels is None else loss.levels.factors.tolist()
+    found = []
+    for one in map(loss.at_level, factors):
+        if one.corner is None:
+            found.append([1.0, np.inf, _NOWHERE, 0.0, 1.0, 0.0, 0.0, 0.0])
+            continue
+        steep = one.corner_slope
+        gap, gap_low = two_sum(np.array([one.cap]), np.array([-steep]))
+        place, rate = map(_pair, in_decimals(one, 60))
+        found.append([one.cap, steep, *place, *rate, float(gap[0]), float(gap_low[0])])
+    return np.array(found).T
+
+
+def smallest_rate(loss: LogisticLoss) -> float:
+    """The smallest rate of the corners of a loss."""
+    return float(np.min(corners(loss)[4]))
 
 
 @cache
@@ -173,11 +200,11 @@ def beyond_corner(loss: LogisticLoss, wrong: Decimal, digits: int) -> tuple[Deci
     return cap - left, rate * left
 
 
-def _pair(number: Decimal) -> Pair:
+def _pair(number: Decimal) -> tuple[float, float]:
     """The nearest double and the double nearest to the rest."""
     with localcontext(context(60)):
         high = float(number)
-        return np.array([high]), np.array([float(number - Decimal(high))])
+        return high, float(number - Decimal(high))
 
 
 class ProvedSlopes(NamedTuple):
@@ -228,6 +255,23 @@ class ProvedLoss(ABC):
 
     def __init__(self, loss: Any) -> None:
         self.loss = loss
+        self.level: Any = np.zeros(1, dtype=np.intp)
+        """The level of each row, where the loss depends on its length."""
+
+    def for_rows(self, rows: Any) -> Self:
+        """The loss of these rows, for :meth:`slopes`."""
+        levels, space, bound = self.loss.levels, rows.space, copy(self)
+        first = space.xp.zeros(1, dtype=space.xp.int64, device=space.device)
+        bound.level = first if levels is None else levels.of(rows)
+        return bound
+
+    def for_row(self, row: FloatArray) -> "ProvedLoss":
+        """The loss of a single row of NumPy's, for :meth:`in_decimals`."""
+        levels = self.loss.levels
+        if levels is None:
+            return self
+        (factor,) = levels.factors[levels.of(Lengths.of(row[None, :]))]
+        return type(self)(self.loss.at_level(factor))
 
     @property
     @abstractmethod

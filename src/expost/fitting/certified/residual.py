@@ -228,7 +228,7 @@ class ResidualPass(Kernel[Partial]):
         held = _VECTORS + (cut.count + _COPIES) * cut.dimension + self.loss.numbers_held
         for rows, y, weights, *_ in row_blocks(blocks, held, longest):
             parts = cut.sliced(rows, buffers)
-            found = self.loss.slopes(cut.predictors(parts, columns), y)
+            found = self.loss.for_rows(rows).slopes(cut.predictors(parts, columns), y)
             yield found if weights is None else found.times(weights), rows, parts
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> Partial:

@@ -1,9 +1,8 @@
 """First derivatives of the losses and regularisers as pairs and in decimals, with bounds on their errors."""
 
-import math
 from abc import abstractmethod
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from expost.fitting.certified.functions import (
     ProvedSlopes,
     beyond_corner,
     decay,
+    smallest_rate,
 )
 from expost.fitting.certified.pairs import (
     FloatArray,
@@ -39,6 +39,7 @@ from expost.losses import (
     SoftmaxLoss,
     SquaredLoss,
 )
+from expost.losses.lengths import take
 
 _NEAR_ONE = 2.0**-100
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800
@@ -95,7 +96,7 @@ class _Logistic(_OneScore):
 
     def _capped(self, predictor: Pair, y: FloatArray) -> _Slopes:
         """``p`` before the corner and :meth:`Corner.slopes` beyond it, with the sign that the label fixes."""
-        xp, corner = namespace_of(y), Corner.of(self.loss, y)
+        xp, corner = namespace_of(y), Corner.of(self.loss, self.level)
         side = xp.where(y > 0.5, -xp.ones_like(y), xp.ones_like(y))
         wrong, wrong_low = side * predictor[0], side * predictor[1]
         beyond = corner.beyond((wrong, wrong_low))
@@ -110,7 +111,7 @@ class _Logistic(_OneScore):
         (steep, steep_low), bent = corner.slopes(power)
         p, p_low = xp.where(outside, steep, p), xp.where(outside, steep_low, p_low)
         curvature = xp.where(outside, bent, curvature)
-        per_curvature = max(2.01, 1.1 / float(corner.rate[0][0])) * RELATIVE_ERROR
+        per_curvature = max(2.01, 1.1 / smallest_rate(self.loss)) * RELATIVE_ERROR
         return (side * p, side * p_low), curvature, per_curvature, _NEAR_ONE
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
@@ -159,14 +160,21 @@ class _PseudoHuber(_OneScore):
         return float(np.nextafter(1.5 / self.loss.threshold, np.inf))
 
     @property
+    def thresholds(self) -> FloatArray:
+        """Those of the levels; one without them."""
+        levels = self.loss.levels
+        return self.loss.threshold * (np.ones(1) if levels is None else levels.factors)
+
+    @property
     def slope_unit(self) -> float:
-        return self.loss.threshold
+        return float(self.thresholds[-1])
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
         residual = add_accurately(predictor, (-y, namespace_of(y).zeros_like(y)))
-        share, curvature = _saturating(*residual, self.loss.threshold)
-        slope = times(share, _number(self.loss.threshold, predictor[0]))
-        return slope, curvature, 0.0, _NEAR_ONE * self.loss.threshold
+        share, curvature = _saturating(*residual, self.thresholds, self.level)
+        scale = take(self.thresholds, self.level)
+        slope = times(share, (scale, namespace_of(y).zeros_like(scale)))
+        return slope, curvature, 0.0, _NEAR_ONE * self.slope_unit
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         residual, threshold = predictor - y, Decimal(self.loss.threshold)
@@ -218,7 +226,7 @@ def third_order(loss: AnyLoss) -> float:
 def gradient_pair(regularizer: SmoothedL1, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
     """The regulariser's gradient as a pair, and a bound on the Euclidean norm of its error."""
     root = float(np.sqrt(len(high)))
-    share, _ = _saturating(high, low, regularizer.scale)
+    share, _ = _saturating(high, low, np.array([regularizer.scale]), np.zeros(1, dtype=np.intp))
     gradient_high, gradient_low = times(share, _number(regularizer.weight, high))
     return (gradient_high, gradient_low), _NEAR_ONE * root * regularizer.weight
 
@@ -258,24 +266,27 @@ def _decimal_small(t: Decimal, digits: int) -> Decimal:
     return power / (1 + power)
 
 
-def _saturating(high: FloatArray, low: FloatArray, scale: float) -> tuple[Pair, FloatArray]:
-    """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``, ``c = scale``.
+def _saturating(high: FloatArray, low: FloatArray, scales: FloatArray, level: Any) -> tuple[Pair, FloatArray]:
+    """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``.
 
-    Within :math:`60u^2`. Both are first divided by the scale's power of two, so that squares stay in range.
+    ``c`` is the scale of each number's level. Within :math:`60u^2`. Both are first divided by the scale's
+    power of two, so that squares stay in range.
     """
     xp = namespace_of(high)
-    fraction, exponent = math.frexp(scale)
+    fractions, exponents = np.frexp(scales)
     size, negative = xp.abs(high), xp.signbit(high)
     size_low = xp.where(negative, -low, low)
     if xp is np:
         with np.errstate(over="ignore"):
-            size, size_low = np.ldexp(size, -exponent), np.ldexp(size_low, -exponent)
-    else:  # or OverflowError
-        size, size_low = size * math.ldexp(1.0, -exponent), size_low * math.ldexp(1.0, -exponent)
+            size, size_low = np.ldexp(size, -exponents[level]), np.ldexp(size_low, -exponents[level])
+    else:
+        shrink = take(np.ldexp(1.0, -exponents), level)
+        size, size_low = size * shrink, size_low * shrink
     far = size > _FAR
     size, size_low = xp.where(far, _FAR, size), xp.where(far, 0.0, size_low)
-    inner = size <= fraction
-    c, zero = xp.full_like(size, fraction), xp.zeros_like(size)
+    zero = xp.zeros_like(size)
+    c = take(fractions, level) + zero
+    inner = size <= c
     over = (xp.where(inner, size, c), xp.where(inner, size_low, zero))
     under = (xp.where(inner, c, size), xp.where(inner, zero, size_low))
     quotient = divide(over, under)

@@ -25,6 +25,7 @@ from expost.fitting.certified.functions import (
     beyond_corner,
     context,
     decay,
+    smallest_rate,
 )
 from expost.fitting.certified.pairs import (
     UNIT,
@@ -156,15 +157,15 @@ class ClassScores(ProvedLoss):
         mixed = steep[0] * steep[0]
         per_curvature = 6.0 * RELATIVE_ERROR
         if loss.corner is not None:
-            corner = Corner.of(loss.link, y)
-            outside = steep[0] > loss.link.corner_slope
+            corner = Corner.of(loss.link, self.level)
+            outside = steep[0] > corner.steep
             beyond = corner.beyond(add_accurately(ahead, _logarithm(total)))
             bent, flat = corner.slopes(decay(*corner.exponent(beyond)))
             steep = _where(outside, bent, steep)
             curvature = xp.where(outside, flat, curvature)
             mixed = xp.where(outside, steep[0] - curvature, mixed)
             right = xp.where(outside, steep[0] * curvature / xp.where(outside, mixed, 1.0), right)
-            per_curvature += 1.1 * RELATIVE_ERROR / float(corner.rate[0][0])
+            per_curvature += 1.1 * RELATIVE_ERROR / smallest_rate(loss.link)
         share = divide(steep, total)
         gradient = []
         smallest = right

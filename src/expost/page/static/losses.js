@@ -46,6 +46,46 @@ export const DERIVATIVES = {
   },
 };
 
+// Levels of rows by their length, as in expost.losses.lengths: caps and thresholds of level k are 2^(k/64) times those
+// of the longest rows, and the last level is that without a cap, or with 16 times the threshold.
+const STEPS = 64;
+
+const reachOf = ({ gradient_cap: most, cap, threshold }) => most / (cap ?? threshold);
+
+const limit = (loss, level) => reachOf(loss) / 2 ** (level / STEPS);
+
+function levelOf(loss, squared, columns) {
+  const square = squared * (1 + 2 ** -40 + columns * 2 ** -51);
+  const last = Math.ceil(STEPS * Math.log2(loss.cap === undefined ? 16 : 1 / loss.cap));
+  let level = Math.floor(STEPS * Math.log2(reachOf(loss) / Math.sqrt(square)));
+  // The logarithm may be off by its last digit.
+  if (limit(loss, level + 1) ** 2 >= square) level += 1;
+  if (limit(loss, level) ** 2 < square) level -= 1;
+  return Math.min(Math.max(level, 0), last);
+}
+
+function onLevel({ gradient_cap: _, cap, corner, threshold, ...loss }, level) {
+  const factor = 2 ** (level / STEPS);
+  if (threshold !== undefined) return { ...loss, threshold: threshold * factor };
+  return cap * factor < 1 ? { ...loss, cap: cap * factor, corner } : loss;
+}
+
+// The losses of rows between two lengths of so many columns, and the largest length of a row with each.
+export function lossesBetween(loss, shortest, longest, columns) {
+  if (loss.gradient_cap === undefined) return [{ loss, length: longest }];
+  const [first, last] = [longest, shortest].map((length) => levelOf(loss, length ** 2, columns));
+  return Array.from({ length: last - first + 1 }, (_, i) => ({
+    loss: onLevel(loss, first + i),
+    length: i === 0 ? longest : Math.min(longest, limit(loss, first + i)),
+  }));
+}
+
+// The loss of a row.
+export function lossOf(loss, row) {
+  if (loss.gradient_cap === undefined) return loss;
+  return onLevel(loss, levelOf(loss, row.reduce((sum, x) => sum + x * x, 0), row.length));
+}
+
 export function derivatives(loss, eta, y) {
   return DERIVATIVES[loss.name](eta, y, loss);
 }

@@ -2,7 +2,7 @@
 // gradients and all columns of their factors, written out in all coefficients.
 
 import { encode } from "./encoding.js";
-import { derivatives } from "./losses.js";
+import { derivatives, lossOf } from "./losses.js";
 import { factsOf, logDeterminantOf, reciprocals, size } from "./records.js";
 import { dot, softmaxAt } from "./softmax.js";
 
@@ -13,10 +13,10 @@ const sum = (vectors) => vectors.reduce((all, one) => all.map((x, i) => x + one[
 // A row's gradient and the columns of its factor at coefficients, predictor by predictor.
 function writtenOut({ loss }, coefficients, { row, label, weight }) {
   if (loss.name !== "softmax") {
-    const [slope, curvature] = derivatives(loss, dot(row, coefficients[0]), label);
+    const [slope, curvature] = derivatives(lossOf(loss, row), dot(row, coefficients[0]), label);
     return { gradient: times(row, weight * slope), columns: [times(row, Math.sqrt(weight * curvature))], mass: 0 };
   }
-  const at = softmaxAt(loss, coefficients.map((predictor) => dot(row, predictor)), label);
+  const at = softmaxAt(lossOf(loss, row), coefficients.map((predictor) => dot(row, predictor)), label);
   const spread = (entries) => entries.flatMap((entry) => times(row, entry));
   return {
     gradient: spread(times(at.gradient, weight)),

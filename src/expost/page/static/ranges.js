@@ -3,7 +3,7 @@
 // has a bound that is taken at the cell's corners, and cells are halved until the bound is close to a value reached.
 
 import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN } from "./encoding.js";
-import { derivatives, steepestPoint } from "./losses.js";
+import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
 import { factsOf, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
 import { together } from "./together.js";
@@ -63,7 +63,7 @@ const cornersOf = (cell) =>
 // The smallest size of a number between two others.
 const nearest = (a, b) => (a * b <= 0 ? 0 : Math.min(Math.abs(a), Math.abs(b)));
 
-// Points whose convex hull holds every row of the cell as the mechanism sees it, and the largest length of these rows.
+// Points whose convex hull holds every row of the cell as the mechanism sees it, and the lengths of these rows.
 function hull(numbers, publication, rows) {
   const { norm, intercept } = publication;
   const columns = rows[0].length;
@@ -77,6 +77,7 @@ function hull(numbers, publication, rows) {
   return {
     points: scales.flatMap((one) => rows.map((row) => [...row.map((x) => x * one), ...end])),
     norm: Math.hypot(Math.min(longest, norm), ...end),
+    least: Math.hypot(Math.min(shortest, norm) * (1 - ROUNDING), ...end),
   };
 }
 
@@ -84,16 +85,21 @@ function hull(numbers, publication, rows) {
 function factsAtMost(numbers, publication, answers, cell) {
   const { loss, coefficients, bases, outcome } = publication;
   const corners = cornersOf(cell).map((corner) => encodeWhole(numbers, publication, placed(numbers, answers, corner)));
-  const { points, norm } = hull(numbers, publication, corners.map(({ row }) => row));
+  const { points, norm, least } = hull(numbers, publication, corners.map(({ row }) => row));
   const scores = points.map((point) => dot(point, coefficients[0]));
   const score = [Math.min(...scores), Math.max(...scores)];
   const labels = corners.map(({ label }) => label);
   const label = cell.some(([place]) => place === outcome) ? [Math.min(...labels), Math.max(...labels)] : [labels[0], labels[0]];
   const { weight } = corners[0];
-  // Slopes rise with the score and fall with the label, so the largest is at an end.
-  const ends = [derivatives(loss, score[0], label[1])[0], derivatives(loss, score[1], label[0])[0]];
-  const steepness = weight * Math.max(...ends.map(Math.abs));
-  const curvature = weight * derivatives(loss, ...steepestPoint(loss, score, label))[1];
+  // Slopes rise with the score and fall with the label, so the largest is at an end. Rows of every length have a loss.
+  const parts = lossesBetween(loss, least, norm, points[0].length).map(({ loss: own, length: long }) => {
+    const ends = [derivatives(own, score[0], label[1])[0], derivatives(own, score[1], label[0])[0]];
+    const steep = weight * Math.max(...ends.map(Math.abs));
+    const bend = weight * derivatives(own, ...steepestPoint(own, score, label))[1];
+    return { steep, bend, gradient: steep * long, hessian: bend * long ** 2 };
+  });
+  const most = (name) => Math.max(...parts.map((part) => part[name]));
+  const [steepness, curvature] = [most("steep"), most("bend")];
   const coordinates = bases.map((basis) => points.map((point) => squares(point, basis)));
   const bends = (pencil) =>
     reciprocals(pencil).map((scale) => curvature * Math.max(...coordinates[pencil.basis].map((parts) => dot(parts, scale))));
@@ -101,10 +107,10 @@ function factsAtMost(numbers, publication, answers, cell) {
     norm,
     norm1: Math.max(...points.map((point) => point.reduce((sum, x) => sum + Math.abs(x), 0))),
     steepness: { fixed: steepness, every: steepness },
-    gradientNorm: steepness * norm,
+    gradientNorm: most("gradient"),
     along: 0,
-    releasedNorm: curvature * norm ** 2,
-    logDeterminant: (l2) => Math.log1p((curvature * norm ** 2) / l2),
+    releasedNorm: most("hessian"),
+    logDeterminant: (l2) => Math.log1p(most("hessian") / l2),
     above: (pencil, share) => Math.log1p(smallest(bends(pencil), pencil.weights.map(share), 1)),
     below: () => 0,
   };

@@ -1,7 +1,7 @@
 // What a report reads of a record, for one linear predictor and for several classes, as in expost.reports.records.
 
 import { encode } from "./encoding.js";
-import { derivatives } from "./losses.js";
+import { derivatives, lossOf } from "./losses.js";
 import { dot, softmaxAt } from "./softmax.js";
 
 export const size = (vector) => Math.sqrt(dot(vector, vector));
@@ -22,7 +22,7 @@ export function smallest(forms, weights, part) {
 
 function scalarFacts({ loss, coefficients, gradient, bases }, { row, label, weight }) {
   const norm = size(row);
-  const [slope, curvature] = derivatives(loss, dot(row, coefficients[0]), label).map((one) => weight * one);
+  const [slope, curvature] = derivatives(lossOf(loss, row), dot(row, coefficients[0]), label).map((one) => weight * one);
   const steepness = Math.abs(slope);
   const coordinates = bases.map((basis) => squares(row, basis));
   const bends = (pencil) => reciprocals(pencil).map((scale) => curvature * dot(coordinates[pencil.basis], scale));
@@ -45,7 +45,7 @@ function scalarFacts({ loss, coefficients, gradient, bases }, { row, label, weig
 function softmaxFacts(publication, { row, label, weight }) {
   const { loss, coefficients, gradient, plan } = publication;
   const norm = size(row);
-  const at = softmaxAt(loss, coefficients.map((predictor) => dot(row, predictor)), label);
+  const at = softmaxAt(lossOf(loss, row), coefficients.map((predictor) => dot(row, predictor)), label);
   const slopes = at.gradient.map((slope) => weight * slope);
   return {
     steepness: { fixed: weight * (Math.SQRT2 * at.slope), every: size(slopes) },
