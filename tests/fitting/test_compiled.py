@@ -21,16 +21,21 @@ from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
 from expost.fitting.ex_post import LossTerms, Terms
 from expost.fitting.objective import Derivatives
-from expost.losses import SoftmaxLoss
+from expost.losses import LogisticLoss, PseudoHuber, SoftmaxLoss
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels")
-LOSSES = [*(case.loss for case in CASES), SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6)]
+BY_LENGTH = [
+    LogisticLoss(cap=0.6, corner=0.75, gradient_cap=0.6),
+    PseudoHuber(0.2, gradient_cap=0.3),
+    SoftmaxLoss(3, cap=0.6, gradient_cap=0.5),
+]
+LOSSES = [*(case.loss for case in CASES), SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), *BY_LENGTH]
 
 
 def labels_of(loss, random, n):
     if isinstance(loss, SoftmaxLoss):
         return random.integers(0, loss.classes, n).astype(float)
-    return next(case for case in CASES if case.loss is loss).labels(random, n)
+    return next(case for case in CASES if case.loss.labels == loss.labels).labels(random, n)
 
 
 def passes(loss, columns, theta, radius):

@@ -7,7 +7,7 @@ from own_losses import Direction, LogCosh
 from problems import CASES
 from spaces import SPACES, host
 
-from expost import SoftmaxLoss
+from expost import LogisticLoss, PseudoHuber, SoftmaxLoss
 from expost._common.namespaces import Space
 from expost.data.design import ArraySource, Design
 from expost.data.encoding import Encoded
@@ -30,6 +30,9 @@ LOSSES += [
     (LogCosh(0.5), RANDOM.normal(size=ROWS)),
     (SoftmaxLoss(4), CLASSES),
     (SoftmaxLoss(4, cap=0.6), CLASSES),
+    (SoftmaxLoss(4, cap=0.6, gradient_cap=0.6), CLASSES),
+    (LogisticLoss(cap=0.6, corner=0.75, gradient_cap=0.6), CLASSES % 2),
+    (PseudoHuber(0.2, gradient_cap=0.2), RANDOM.normal(size=ROWS)),
     (Direction(), RANDOM.uniform(-3.0, 3.0, ROWS)),
 ]
 

@@ -27,6 +27,7 @@ SCALES = {
 }
 LOGISTIC, CAPPED, SOFTMAX = expost.LogisticLoss(), expost.LogisticLoss(cap=0.7), expost.SoftmaxLoss(3)
 HUBER, HINGE = expost.PseudoHuber(0.3), expost.SmoothedHinge(0.5)
+GRADIENTS = expost.LogisticLoss(cap=0.5, gradient_cap=0.7)
 CASES = {
     **{f"logistic {report}": (LOGISTIC, ROWS, WRONG_WAY, {"report": report}) for report in SCALES},
     "capped": (CAPPED, ROWS, WRONG_WAY, {}),
@@ -42,6 +43,10 @@ CASES = {
     "softmax": (SOFTMAX, ROWS, CLASSES, {}),
     "softmax adaptive": (SOFTMAX, ROWS, CLASSES, {"report": "adaptive"}),
     "softmax weights": (SOFTMAX, ROWS, CLASSES, {"max_weight": 2.0}),
+    "capped gradients": (GRADIENTS, ROWS, WRONG_WAY, {"report": "leverage"}),
+    "sparse, capped gradients": (GRADIENTS, scipy.sparse.csr_array(ROWS * (abs(ROWS) > 0.1)), WRONG_WAY, {}),
+    "widths": (expost.PseudoHuber(0.2, gradient_cap=0.28), ROWS, OUTCOMES, {}),
+    "softmax, capped gradients": (expost.SoftmaxLoss(3, 0.5, gradient_cap=0.7), ROWS, CLASSES, {}),
 }
 
 

@@ -183,9 +183,9 @@ class LogisticRegression(LinearClassifier):
         r"""The probability of each class, in the order of ``classes_``.
 
         The sigmoid of the decision function, or the softmax of the scores, whatever the cap. Under a cap
-        the best model of two classes has odds of
+        :math:`c` on the slope of a row the best model of two classes has odds of
         :math:`F'(\eta)/F'(-\eta)`, which lie between :math:`ce^\eta` and :math:`e^\eta` for the likelier
-        class, :math:`c` the cap of the row, at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
+        class at the default caps: without noise and regularisation the sigmoid would be too sure of it by up
         to a factor of :math:`1/c` in the odds. Those two pull the other way.
 
         With ``interval``, such as 0.95, the estimate, lower and upper end of each probability without

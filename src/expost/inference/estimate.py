@@ -16,6 +16,7 @@ from expost.fitting.release import Release
 from expost.goe import LargestEigenvalue
 from expost.inference.coordinates import Coordinates
 from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.losses.scalar import Bend
 
 Likelihood = LogisticLoss | SoftmaxLoss
 """The losses that come with a model of the labels."""
@@ -26,12 +27,13 @@ _BEYOND = np.linspace(0.0, 60.0, 120_001)
 _MARGIN = 1.0 + 1e-6
 
 
-def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
+def model_probabilities(predictor: FloatArray, loss: Likelihood | Bend) -> FloatArray:
     r"""The probability of each class in the model that a loss is the best loss of.
 
     Without a cap the sigmoid or the softmax, :math:`P`. With one
     :math:`p_y \propto P_y(1 - P_y)/F'(g_y)` with :math:`g_y = \log((1 - P_y)/P_y)` (docs/inference.md).
-    ``predictor`` is the linear predictor of each record, or the scores of all classes, a column each.
+    ``predictor`` is the linear predictor of each record, or the scores of all classes, a column each. Where
+    caps follow the length of a row, ``loss`` is that of the rows (``for_rows``).
 
     Privacy
     -------
@@ -44,7 +46,7 @@ def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
            [0.166, 0.834]])
     """
     shares, link = probabilities(predictor), _link(loss)
-    if link.corner is None:
+    if isinstance(link, LogisticLoss) and link.corner is None:
         return shares
     if predictor.ndim == 1:
         wrong = np.column_stack([predictor, -predictor])
@@ -54,28 +56,30 @@ def model_probabilities(predictor: FloatArray, loss: Likelihood) -> FloatArray:
         others = np.sum(powers, axis=1, keepdims=True) - powers
         wrong = np.log(np.maximum(others, np.finfo(np.float64).tiny)) - (predictor - top)
     # 1 - P is the slope of the plain loss; its ratio to the capped slope is 1 where the record is not capped.
-    slopes, _ = link.derivatives(wrong, np.zeros_like(wrong))
+    zero = np.zeros(len(wrong))
+    slopes = np.column_stack([link.derivatives(column, zero)[0] for column in wrong.T])
     weights: FloatArray = shares * expit(wrong) / slopes
     weights /= np.sum(weights, axis=1, keepdims=True)
     return weights
 
 
-def _link(loss: Likelihood) -> LogisticLoss:
+def _link(loss: Likelihood | Bend) -> LogisticLoss | Bend:
     """The loss of two classes whose cap and corner a loss has."""
-    return loss if isinstance(loss, LogisticLoss) else loss.link
+    return loss.link if isinstance(loss, SoftmaxLoss) else loss
 
 
 def score_ratio(loss: Likelihood) -> float:
     r"""The largest ratio :math:`\rho` of a gradient's variance to its information; 1 without a cap.
 
-    :math:`V \preceq \rho A`: docs/inference.md, "A capped loss is not the likelihood".
+    :math:`V \preceq \rho A`: docs/inference.md, "A capped loss is not the likelihood". It falls with the cap:
+    where caps follow the length of a row, it is that of the longest rows.
 
     Examples
     --------
     >>> round(score_ratio(LogisticLoss(cap=0.6)), 3)
     1.253
     """
-    link = _link(loss)
+    link = loss.link if isinstance(loss, SoftmaxLoss) else loss
     if link.corner is None:
         return 1.0
     # Up to the corner the brackets are equal.

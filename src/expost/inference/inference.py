@@ -21,6 +21,7 @@ from expost.inference.coordinates import Coordinates, domain_coordinates, plain_
 from expost.inference.estimate import Estimate, Likelihood, estimate, model_probabilities, undetermined_error
 from expost.inference.table import UNDETERMINED, CoefficientTable
 from expost.losses import LogisticLoss, SoftmaxLoss, describe
+from expost.losses.lengths import Lengths
 from expost.losses.softmax import centring
 
 # The step of the differences that follow a probability along its predictors.
@@ -59,26 +60,29 @@ class Intervals:
     def __call__(self, blocks: Iterator[Block]) -> ProbabilityIntervals:
         """The intervals of the part's records, in their order."""
         none = np.empty((0, self.loss.outputs + 1))
-        parts = [self._read(rows @ self.basis) for rows, *_ in blocks]
+        parts = [self._read(rows @ self.basis, self._loss_of(rows)) for rows, *_ in blocks]
         return joined([ProbabilityIntervals(none, none, none), *parts])
 
-    def _read(self, rows: FloatArray) -> ProbabilityIntervals:
+    def _loss_of(self, rows: Any) -> Any:
+        return self.loss.for_rows(Lengths.of(rows) if isinstance(rows, np.ndarray) else rows)
+
+    def _read(self, rows: FloatArray, loss: Any) -> ProbabilityIntervals:
         outputs = len(self.estimate.values) // rows.shape[1]
         predictors = rows @ self.estimate.values.reshape(outputs, -1).T
         blocks = self.estimate.covariance.reshape(outputs, rows.shape[1], outputs, rows.shape[1])
         spread = np.einsum("ni,aibj,nj->nab", rows, blocks, rows, optimize=True)
         if outputs == 1 and isinstance(self.loss, LogisticLoss):
             eta, margin = predictors[:, 0], self.quantile * np.sqrt(spread[:, 0, 0])
-            low, high = (model_probabilities(end, self.loss) for end in (eta - margin, eta + margin))
+            low, high = (model_probabilities(end, loss) for end in (eta - margin, eta + margin))
             return ProbabilityIntervals(
-                model_probabilities(eta, self.loss),
+                model_probabilities(eta, loss),
                 np.column_stack([high[:, 0], low[:, 1]]),
                 np.column_stack([low[:, 0], high[:, 1]]),
             )
         scores = centring(outputs + 1).T
-        probabilities = model_probabilities(predictors @ scores, self.loss)
+        probabilities = model_probabilities(predictors @ scores, loss)
         ends = [
-            [logit(model_probabilities((predictors + step) @ scores, self.loss)) for step in (-one, one)]
+            [logit(model_probabilities((predictors + step) @ scores, loss)) for step in (-one, one)]
             for one in _STEP * np.eye(outputs)
         ]
         slopes = np.stack([(high - low) / (2.0 * _STEP) for low, high in ends], axis=2)

@@ -63,7 +63,7 @@ class Levels:
         squares = rows.squares
         rising = Space.of(squares).put(self.limits[::-1])
         below = namespace_of(squares).searchsorted(rising, squares * self.margin(rows.columns))
-        return len(rising) - below
+        return rising.shape[0] - below
 
     @staticmethod
     def margin(columns: int) -> float:

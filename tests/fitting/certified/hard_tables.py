@@ -10,6 +10,7 @@ from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.fitting.certified.bound import ExactProblem
 from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
+from expost.losses.lengths import Lengths
 
 DIGITS = 70
 
@@ -62,7 +63,7 @@ class Table:
 
     def derivatives(self, w):
         """Slopes and curvatures in doubles."""
-        slope, curvature = self.loss.derivatives(self.X @ w, self.y)
+        slope, curvature = self.loss.for_rows(Lengths.of(self.X)).derivatives(self.X @ w, self.y)
         weights = 1.0 if self.weights is None else self.weights
         return weights * slope, weights * curvature
 
@@ -97,6 +98,8 @@ LOSSES = [
     PseudoHuber(),
     PseudoHuber(0.1),
     SquaredLoss(),
+    LogisticLoss(cap=0.6, corner=0.75, gradient_cap=0.3),
+    PseudoHuber(0.1, gradient_cap=0.1),
 ]
 
 
@@ -171,6 +174,19 @@ def adversarial_tables():
     yield make("binary columns", (random.uniform(size=(200, 4)) < 0.01) * 0.5, yes)
 
 
+def of_row(loss, row):
+    """The loss that a row has where caps follow its length, from the formula."""
+    most, cap = getattr(loss, "gradient_cap", None), getattr(loss, "cap", getattr(loss, "threshold", None))
+    if most is None:
+        return loss
+    length = float(np.linalg.norm(row))
+    share = 16.0 if length == 0.0 else mp.mpf(most) / mp.mpf(cap) / length
+    factor = float(mp.mpf(2) ** (max(mp.floor(64 * mp.log(share, 2)), 0) / mp.mpf(64)))
+    if isinstance(loss, PseudoHuber):
+        return PseudoHuber(cap * min(factor, 16.0))
+    return LogisticLoss() if cap * factor >= 1.0 else LogisticLoss(cap=cap * factor, corner=loss.corner)
+
+
 def derivatives(loss, eta, y):
     if isinstance(loss, LogisticLoss) and loss.corner is not None:
         c, m0 = mp.mpf(loss.cap), mp.mpf(loss.cap * loss.corner)
@@ -209,7 +225,7 @@ def gradient(table, w, *, hessian=False):
         x = [mp.mpf(float(v)) for v in row]
         m, k = (
             mp.mpf(float(weight)) * value
-            for value in derivatives(table.loss, mp.fdot(x, w), mp.mpf(float(label)))
+            for value in derivatives(of_row(table.loss, row), mp.fdot(x, w), mp.mpf(float(label)))
         )
         for j in range(d):
             g[j] += m * x[j]

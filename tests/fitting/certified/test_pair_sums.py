@@ -5,7 +5,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hard_tables import LOSSES, RowBlocks, derivatives, into_ball, labels_for
+from hard_tables import LOSSES, RowBlocks, derivatives, into_ball, labels_for, of_row
 from test_softmax_certificate import LOSSES as SOFTMAX, exact_derivatives
 
 from expost._common import kernels
@@ -84,7 +84,7 @@ def test_gradients_are_within_their_error(loss, kind, weighted):
         total, steep = mp.zeros(d, 1), mp.mpf(0)
         for place, (row, label) in enumerate(zip(X, y, strict=True)):
             x = mp.matrix(row.tolist())
-            slope, _ = derivatives(loss, mp.fdot(x, exact), mp.mpf(float(label)))
+            slope, _ = derivatives(of_row(loss, row), mp.fdot(x, exact), mp.mpf(float(label)))
             slope *= mp.mpf(1.0 if weights is None else float(weights[place]))
             total += slope * x
             steep += abs(slope)

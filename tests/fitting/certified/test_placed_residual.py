@@ -63,7 +63,9 @@ def test_both_passes_agree_within_their_bounds(place, case, slices, monkeypatch)
 
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize("slices", [2, 3])
-@pytest.mark.parametrize("loss", [SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), SoftmaxLoss(2)], ids=str)
+@pytest.mark.parametrize(
+    "loss", [SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6, gradient_cap=0.6), SoftmaxLoss(2)], ids=str
+)
 def test_softmax_passes_agree_within_their_bounds(place, loss, slices, monkeypatch):
     monkeypatch.setattr("expost.data.placed._LEAST_NUMBERS", 150_000)
     monkeypatch.setattr("expost.data.rows._GROUP_ROWS", 250)

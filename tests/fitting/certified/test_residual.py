@@ -1,12 +1,13 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hard_tables import LOSSES, derivatives, into_ball, labels_for
+from hard_tables import LOSSES, derivatives, into_ball, labels_for, of_row
 
 from expost._common.namespaces import HERE
 from expost.fitting.certified.pairs import Dyadic, Point
 from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.slopes import proved_loss
+from expost.losses.lengths import Lengths
 
 
 def _pass(loss, w, slices, radius=1.0, **options):
@@ -35,7 +36,7 @@ def test_gradient_is_within_its_error(loss, slices):
         total = [mp.mpf(0)] * d
         for row, label in zip(X, y, strict=True):
             x = [mp.mpf(float(v)) for v in row]
-            slope, _ = derivatives(loss, mp.fdot(x, exact), mp.mpf(float(label)))
+            slope, _ = derivatives(of_row(loss, row), mp.fdot(x, exact), mp.mpf(float(label)))
             total = [t + slope * v for t, v in zip(total, x, strict=True)]
         off = [t - mp.mpf(float(a)) - mp.mpf(float(b)) for t, a, b in zip(total, *found.total, strict=True)]
         per_curvature = found.per_curvature + 1.01 * work.predictor_error()
@@ -43,7 +44,7 @@ def test_gradient_is_within_its_error(loss, slices):
         error = mp.norm(mp.matrix(off))
     assert error <= bound
     assert bound < (1e-16 if slices == 2 else 2e-20)
-    curvature = loss.derivatives(X @ w, y)[1]
+    curvature = loss.for_rows(Lengths.of(X)).derivatives(X @ w, y)[1]
     np.testing.assert_allclose(found.hessian, (X * curvature[:, None]).T @ X, rtol=1e-10, atol=1e-12)
 
 
