@@ -59,7 +59,7 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
     plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
     expected = expost.calibrate(
-        loss=capped_logistic(2.0, 1e-6),
+        loss=capped_logistic(2.0, 1e-6, radius=np.sqrt(5 / 2)),
         norm=np.sqrt(3 / 2),
         epsilon=2.0,
         report="leverage",
@@ -70,6 +70,7 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
         "soft": False,
         "cap": expected.loss.cap,
         "corner": expected.loss.corner,
+        "gradient_cap": expected.loss.gradient_cap,
     }
     assert plan["sigma"] == expected.sigma
     assert plan["sigma_hessian"] == expected.sigma_hessian
@@ -92,8 +93,9 @@ def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     )
     domain.write_text(number)
     chosen = json.loads(run("plan", domain, "--json").stdout)["loss_parameters"]
-    assert chosen == {"threshold": default_threshold(1.0, 1e-6)}
-    assert "PseudoHuber(threshold=0.195303)" in run("plan", domain).stdout
+    width = default_threshold(1.0, 1e-6)
+    assert chosen == {"threshold": width, "gradient_cap": pytest.approx(width * np.sqrt(5 / 2), rel=1e-14)}
+    assert "PseudoHuber(threshold=0.195303, gradient_cap=0.3088)" in run("plan", domain).stdout
     given = json.loads(run("plan", domain, "--threshold", "0.5", "--json").stdout)["loss_parameters"]
     assert given == {"threshold": 0.5}
     assert refused(run("plan", domain, "--threshold", "0"), "`threshold` must be")

@@ -1,5 +1,6 @@
 """A plan of one's own, given to an estimator."""
 
+import math
 import pickle
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from sklearn.base import clone
 
 import expost
 from expost.exceptions import DomainError, ParameterError
-from expost.privacy.shapes import capped_logistic, capped_softmax, default_threshold
+from expost.privacy.shapes import capped_logistic, capped_softmax, regression_loss
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(200, 3)) / 4
@@ -21,13 +22,15 @@ DOMAIN = expost.Domain(
     label=expost.ClassLabel(name="y", classes=("no", "yes")),
 )
 BUDGET = {"epsilon": 2.0, "delta": 1e-7, "norm": 0.9, "fit_intercept": True}
-HUBER = expost.PseudoHuber(default_threshold(2.0, 1e-7))
-CAPPED, CAPPED_3 = capped_logistic(2.0, 1e-7), capped_softmax(3, 2.0, 1e-7)
+RADIUS = math.hypot(0.9, 1.0)
+HUBER = regression_loss(2.0, 1e-7, radius=RADIUS)
+CAPPED, CAPPED_3 = capped_logistic(2.0, 1e-7, radius=RADIUS), capped_softmax(3, 2.0, 1e-7, radius=RADIUS)
+SHORTER = capped_logistic(2.0, 1e-7, radius=0.9)
 TWO, THREE = {"classes": [0, 1]}, {"classes": [0, 1, 2]}
 # An estimator, its labels, the loss that its arguments choose, and what they add to the budget.
 SAME = {
     "logistic": (expost.LogisticRegression(**TWO), Y, CAPPED, {"report": "leverage"}),
-    "no intercept": (expost.LogisticRegression(**TWO), Y, CAPPED, {"fit_intercept": False}),
+    "no intercept": (expost.LogisticRegression(**TWO), Y, SHORTER, {"fit_intercept": False}),
     "classical": (expost.LogisticRegression(**TWO), Y, CAPPED, {"calibration": "kifer2012"}),
     "several": (expost.LogisticRegression(**THREE), SEVERAL, CAPPED_3, {"report": "adaptive"}),
     "weights": (expost.LogisticRegression(**TWO), Y, CAPPED, {"max_weight": 3.0}),
@@ -58,7 +61,8 @@ def test_a_plan_gives_what_its_arguments_give(name):
 
 def test_class_weights_are_counted_in_the_plans_largest_weight():
     by_class = {"classes": [0, 1], "class_weight": {0: 0.5, 1: 2.0}, "random_state": 1}
-    plan = expost.calibrate(loss=capped_logistic(1.0, 1e-6), max_weight=6.0, fit_intercept=True)
+    loss = capped_logistic(1.0, 1e-6, radius=math.sqrt(2.0))
+    plan = expost.calibrate(loss=loss, max_weight=6.0, fit_intercept=True)
     made = expost.LogisticRegression(norm=1.0, max_weight=3.0, **by_class).fit(X, Y)
     given = expost.LogisticRegression(plan=plan, **by_class).fit(X, Y)
     assert given.publication_ == made.publication_

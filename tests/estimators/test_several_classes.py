@@ -1,5 +1,6 @@
 """Logistic regression of more than two classes."""
 
+import math
 import pickle
 
 import numpy as np
@@ -47,7 +48,8 @@ def test_shapes_scores_and_probabilities():
     np.testing.assert_allclose(model.predict_proba(X), odds / odds.sum(axis=1)[:, None], rtol=1e-12)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X), rtol=1e-12)
     assert model.score(X, Y) > 0.5
-    assert model.plan_.loss == SoftmaxLoss(3, cap=model.plan_.loss.cap)
+    cap = model.plan_.loss.cap
+    assert model.plan_.loss == SoftmaxLoss(3, cap=cap, gradient_cap=cap * math.sqrt(2.0))
     assert model.plan_.loss.cap < 1.0
     assert model.plan_.delta_at(8.0) <= 1e-6
     assert model.plan_.precision is not None

@@ -95,10 +95,13 @@ def test_the_rule_is_the_estimators_default():
             expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0, **parameters).fit(X, y).plan_
         )
 
+    radius = math.sqrt(2.0)
     for parameters in ({}, {"l2": 99.0}, {"report": "dependent"}, {"calibration": "kifer2012"}):
-        assert plan(epsilon=2.0, **parameters).loss == capped_logistic(2.0, DELTA)
-    small = capped_logistic(1.0, DELTA, l2=0.5, radius=math.sqrt(2.0))
-    assert plan(l2=0.5).loss == small != capped_logistic(1.0, DELTA)
+        assert plan(epsilon=2.0, **parameters).loss == capped_logistic(2.0, DELTA, radius=radius)
+    small = capped_logistic(1.0, DELTA, l2=0.5, radius=radius)
+    assert plan(l2=0.5).loss == small != capped_logistic(1.0, DELTA, radius=radius)
+    assert plan(cap="likelihood").loss == expost.LogisticLoss()
+    assert plan(cap="gradient").loss == plan().loss
     assert plan(cap=1.0).loss == expost.LogisticLoss()
     assert plan(cap=0.3).loss == capped_logistic(1.0, DELTA, cap=0.3)
     # Explicit scales fix no budget that the cap could follow: the loss is the plan's.
@@ -114,7 +117,7 @@ def test_the_default_without_an_estimator_is_plain():
 
 
 def test_a_small_regularisation_rounds_the_corner_and_costs_no_noise():
-    usual = expost.calibrate(loss=capped_logistic(1.0, DELTA), norm=3.0)
+    usual = expost.calibrate(loss=capped_logistic(1.0, DELTA, radius=3.0), norm=3.0)
     for share in (0.06, 0.3):
         l2 = share * usual.l2
         loss = capped_logistic(1.0, DELTA, l2=l2, radius=3.0)

@@ -24,7 +24,7 @@ SMALL = {"epsilon": 0.5, "delta": 1e-7}
 MAKERS = {
     "logistic": lambda: expost.calibrate(loss="logistic", **SMALL),
     "capped": lambda: expost.calibrate(
-        loss=classification_loss(2, 0.5, 1e-7, cap=None, l2=None, radius=math.sqrt(2.0)), **SMALL
+        loss=classification_loss(2, 0.5, 1e-7, radius=math.sqrt(2.0)), fit_intercept=True, **SMALL
     ),
     "leverage": lambda: expost.calibrate(loss="logistic", report="leverage", **SMALL),
     "smoothed hinge": lambda: expost.calibrate(loss="smoothed_hinge", **SMALL),

@@ -82,7 +82,7 @@ def test_a_saved_file_has_exactly_these_fields(kind, tmp_path):
     fields = json.loads(text)
     assert set(fields) == FIELDS
     assert set(fields["plan"]) == PLAN
-    assert set(fields["loss"]) == {"name", "soft", "cap", "corner"}
+    assert set(fields["loss"]) == {"name", "soft", "cap", "corner", "gradient_cap"}
     assert set(fields["statistics"]) == {"gradient", "hessian", "eigenvalue"}
     assert {name for name, value in fields["statistics"].items() if value is not None} == RELEASED[kind]
     assert len(fields["coefficients"]) == 3
@@ -128,8 +128,11 @@ def test_the_cap_is_stated_where_there_is_one():
         "soft": False,
         "cap": capped.cap,
         "corner": capped.corner,
+        "gradient_cap": capped.gradient_cap,
     }
-    assert capped == capped_logistic(1.0, 1e-6)
+    assert capped == capped_logistic(1.0, 1e-6, radius=math.sqrt(2.0))
+    slopes = json.loads(fit(cap=0.6).publication_.to_json())["loss"]
+    assert slopes == {"name": "logistic", "soft": False, "cap": 0.6, "corner": slopes["corner"]}
     plain = fit(cap=1.0).publication_
     assert json.loads(plain.to_json())["loss"] == {"name": "logistic", "soft": False}
     assert Publication.from_json(plain.to_json()).loss == expost.LogisticLoss()

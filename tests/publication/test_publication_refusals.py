@@ -168,6 +168,14 @@ REFUSED = {
         forged(loss=LOGISTIC | {"cap": 0.6, "corner": 1.0}),
         "`corner` must be a number between",
     ),
+    "a gradient that is too long": (
+        forged(loss=LOGISTIC | {"cap": 0.5, "corner": 0.8, "gradient_cap": 0.75}),
+        "`loss.gradient_cap` must be at most the loss's largest slope times the length of the longest row",
+    ),
+    "short rows that bend": (
+        forged(loss=LOGISTIC | {"cap": 0.9, "corner": 0.3, "gradient_cap": 0.75}),
+        "`gradient_cap` must be None where shorter rows could bend more than the longest",
+    ),
     "soft cap": (
         forged(loss=LOGISTIC | {"soft": True, "cap": 0.6, "corner": 0.8}),
         "`cap` must be 1 with soft=True",

@@ -38,7 +38,9 @@ def test_the_file_reads_back_and_predicts_the_same():
     table = publication.loss.by_predictor(publication.release.coefficients)
     np.testing.assert_array_equal(table, np.column_stack([fitted.coef_, fitted.intercept_]))
     document = json.loads(publication.to_json())
-    assert document["loss"] == {"name": "softmax", "classes": 3, "cap": fitted.plan_.loss.cap, "corner": 0.8}
+    loss = fitted.plan_.loss
+    stated = {"name": "softmax", "classes": 3, "cap": loss.cap, "corner": 0.8}
+    assert document["loss"] == stated | {"gradient_cap": loss.gradient_cap}
     assert len(document["coefficients"]) == 6
     assert "reduced" not in document["plan"]
 
