@@ -1,6 +1,7 @@
 """The curator's commands: init, plan, fit, losses."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     assert "whole publication: ε = 2 at δ = 1e-06" in shown.stdout
     plan = json.loads(run("plan", domain, "--epsilon", 2, "--report", "leverage", "--json").stdout)
     expected = expost.calibrate(
-        loss=capped_logistic(2.0, 1e-6, radius=np.sqrt(5 / 2)),
+        loss=capped_logistic(2.0, 1e-6, radius=math.hypot(np.sqrt(3 / 2), 1.0)),
         norm=np.sqrt(3 / 2),
         epsilon=2.0,
         report="leverage",
