@@ -96,7 +96,8 @@ def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     chosen = json.loads(run("plan", domain, "--json").stdout)["loss_parameters"]
     width = default_threshold(1.0, 1e-6)
     assert chosen == {"threshold": width, "gradient_cap": pytest.approx(width * np.sqrt(5 / 2), rel=1e-14)}
-    assert "PseudoHuber(threshold=0.195303, gradient_cap=0.308802)" in " ".join(run("plan", domain).stdout.split())
+    shown = " ".join(run("plan", domain).stdout.split())
+    assert "PseudoHuber(threshold=0.195303, gradient_cap=0.308802)" in shown
     given = json.loads(run("plan", domain, "--threshold", "0.5", "--json").stdout)["loss_parameters"]
     assert given == {"threshold": 0.5}
     assert refused(run("plan", domain, "--threshold", "0"), "`threshold` must be")
