@@ -8,7 +8,7 @@ from scipy.integrate import quad
 
 import expost
 from expost.audit import hockey_stick
-from expost.losses.lengths import Lengths
+from expost.losses.records import Lengths
 from expost.privacy import gaussian
 from expost.privacy.shapes import capped_logistic, capped_softmax, default_threshold, regression_loss
 

@@ -294,7 +294,7 @@ static void squared_lengths(const chunk *rows, ptrdiff_t columns, double *restri
 }
 
 /* The level of every row, where a loss has several: how many limits its length is below, by halving. The margin is
-   that of expost.losses.lengths; `squares` is room. */
+   that of expost.losses.records; `squares` is room. */
 static void find_levels(const loss *kind, const chunk *rows, ptrdiff_t columns, double *squares, int64_t *level) {
     if (kind->half == 0) return;
     const double margin = (1.0 + 0x1p-40) + columns * 0x1p-51;

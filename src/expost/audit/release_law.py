@@ -7,7 +7,7 @@ import numpy as np
 from expost._common.typing import FloatArray
 from expost.exceptions import SolverError
 from expost.losses import AnyLoss, VectorLoss
-from expost.losses.lengths import Lengths
+from expost.losses.records import Lengths
 from expost.privacy.scales import NoiseScales
 
 

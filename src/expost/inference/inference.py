@@ -21,7 +21,7 @@ from expost.inference.coordinates import Coordinates, domain_coordinates, plain_
 from expost.inference.estimate import Estimate, Likelihood, estimate, model_probabilities, undetermined_error
 from expost.inference.table import UNDETERMINED, CoefficientTable
 from expost.losses import LogisticLoss, SoftmaxLoss, describe
-from expost.losses.lengths import Lengths
+from expost.losses.records import Lengths
 from expost.losses.softmax import centring
 
 # The step of the differences that follow a probability along its predictors.

@@ -13,8 +13,7 @@ import numpy as np
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import BoolArray, FloatArray
-from expost.losses.lengths import Levels
-from expost.losses.records import RecordLoss, RowRecords, derivatives_of
+from expost.losses.records import Levels, RecordLoss, RowRecords, derivatives_of
 
 # Relative slack for comparisons that hold exactly on paper: far above rounding, far below any real mistake.
 SLACK = 1e-9

@@ -14,7 +14,7 @@ from expost._common.namespaces import is_foreign, namespace_of
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error
 from expost.losses.base import ADDED, DerivativeCurve, LabelSet, Loss
-from expost.losses.lengths import Levels, check_gradient_cap, take
+from expost.losses.records import Levels, take
 
 SMALLEST_CAP = 1e-6
 """The smallest cap, and the smallest corner of a cap."""
@@ -116,7 +116,7 @@ class LogisticLoss(Loss):
     gradient_cap
         The largest length :math:`C` of a gradient. Rows of length :math:`C/c` or more have the cap :math:`c`,
         and a shorter row has a larger one, :math:`C` over its length and at most 1, with the same corner
-        (:class:`~expost.losses.lengths.Levels`): it pulls with its share. By default all rows have the same
+        (:class:`~expost.losses.records.Levels`): it pulls with its share. By default all rows have the same
         cap. Refused unless :math:`c(1 - \theta + \theta^2) \le \theta`: then a row of any length has at
         most the curvature of the longest at the same length of its gradient, and :attr:`curve` covers it
         (docs/mathematics.md, section 6, "A cap on the gradient").
@@ -147,7 +147,7 @@ class LogisticLoss(Loss):
             raise parameter_error("corner", "None with cap=1", corner, "Give a cap below 1, or no corner.")
         object.__setattr__(self, "cap", cap)
         object.__setattr__(self, "corner", corner)
-        object.__setattr__(self, "gradient_cap", check_gradient_cap(self.gradient_cap))
+        object.__setattr__(self, "gradient_cap", _gradient_cap(self.gradient_cap))
         if self.gradient_cap is not None and not longest_rows_bend_most(cap, corner):
             wanted = "None where shorter rows could bend more than the longest"
             raise parameter_error("gradient_cap", wanted, self.gradient_cap, "Give a smaller cap.")
@@ -254,6 +254,11 @@ def longest_rows_bend_most(cap: float, corner: float | None) -> bool:
     return corner is not None and cap * (1.0 - corner + corner**2) <= corner
 
 
+def _gradient_cap(gradient_cap: Any) -> float | None:
+    """The largest length of a gradient, or None; ParameterError where it is neither."""
+    return None if gradient_cap is None else check_positive("gradient_cap", gradient_cap)
+
+
 def _share(name: str, value: Any, most: float) -> float:
     """A number between the smallest cap and ``most``, or ParameterError."""
     accepted = isinstance(value, Real) and not isinstance(value, bool)
@@ -273,7 +278,7 @@ class PseudoHuber(Loss):
 
     With a ``gradient_cap`` :math:`C` rows of length :math:`C/c` or more have the threshold :math:`c`, and a
     shorter row has a larger one, :math:`C` over its length, up to 16 times
-    (:class:`~expost.losses.lengths.Levels`).
+    (:class:`~expost.losses.records.Levels`).
     """
 
     threshold: float = 1.0
@@ -285,7 +290,7 @@ class PseudoHuber(Loss):
 
     def __post_init__(self) -> None:
         check_positive("threshold", self.threshold)
-        object.__setattr__(self, "gradient_cap", check_gradient_cap(self.gradient_cap))
+        object.__setattr__(self, "gradient_cap", _gradient_cap(self.gradient_cap))
 
     def __str__(self) -> str:
         gradient = "" if self.gradient_cap is None else f", gradient_cap={self.gradient_cap:.6g}"

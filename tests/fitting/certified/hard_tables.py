@@ -10,7 +10,7 @@ from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.fitting.certified.bound import ExactProblem
 from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
-from expost.losses.lengths import Lengths
+from expost.losses.records import Lengths
 
 DIGITS = 70
 

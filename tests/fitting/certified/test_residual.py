@@ -7,7 +7,7 @@ from expost._common.namespaces import HERE
 from expost.fitting.certified.pairs import Dyadic, Point
 from expost.fitting.certified.residual import ResidualPass, exact_in
 from expost.fitting.certified.slopes import proved_loss
-from expost.losses.lengths import Lengths
+from expost.losses.records import Lengths
 
 
 def _pass(loss, w, slices, radius=1.0, **options):

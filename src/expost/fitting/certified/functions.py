@@ -30,7 +30,7 @@ from expost.fitting.certified.pairs import (
     two_sum,
 )
 from expost.losses import LogisticLoss
-from expost.losses.lengths import Lengths, take
+from expost.losses.records import Lengths, take
 
 OF_PRODUCT = 2.0**-102
 """More than the relative error of a pair times a double."""

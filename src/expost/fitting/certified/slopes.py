@@ -39,7 +39,7 @@ from expost.losses import (
     SoftmaxLoss,
     SquaredLoss,
 )
-from expost.losses.lengths import take
+from expost.losses.records import take
 
 _NEAR_ONE = 2.0**-100
 _FAR = 2.0**400  # beyond this many thresholds a slope is its limit to 2**-800

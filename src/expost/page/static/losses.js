@@ -46,7 +46,7 @@ export const DERIVATIVES = {
   },
 };
 
-// Levels of rows by their length, as in expost.losses.lengths: caps and thresholds of level k are 2^(k/64) times those
+// Levels of rows by their length, as in expost.losses.records: caps and thresholds of level k are 2^(k/64) times those
 // of the longest rows, and the last level is that without a cap, or with 16 times the threshold.
 const STEPS = 64;
 
