@@ -49,17 +49,12 @@ def _described(loss: Any) -> kernels.Loss:
     """A loss as kernels read it."""
     names = ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")
     tables = {name: table.ctypes.data for name, table in zip(names, exponential_tables(HERE), strict=True)}
-    softmax, capped = isinstance(loss, SoftmaxLoss), getattr(loss, "corner", None) is not None
-    kind = _SCALAR[LogisticLoss if softmax else type(loss)]
-    if softmax or capped:
-        kind = (_CAPPED_SOFTMAX if softmax else _CAPPED) if capped else _SOFTMAX
-    factors = np.ones(1) if loss.levels is None else loss.levels.factors
-    shapes = np.array([_shape(loss.at_level(factor)) for factor in factors.tolist()])
-    if capped:
-        shapes[:, 8:] = corners(loss.link if softmax else loss)[2:].T
-    # Halving needs as many limits as a power of two has, less one: no row is below those that are added.
-    limits = np.full(2 ** (len(shapes) - 1).bit_length() - 1, -1.0)
-    limits[: len(shapes) - 1] = [] if loss.levels is None else loss.levels.limits
+    capped = getattr(loss, "corner", None) is not None
+    if isinstance(loss, SoftmaxLoss):
+        kind = _CAPPED_SOFTMAX if capped else _SOFTMAX
+    else:
+        kind = _CAPPED if capped else _SCALAR[type(loss)]
+    shapes, limits = _levels(loss, capped=capped)
     described = kernels.Loss(
         kind=kind,
         classes=loss.outputs + 1,
@@ -71,6 +66,18 @@ def _described(loss: Any) -> kernels.Loss:
     )
     described.kept = limits, shapes  # as long as kernels can read them
     return described
+
+
+def _levels(loss: Any, *, capped: bool) -> tuple[FloatArray, FloatArray]:
+    """The constants of each level, one after the other, and the limits between levels."""
+    factors = np.ones(1) if loss.levels is None else loss.levels.factors
+    shapes = np.array([_shape(loss.at_level(factor)) for factor in factors.tolist()])
+    if capped:
+        shapes[:, 8:] = corners(getattr(loss, "link", loss))[2:].T
+    # Halving needs as many limits as a power of two has, less one: no row is below those that are added.
+    limits = np.full(2 ** (len(shapes) - 1).bit_length() - 1, -1.0)
+    limits[: len(shapes) - 1] = [] if loss.levels is None else loss.levels.limits
+    return shapes, limits
 
 
 def _shape(loss: Any) -> list[float]:
