@@ -94,10 +94,11 @@ def _loaded(level: int) -> Library | None:
     """The kernels of a level if they are there and pass their test."""
     with suppress(OSError, AttributeError):
         found = ctypes.CDLL(str(FOLDER / f"kernels-{level}.so"))
-        for name in ("machine_level", "self_test", *_ARGUMENTS):
+        for name in ("machine_level", "self_test", "described_sizes", *_ARGUMENTS):
             function = getattr(found, name)
             function.restype, function.argtypes = ctypes.c_int64, _ARGUMENTS.get(name, ())
-        return Library(level, found) if found.self_test() else None
+        ours = found.described_sizes() == ctypes.sizeof(Rows) * 65536 + ctypes.sizeof(Loss)
+        return Library(level, found) if ours and found.self_test() else None
     return None
 
 

@@ -42,6 +42,9 @@ EXPORT int64_t machine_level(void) {
 #endif
 }
 
+/* How long what the caller describes is, so that kernels from before a change are not used. */
+EXPORT int64_t described_sizes(void) { return (int64_t)(sizeof(table) * 65536 + sizeof(loss)); }
+
 /* The inner product of every row with a vector. */
 static void products(const chunk *rows, ptrdiff_t columns, const double *vector, double *restrict sums) {
     for (ptrdiff_t i = 0; i < rows->padded; i++) sums[i] = 0.0;
