@@ -7,10 +7,12 @@ found level by level, from the steepest slope down (docs/mathematics.md, section
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from expost._common.typing import FloatArray
@@ -31,6 +33,8 @@ _SLOWEST = 1e-4
 LAST_EPSILON = 700.0
 # Cells of the noise.
 COARSE, FINE = 0.02, 0.005
+# Numbers of the cells and levels that are worked on at a time: they stay in the cache.
+_NUMBERS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -80,32 +84,29 @@ class WorstPath:
         found = np.array(edges), np.array(rates)
         return *found, np.concatenate([[0.0], np.cumsum(np.diff(found[0]) / found[1])])
 
-    def _gaussian(self, epsilon: FloatArray, shift: float) -> FloatArray:
+    def _gaussian(self, epsilon: FloatArray, shift: FloatArray | float) -> FloatArray:
         return np.asarray(gaussian.delta(epsilon, sensitivity=shift, sigma=1.0))
 
     def adding(self, epsilon: FloatArray) -> FloatArray:
         """An upper bound on delta at each epsilon when the row is added."""
         top = self.steepest
         constant, at = self._gaussian(epsilon, top), epsilon[:, None]
-        edges, rates, times = self._levels
+        edges, _, times = self._levels
         reach, cell = _REACH + top, self.cell
-        best, start, value = np.zeros(len(epsilon)), 0, np.zeros((len(epsilon), 0))
-        for level in range(len(rates) - 1, -1, -1):
-            low, high = edges[level], edges[level + 1]
-            # The cells in which the noise is within reach: they move with the time that growth takes.
-            first = math.floor((-reach - times[level + 1]) / cell) - 1
-            last = math.ceil((reach - times[level]) / cell) + 1
+        # The cells in which the noise is within reach: they move with the time that growth takes.
+        firsts = np.floor((-reach - times[1:]) / cell).astype(int) - 1
+        lasts = np.ceil((reach - times[:-1]) / cell).astype(int) + 1
+        ends = self._gaussian(at, edges) - constant[:, None]
+        best, start, value = np.zeros(len(epsilon)), int(firsts[-1]), np.zeros((len(epsilon), 0))
+        for level, gain in self._gains(epsilon, firsts, lasts):
+            first, count = firsts[level], lasts[level] - firsts[level]
             # Above them the rest is grown where there is no noise left.
-            later = np.repeat((self._gaussian(epsilon, high) - constant)[:, None], last - first, axis=1)
-            if level < len(rates) - 1:
-                shared = max(min(last - first, value.shape[1] - (first - start)), 0)
-                known = value[:, first - start : first - start + shared]
-                later[:, :shared] = np.maximum(known, later[:, :shared])
-            noise = np.arange(first, last + 1) * cell
-            gain = _gain(at, noise[:-1] + times[level], noise[1:] + times[level + 1], low, high, rates[level])
-            value = _falling(later + (high - low) * gain)
-            value = np.maximum(value, (self._gaussian(epsilon, low) - constant)[:, None])
-            start = first
+            later = np.repeat(ends[:, level + 1, None], count, axis=1)
+            shared = max(min(count, value.shape[1] - (first - start)), 0)
+            known = value[:, first - start : first - start + shared]
+            later[:, :shared] = np.maximum(known, later[:, :shared])
+            value = np.maximum(_falling(later + gain), ends[:, level, None])
+            start = int(first)
             best = np.maximum(best, value[:, 0])
         lowest = (math.log1p(self._rate(0.0, edges[0])) - epsilon) / edges[0] + 0.5 * edges[0]
         lowest = _density(np.minimum(lowest, 0.0))
@@ -120,6 +121,23 @@ class WorstPath:
         crossing = np.maximum(crossing, fixed + ndtr(-half * cell))
         alone = epsilon >= math.log1p(self.fastest)
         return np.asarray(np.minimum(np.where(alone, fixed, crossing), 1.0))
+
+    def _gains(
+        self, epsilon: FloatArray, firsts: NDArray[np.int64], lasts: NDArray[np.int64]
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """What each level gains in its cells, the last one first; many levels are worked on at a time."""
+        edges, rates, times = (each[:, None] for each in self._levels)
+        longest = int(np.max(lasts - firsts))
+        together = max(1, _NUMBERS // (longest * len(epsilon)))
+        for stop in range(len(rates), 0, -together):
+            some = slice(max(stop - together, 0), stop)
+            above = slice(some.start + 1, stop + 1)
+            noise = (firsts[some, None] + np.arange(longest + 1)) * self.cell
+            left, right = noise[:, :-1] + times[some], noise[:, 1:] + times[above]
+            low, high = edges[some], edges[above]
+            gain = (high - low) * _gain(epsilon[:, None, None], left, right, low, high, rates[some])
+            for level in range(stop - 1, some.start - 1, -1):
+                yield level, gain[:, level - some.start, : lasts[level] - firsts[level]]
 
     def removing(self, epsilon: FloatArray) -> FloatArray:
         """An upper bound on delta at each epsilon when the row is removed."""
@@ -150,7 +168,12 @@ def _falling(value: FloatArray) -> FloatArray:
 
 
 def _gain(
-    epsilon: FloatArray, left: FloatArray, right: FloatArray, low: float, high: float, rate: float
+    epsilon: FloatArray,
+    left: FloatArray,
+    right: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    rate: FloatArray,
 ) -> FloatArray:
     """What growing by one unit gains over waiting, at most: noise and shift in a cell, for an added row."""
     exponent = np.maximum(_largest_exponent(left, low, high), _largest_exponent(right, low, high))
@@ -168,7 +191,7 @@ def _gain(
     return np.where(waits, np.minimum(gain, 0.0), gain)
 
 
-def _largest_exponent(noise: FloatArray, low: float, high: float) -> FloatArray:
+def _largest_exponent(noise: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """The largest log-ratio of the two densities at this noise, over shifts in a cell."""
     shift = np.clip(-noise, low, high)
     return -noise * shift - 0.5 * shift * shift
