@@ -11,18 +11,11 @@
 #include "softmax.h"
 
 #define EXPORT __attribute__((visibility("default")))
-/* Lanes of a tile of squares, as many as a vector has numbers, and columns that are summed at a time. */
-#if defined(__AVX512F__)
-#define WIDTH 8
-#define TOGETHER 4
-#elif defined(__AVX__)
-#define WIDTH 4
-#define TOGETHER 2
-#else
-#define WIDTH 2
-#define TOGETHER 2
-#endif
+/* Columns of a tile of squares, those that it meets, whose sums all fit into the registers, and those that are
+   summed as pairs at a time. */
 #define TILE 4
+#define ACROSS (WIDTH > 4 ? 4 : 2)
+#define TOGETHER ACROSS
 /* Columns that meet a tile while they are in the cache. */
 #define STRIP 64
 /* Rows whose part of two tiles stays in the nearest cache. */
@@ -46,11 +39,11 @@ EXPORT int64_t machine_level(void) {
 EXPORT int64_t described_sizes(void) { return (int64_t)(sizeof(table) * 65536 + sizeof(loss)); }
 
 /* The inner product of every row with a vector. */
-static void products(const chunk *rows, ptrdiff_t columns, const double *vector, double *restrict sums) {
+static void products(const chunk *rows, ptrdiff_t columns, const double *point, double *restrict sums) {
     for (ptrdiff_t i = 0; i < rows->padded; i++) sums[i] = 0.0;
     for (ptrdiff_t j = 0; j < columns; j += TILE) {
         double w[TILE];
-        for (int t = 0; t < TILE; t++) w[t] = j + t < columns ? vector[j + t] : 0.0;
+        for (int t = 0; t < TILE; t++) w[t] = j + t < columns ? point[j + t] : 0.0;
         const double *restrict a = rows->cells + j * rows->stride, *restrict b = a + rows->stride;
         const double *restrict c = b + rows->stride, *restrict d = c + rows->stride;
         for (ptrdiff_t i = 0; i < rows->padded; i++)
@@ -60,15 +53,15 @@ static void products(const chunk *rows, ptrdiff_t columns, const double *vector,
 
 /* The same as pairs: the products without error, and what is rounded away in a second sum. */
 static void exact_products(
-    const chunk *rows, ptrdiff_t columns, const double *vector, const double *vector_low, double *restrict high,
+    const chunk *rows, ptrdiff_t columns, const double *point, const double *point_low, double *restrict high,
     double *restrict low
 ) {
     for (ptrdiff_t i = 0; i < rows->padded; i++) high[i] = low[i] = 0.0;
     for (ptrdiff_t j = 0; j < columns; j += TILE) {
         double w[TILE], v[TILE];
         for (int t = 0; t < TILE; t++) {
-            w[t] = j + t < columns ? vector[j + t] : 0.0;
-            v[t] = j + t < columns ? vector_low[j + t] : 0.0;
+            w[t] = j + t < columns ? point[j + t] : 0.0;
+            v[t] = j + t < columns ? point_low[j + t] : 0.0;
         }
         const double *restrict a = rows->cells + j * rows->stride, *restrict b = a + rows->stride;
         const double *restrict c = b + rows->stride, *restrict d = c + rows->stride;
@@ -125,9 +118,7 @@ static void add_rows_exactly(
     }
 }
 
-/* As many numbers as the machine works on at a time. Sums of this type stay in registers, which arrays do not.
-   In the two functions that use it the compiler may fuse products and sums: nothing in them need be exact. */
-typedef double vector __attribute__((vector_size(8 * WIDTH)));
+/* Here the compiler may fuse products and sums: nothing in the two functions that are so marked need be exact. */
 #if defined(__clang__)
 #define MAY_FUSE __attribute__((noinline))
 #define FUSE _Pragma("clang fp contract(fast)")
@@ -136,27 +127,29 @@ typedef double vector __attribute__((vector_size(8 * WIDTH)));
 #define FUSE
 #endif
 
-static inline vector read_vector(const double *from) { vector v; memcpy(&v, from, sizeof v); return v; }
+static inline vector read_vector(const double *from) { return read_doubles((const char *)from); }
 
-/* Add the inner products of TILE columns with TILE others to a square of so many columns. */
+/* Add the inner products of TILE columns with ACROSS others to a square of so many columns. */
 static MAY_FUSE void add_tile(
     const double *some, const double *others, ptrdiff_t stride, ptrdiff_t count, double *square, ptrdiff_t columns
 ) {
     FUSE
-    vector sums[TILE][TILE] = {0};
+    vector sums[TILE * ACROSS] = {0};
     for (ptrdiff_t i = 0; i < count; i += WIDTH) {
-        vector a[TILE], b[TILE];
-        for (int t = 0; t < TILE; t++) a[t] = read_vector(some + t * stride + i);
-        for (int t = 0; t < TILE; t++) b[t] = read_vector(others + t * stride + i);
-        for (int s = 0; s < TILE; s++)
-            for (int t = 0; t < TILE; t++) sums[s][t] += a[s] * b[t];
-    }
-    for (int s = 0; s < TILE; s++)
-        for (int t = 0; t < TILE; t++) {
-            double sum = 0.0;
-            for (int l = 0; l < WIDTH; l++) sum += sums[s][t][l];
-            square[s * columns + t] += sum;
+        vector b[ACROSS];
+        for (int t = 0; t < ACROSS; t++) b[t] = read_vector(others + t * stride + i);
+        for (int s = 0; s < TILE; s++) {
+            vector a = read_vector(some + s * stride + i);
+            for (int t = 0; t < ACROSS; t++) sums[s * ACROSS + t] += a * b[t];
         }
+    }
+    /* The totals of WIDTH sums at a time: these are turned and then added up. */
+    for (int first = 0; first < TILE * ACROSS; first += WIDTH) {
+        vector total = {0};
+        turn(sums + first);
+        for (int l = 0; l < WIDTH; l++) total += sums[first + l];
+        for (int l = 0; l < WIDTH; l++) square[(first + l) / ACROSS * columns + (first + l) % ACROSS] += total[l];
+    }
 }
 
 /* Add the squares of the rows, each times its weight, right of the diagonal and on it; `tile` is room. */
@@ -171,7 +164,7 @@ static void add_squares(const chunk *rows, const double *restrict weights, doubl
                 for (int t = 0; t < TILE; t++)
                     for (ptrdiff_t i = 0; i < count; i++)
                         tile[t * stride + i] = weights[first + i] * cells[(p + t) * stride + i];
-                for (ptrdiff_t q = p > strip ? p : strip; q < end; q += TILE)
+                for (ptrdiff_t q = p > strip ? p : strip; q < end; q += ACROSS)
                     add_tile(tile, cells + q * stride, stride, count, square + p * columns + q, columns);
             }
         }
@@ -218,7 +211,7 @@ EXPORT int64_t self_test(void) {
     enum { ROWS = 40, COLUMNS = 4 };
     double cells[COLUMNS * ROWS], slopes[ROWS], zeros[ROWS] = {0}, point[COLUMNS], none[COLUMNS] = {0};
     double high[ROWS], low[ROWS], sums[COLUMNS * LANES] = {0}, rests[COLUMNS * LANES] = {0};
-    chunk rows = {cells, ROWS, ROWS, ROWS, ROWS, COLUMNS, NULL, 0};
+    chunk rows = {cells, ROWS, ROWS, ROWS, ROWS, COLUMNS};
     uint64_t state = 2;
     for (int at = 0; at < COLUMNS * ROWS; at++) cells[at] = whole_number(&state, 50);
     for (int i = 0; i < ROWS; i++) slopes[i] = whole_number(&state, 50);

@@ -12,8 +12,32 @@
 #include <string.h>
 
 #define LANES 8
-/* Numbers of a piece of the table that is copied at a time. */
-#define STAGE 4096
+/* How many rows ahead memory is asked for while others are copied. */
+#define AHEAD 64
+/* Numbers of a vector, as many as the machine works on at a time. */
+#if defined(__AVX512F__)
+#define WIDTH 8
+#define LOWER_HALVES 0, 8, 1, 9, 2, 10, 3, 11
+#define UPPER_HALVES 4, 12, 5, 13, 6, 14, 7, 15
+#elif defined(__AVX__)
+#define WIDTH 4
+#define LOWER_HALVES 0, 4, 1, 5
+#define UPPER_HALVES 2, 6, 3, 7
+#else
+#define WIDTH 2
+#define LOWER_HALVES 0, 2
+#define UPPER_HALVES 1, 3
+#endif
+
+/* Numbers of these types stay in registers, which arrays do not. */
+typedef double vector __attribute__((vector_size(8 * WIDTH)));
+typedef float short_vector __attribute__((vector_size(4 * WIDTH)));
+typedef int64_t places __attribute__((vector_size(8 * WIDTH)));
+#if defined(__clang__)
+#define MIXED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIXED(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
 
 enum { FINE = 0, NOT_FINITE = 1, NO_MEMORY = 2, UNSOUND = 3 };
 enum { BY_ROWS = 0, BY_COLUMNS = 1, SPARSE = 2 };
@@ -38,8 +62,6 @@ typedef struct {
 typedef struct {
     double *cells;
     ptrdiff_t stride, most, count, padded, columns;
-    char *stage; /* room for `staged` rows as they lie in a table */
-    ptrdiff_t staged;
 } chunk;
 
 static inline ptrdiff_t rounded_up(ptrdiff_t a, ptrdiff_t step) { return (a + step - 1) / step * step; }
@@ -47,24 +69,60 @@ static inline ptrdiff_t rounded_up(ptrdiff_t a, ptrdiff_t step) { return (a + st
 /* Rows of a chunk: its columns stay in a core's cache. */
 static inline ptrdiff_t chunk_rows(int64_t columns) { return columns <= 64 ? 512 : 256; }
 
-/* Rows are copied as they lie first, in one piece, which is how memory is fast; then column by column. */
-#define TURN_ROWS(type)                                                                                       \
-    for (ptrdiff_t i = 0; i < some; i += LANES)                                                               \
-        for (ptrdiff_t j = 0; j < from->features; j++)                                                        \
-            for (ptrdiff_t l = 0; l < LANES; l++)                                                             \
-                into->cells[j * into->stride + first + i + l] =                                               \
-                    ((const type *)into->stage)[(i + l) * from->features + j];
+static inline vector read_doubles(const char *from) { vector v; memcpy(&v, from, sizeof v); return v; }
 
-static inline void copy_rows(const table *from, int64_t low, chunk *into) {
-    ptrdiff_t width = from->features * (from->code == 0 ? 8 : 4);
-    for (ptrdiff_t first = 0; first < into->count; first += into->staged) {
-        ptrdiff_t some = into->count - first < into->staged ? into->count - first : into->staged;
-        const char *cells = from->cells + (low + first) * from->row_stride;
-        if (from->row_stride == width) memcpy(into->stage, cells, some * width);
-        else
-            for (ptrdiff_t i = 0; i < some; i++) memcpy(into->stage + i * width, cells + i * from->row_stride, width);
-        if (from->code == 0) { TURN_ROWS(double) } else { TURN_ROWS(float) }
+static inline vector read_floats(const char *from) {
+    short_vector v;
+    memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, vector);
+}
+
+/* Turn rows of a square into its columns: each round takes two halves of the rows alternately. */
+static inline void turn(vector *square) {
+    for (int round = 1; round < WIDTH; round *= 2) {
+        vector mixed[WIDTH];
+        for (int i = 0; i < WIDTH / 2; i++) {
+            mixed[2 * i] = MIXED(square[i], square[i + WIDTH / 2], LOWER_HALVES);
+            mixed[2 * i + 1] = MIXED(square[i], square[i + WIDTH / 2], UPPER_HALVES);
+        }
+        for (int i = 0; i < WIDTH; i++) square[i] = mixed[i];
     }
+}
+
+/* Squares of WIDTH rows and columns are turned, and measured on their way. The last columns come with some of those
+   before them, which are not written twice: what was measured is what is used. */
+#define TURN_ROWS(type, read)                                                                                 \
+    for (; features >= WIDTH && i + WIDTH <= into->count; i += WIDTH) {                                       \
+        const char *row = cells + i * from->row_stride, *later = row + AHEAD * from->row_stride;              \
+        for (ptrdiff_t at = 0; at < WIDTH * width; at += 64) __builtin_prefetch(later + at, 0, 2);            \
+        vector sum = {0};                                                                                     \
+        for (ptrdiff_t next = 0; next < features; next += WIDTH) {                                            \
+            ptrdiff_t j = next + WIDTH <= features ? next : features - WIDTH;                                 \
+            vector square[WIDTH];                                                                             \
+            for (int l = 0; l < WIDTH; l++)                                                                   \
+                square[l] = read(row + l * from->row_stride + j * (ptrdiff_t)sizeof(type));                   \
+            turn(square);                                                                                     \
+            for (int l = 0; l < WIDTH; l++)                                                                   \
+                if (j + l >= next) {                                                                          \
+                    sum += square[l] * square[l];                                                             \
+                    memcpy(into->cells + (j + l) * into->stride + i, &square[l], sizeof square[l]);           \
+                }                                                                                             \
+        }                                                                                                     \
+        memcpy(squares + i, &sum, sizeof sum);                                                                \
+    }                                                                                                         \
+    for (; i < into->count; i++) {                                                                            \
+        squares[i] = 0.0;                                                                                     \
+        for (ptrdiff_t j = 0; j < features; j++) {                                                            \
+            double cell = ((const type *)(cells + i * from->row_stride))[j];                                  \
+            squares[i] += cell * cell;                                                                        \
+            into->cells[j * into->stride + i] = cell;                                                         \
+        }                                                                                                     \
+    }
+
+static inline void copy_rows(const table *from, int64_t low, chunk *into, double *squares) {
+    ptrdiff_t features = from->features, width = features * (from->code == 0 ? 8 : 4), i = 0;
+    const char *cells = from->cells + low * from->row_stride;
+    if (from->code == 0) { TURN_ROWS(double, read_doubles) } else { TURN_ROWS(float, read_floats) }
 }
 
 #define COPY_COLUMN(type)                                                                                     \
@@ -74,9 +132,10 @@ static inline void copy_rows(const table *from, int64_t low, chunk *into) {
         for (ptrdiff_t i = 0; i < into->count; i++) column[i] = (double)*(const type *)(cells + i * stride);  \
     break;
 
-static inline void copy_cells(const table *from, int64_t low, chunk *into) {
+/* Copy rows, and add up the squares of each. */
+static inline void copy_cells(const table *from, int64_t low, chunk *into, double *squares) {
     if (from->kind == BY_ROWS) {
-        copy_rows(from, low, into);
+        copy_rows(from, low, into, squares);
     } else if (from->kind == BY_COLUMNS) {
         for (ptrdiff_t j = 0; j < from->features; j++) {
             double *column = into->cells + j * into->stride;
@@ -102,8 +161,15 @@ static inline void copy_cells(const table *from, int64_t low, chunk *into) {
             for (int64_t at = from->starts[low + i]; at < from->starts[low + i + 1]; at++)
                 into->cells[from->places[at] * into->stride + i] = from->values[at];
     }
+    for (ptrdiff_t i = into->count; i < into->padded; i++) squares[i] = 0.0;
     for (ptrdiff_t j = 0; j < from->features; j++)
         for (ptrdiff_t i = into->count; i < into->padded; i++) into->cells[j * into->stride + i] = 0.0;
+    if (from->kind == BY_ROWS) return;
+    for (ptrdiff_t i = 0; i < into->count; i++) squares[i] = 0.0;
+    for (ptrdiff_t j = 0; j < from->features; j++) {
+        const double *column = into->cells + j * into->stride;
+        for (ptrdiff_t i = 0; i < into->count; i++) squares[i] += column[i] * column[i];
+    }
 }
 
 /* The norm of a row whose squares overflow: the largest entry is factored out. Below zero if it is not finite. */
@@ -127,12 +193,7 @@ static int read_chunk(const table *from, int64_t low, chunk *into) {
     ptrdiff_t left = from->rows - low, features = from->features;
     into->count = left < into->most ? left : into->most;
     into->padded = rounded_up(into->count, LANES);
-    copy_cells(from, low, into);
-    for (ptrdiff_t i = 0; i < into->padded; i++) squares[i] = 0.0;
-    for (ptrdiff_t j = 0; j < features; j++) {
-        const double *column = into->cells + j * into->stride;
-        for (ptrdiff_t i = 0; i < into->padded; i++) squares[i] += column[i] * column[i];
-    }
+    copy_cells(from, low, into, squares);
     int64_t inside = 1;
     for (ptrdiff_t i = 0; i < into->padded; i++) {
         double ratio = from->norm / (__builtin_sqrt(squares[i]) * from->margin);
@@ -169,11 +230,8 @@ static double *new_chunk(const table *of, ptrdiff_t vectors, chunk *made) {
     made->most = chunk_rows(columns);
     made->stride = made->most + LANES; /* no power of two, which would crowd some lines of the cache */
     made->columns = rounded_up(columns, 4);
-    made->staged = of->features >= STAGE ? LANES : rounded_up(STAGE / of->features, LANES);
-    ptrdiff_t numbers = (made->columns + vectors) * made->stride, staged = made->staged * of->features;
-    made->cells = aligned_alloc(64, rounded_up((numbers + staged) * 8, 64));
+    made->cells = aligned_alloc(64, rounded_up((made->columns + vectors) * made->stride * 8, 64));
     if (made->cells == NULL) return NULL;
-    made->stage = (char *)(made->cells + numbers);
     return made->cells + made->columns * made->stride;
 }
 
