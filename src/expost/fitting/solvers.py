@@ -71,6 +71,7 @@ def newton(
     relative: float = 0.0,
     unseen: float = 0.0,
     model: Evaluation | None = None,
+    kept: bool = False,
 ) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
 
@@ -80,11 +81,12 @@ def newton(
     It stops where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
     With ``unseen`` the last pass is left to the caller: it stops after a step whose error is likely to be no
     longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
-    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian serves the first steps.
+    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian serves the first step, and
+    more of them if it is to be ``kept``.
     """
     here = objective.evaluate(start, hessian=np.float32 if model is None else None)
     goal = max(tolerance, relative * here.norm)
-    state = _State(start, here, model or here, borrowed=model is not None)
+    state = _State(start, here, model or here, kept=kept)
     for _ in range(_MAX_STEPS):
         here, model = state.here, state.model
         if here.norm <= max(goal, here.floor):
@@ -114,8 +116,8 @@ class _State:
     here: Evaluation
     model: Evaluation
     """The evaluation whose Hessian is in use."""
-    borrowed: bool = False
-    """Whether that was given, and serves for the first time."""
+    kept: bool = False
+    """Whether it is to serve for another step, whatever the first one does."""
     precision: DTypeLike = np.float32
     reduction: float = 1.0
     """How much the last step shrank the gradient."""
@@ -135,7 +137,7 @@ class _State:
         # A Hessian of this point squares the rate, up to its precision; one that is kept has it once more.
         rate = max(self.reduction**2, _SINGLE) if self.model is self.here else self.reduction
         last = self.here.norm * self.reduction <= max(goal, self.here.floor) or length * rate**2 <= unseen
-        kept = self.reduction <= _GOOD_REDUCTION or self.borrowed
+        kept = self.kept or self.reduction <= _GOOD_REDUCTION
         return None if last or kept else self.precision
 
     def move(self, theta: FloatArray, there: Evaluation) -> None:
@@ -144,7 +146,7 @@ class _State:
         self.poor = self.poor + 1 if self.model is self.here and self.reduction > _POOR_REDUCTION else 0
         if self.poor == _PATIENCE:
             self.precision = np.float64
-        self.theta, self.here, self.borrowed = theta, there, False
+        self.theta, self.here, self.kept = theta, there, False
         if there.hessian is not None:
             self.model = there
 
@@ -223,6 +225,8 @@ LARGEST_DENSE_DIMENSION = 1_200
 # A warm start on each k-th block of rows, for the k that leave enough rows to be worth it.
 _THINNINGS = (64, 8)
 _ROWS_PER_COLUMN = 40
+# The Hessian of this many rows is that of all of them to a few percent: the first step on all rows uses it.
+_SOME_PER_COLUMN = 1_000
 # The Hessian of this many rows is that of all of them to a percent. Where each 16th row leaves as many, steps
 # on all rows use it, and no Hessian of all rows is taken.
 _THIN, _ENOUGH_PER_COLUMN = 16, 20_000
@@ -242,16 +246,17 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     if objective.dimension > LARGEST_DENSE_DIMENSION:
         return _minimize_wide(objective, theta, tolerance)
     coarse, fine = _THINNINGS
-    if borrowed := objective.records.n_rows >= _THIN * _ENOUGH_PER_COLUMN * objective.columns:
+    per_column, model = objective.records.n_rows / objective.columns, None
+    if kept := per_column >= _THIN * _ENOUGH_PER_COLUMN:
         fine = _THIN
-    model = None
     for every in (coarse, fine):
-        if objective.records.n_rows >= every * _ROWS_PER_COLUMN * objective.columns:
-            last = borrowed and every == fine
-            thin = objective.thinned(every)
-            found = newton(thin, theta, tolerance=tolerance, relative=1e-4 if last else 0.01)
-            theta, model = found.theta, found.model if last else None
-    return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model)
+        if per_column >= every * _ROWS_PER_COLUMN:
+            thin, relative = objective.thinned(every), 1e-4 if kept and every == fine else 0.01
+            found = newton(thin, theta, tolerance=tolerance, relative=relative)
+            theta, model = found.theta, found.model
+    if not (kept or per_column >= fine * _SOME_PER_COLUMN):
+        model = None
+    return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model, kept=kept)
 
 
 def _minimize_wide(objective: Objective, start: FloatArray, tolerance: float) -> Solution:
