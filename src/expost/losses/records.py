@@ -274,7 +274,7 @@ class Levels:
     def of(self, rows: Any) -> Any:
         """The level of each of some rows, which say their ``squares`` and ``columns`` as :class:`Lengths`."""
         squares = rows.squares
-        rising = Space.of(squares).put(self.limits[::-1])
+        rising = Space.of(squares).put(self.limits[::-1].copy())
         below = namespace_of(squares).searchsorted(rising, squares * self.margin(rows.columns))
         return rising.shape[0] - below
 
