@@ -171,6 +171,14 @@ static void add_squares(const chunk *rows, const double *restrict weights, doubl
     }
 }
 
+/* What is right of the diagonal, on its left too; a strip of columns stays in the cache. */
+static void mirror(double *square, ptrdiff_t columns) {
+    for (ptrdiff_t strip = 0; strip < columns; strip += STRIP)
+        for (ptrdiff_t p = strip; p < columns; p++)
+            for (ptrdiff_t q = strip; q < p && q < strip + STRIP; q++)
+                square[p * columns + q] = square[q * columns + p];
+}
+
 /* Add the squared lengths of the parts of some rows' images that TILE rows of a matrix make. */
 static MAY_FUSE void add_images(
     const double *factors, ptrdiff_t columns, const double *cells, ptrdiff_t stride, ptrdiff_t depth, double *lengths
@@ -351,6 +359,8 @@ EXPORT int64_t add_derivatives(
                 add_squares(&rows, bends + k * stride, square + k * rows.columns * rows.columns, tile);
         }
     }
+    for (ptrdiff_t k = 0; k < sums && square != NULL; k++)
+        mirror(square + k * rows.columns * rows.columns, rows.columns);
     free(rows.cells);
     return found;
 }
@@ -422,6 +432,8 @@ EXPORT int64_t add_residual(
                 add_squares(&rows, bends + k * stride, square + k * rows.columns * rows.columns, tile);
         }
     }
+    for (ptrdiff_t k = 0; k < sums && square != NULL; k++)
+        mirror(square + k * rows.columns * rows.columns, rows.columns);
     free(rows.cells);
     return found;
 }

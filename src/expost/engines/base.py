@@ -97,12 +97,16 @@ class LocalEngine:
 
     @property
     def sums_held(self) -> int:
-        """Two for each thread."""
-        return 2 * max(machine.threads() // self.threads_per_part, 1)
+        """Two for each thread, and those of the parts that wait."""
+        return 3 * self._workers
+
+    @property
+    def _workers(self) -> int:
+        return max(machine.threads() // self.threads_per_part, 1)
 
     def map(self, work: Pass[B, R], parts: Sequence[Part[B]], length: int) -> Iterator[R]:
-        """The results in the order of the parts; at most one for each thread waits."""
-        workers = min(self.sums_held // 2, len(parts))
+        """The results in the order of the parts; at most two for each thread are there or under way."""
+        workers = min(self._workers, len(parts))
         # One thread for the library, also where there is one part: the bits of a product depend on it.
         with machine.single_threaded_blas():
             if workers <= 1:
@@ -111,7 +115,7 @@ class LocalEngine:
             with ThreadPoolExecutor(workers) as pool:
                 rest = iter(parts)
                 running: deque[Future[R]] = deque(
-                    pool.submit(run, work, part, length) for part in islice(rest, workers)
+                    pool.submit(run, work, part, length) for part in islice(rest, 2 * workers)
                 )
                 try:
                     while running:

@@ -124,7 +124,7 @@ class Added:
     sizes: FloatArray
     """The sums of slopes, of weights of squares and, in certificates, of the slopes' absolute errors."""
     squares: FloatArray | None
-    """The sums of squares, one for each weight, on the diagonal and right of it."""
+    """The sums of squares, one for each weight."""
     rows: int
     chunks: int
     """How many sums of rows were added to each other, in every lane."""

@@ -112,7 +112,7 @@ class Derivatives(Kernel[Sums]):
         steepness, weights, _ = added.sizes.tolist()
         bend = self.radius * float(np.linalg.norm(self.theta)) * known.proved.trace * weights
         total = added.total[0] if known.scores == 1 else centring(known.scores).T @ added.total[0]
-        square = None if added.squares is None else known.proved.hessian(mirrored(added.squares))
+        square = None if added.squares is None else known.proved.hessian(added.squares)
         return Sums(total.ravel(), square, self.radius * (steepness + bend), added.rows)
 
 
@@ -372,13 +372,6 @@ class Gram:
                 self._total += self._group
             self._group[...] = 0.0
         self._rows = 0
-
-
-def mirrored(squares: FloatArray) -> FloatArray:
-    """Matrices of which the upper halves are given, those halves copied to the lower ones."""
-    for square in squares:
-        mirror(square)
-    return squares
 
 
 def mirror(square: FloatArray) -> None:

@@ -34,7 +34,7 @@ from expost.fitting.certified.pairs import (
     two_prod,
     two_sum,
 )
-from expost.fitting.objective import Gram, mirrored
+from expost.fitting.objective import Gram
 
 # Products of two slices have 46 bits, which leaves seven for a sum of 128 of them.
 BITS, SUB_BLOCK = 23, 128
@@ -262,10 +262,7 @@ class ResidualPass(Kernel[Partial]):
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Partial:
         """The sums over raw blocks, in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
-        known, points = compiled.Known.of(self.loss.loss), self.points.by_score
-        # Without error: slices have fewer bits than two doubles.
-        high, low = zip(*(as_pair(point.exact) for point in points), strict=True)
-        point = np.stack(high), np.stack(low)
+        known, point = compiled.Known.of(self.loss.loss), self._pairs
         added = compiled.add_residual(blocks, self.loss.loss, point, hessian=self.hessian)
         steepness, weights, absolute = added.sizes.tolist()
         units = 1.02 * (compiled.CHAIN + 3) ** 2 + 4.1 * added.chunks + 13.0
@@ -281,8 +278,14 @@ class ResidualPass(Kernel[Partial]):
             predictor_error=self.predictor_error(self._pair_error),
             rows=added.rows,
             additions=added.chunks,
-            hessian=None if added.squares is None else mirrored(added.squares),
+            hessian=added.squares,
         )
+
+    @cached_property
+    def _pairs(self) -> Pair:
+        """The points as pairs, without error: slices have fewer bits than two doubles."""
+        high, low = zip(*(as_pair(point.exact) for point in self.points.by_score), strict=True)
+        return np.stack(high), np.stack(low)
 
     def _pair_error(self, point: Point) -> float:
         """A bound on the error of a linear predictor that is a sum of pairs."""
