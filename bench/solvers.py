@@ -5,6 +5,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -18,14 +19,20 @@ L2 = 1.0
 SIGMA = 4.0
 
 
+@cache
+def plan():
+    """The plan of our fits, made before there is a table."""
+    return expost.calibrate(loss=expost.LogisticLoss(), sigma=SIGMA, l2=L2, fit_intercept=True)
+
+
 def ours(X, y):
-    plan = expost.calibrate(sigma=SIGMA, l2=L2, fit_intercept=True)
-    return expost.LogisticRegression(classes=[0, 1], plan=plan).fit(X, y)
+    return expost.LogisticRegression(classes=[0, 1], plan=plan()).fit(X, y)
 
 
 def clocked(X, y):
     """Our fit, its seconds before the certificate, and those of the certificate."""
     steps = []
+    plan()
 
     @contextmanager
     def clock(_shown):
@@ -66,7 +73,7 @@ SOLVERS = {
     "scikit-learn lbfgs": (None, scikit("lbfgs")),
     "glum irls-ls": ("glum", glum),
 }
-GOALS = {"scikit-learn newton-cholesky": 0.2, "glum irls-ls": 0.25}
+GOALS = {"scikit-learn newton-cholesky": 0.12, "scikit-learn lbfgs": 0.45, "glum irls-ls": 0.25}
 # The step of a fit that no peer has; it is timed apart.
 CERTIFYING = "Certifying the minimiser"
 # Gradient norms of the mean over rows: one that every solver reaches, one for second-order methods.
@@ -159,7 +166,10 @@ def quietly(fit, *arguments):
 
 
 def show_fits(runs, times, norm, console, title, goals=GOALS):
-    """One line for every solver and norm; all of them reach the first norm, to which the goals apply."""
+    """One line for every solver and norm; all of them reach the first norm, to which the goals apply.
+
+    What is ours takes its certificate with it.
+    """
     table = Table(title=title, title_justify="left")
     columns = ("norm to reach", "solver", "its tolerance", "iterations", "norm reached", "seconds")
     for column in (*columns, "ours / peer", "goal"):
@@ -174,7 +184,7 @@ def show_fits(runs, times, norm, console, title, goals=GOALS):
             continue
         goal = f"{goals[run.solver]:g}" if run.solver in goals and run.target == NORMS[0] else ""
         figures = [f"{run.tolerance:.0e}", "" if run.iterations is None else str(run.iterations), reached]
-        figures += [f"{times[run]:.3f}", f"{times[None] / times[run]:.2f}", goal]
+        figures += [f"{times[run]:.3f}", f"{(times[None] + times[CERTIFYING]) / times[run]:.3f}", goal]
         table.add_row(target, run.solver, *figures)
     console.print(table)
     for solver, package in [(name, found[0]) for name, found in SOLVERS.items()] + [(UNKNOWABLE, MODELS)]:
