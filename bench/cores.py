@@ -7,7 +7,8 @@ It needs NumPy, SciPy and a C compiler: the kernels are compiled here, and what 
 does not use is left out where it is not installed. Where scikit-learn is installed, its solvers are timed on
 the same table, each at the loosest tolerance that reaches a mean gradient of 1e-7. The noise is seeded:
 nothing here is private. The first reading does hardly more than read: it is how fast memory is with so many
-threads, and no pass can be faster. Times are the best of some repeats; ``--numpy`` measures without kernels, too.
+threads, and no pass can be faster. Times are the best of some repeats; ``--numpy`` measures without kernels,
+too.
 """
 
 import argparse
