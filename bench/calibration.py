@@ -12,7 +12,7 @@ from rich.table import Table
 
 import expost
 from bench.saving import RESULTS, save
-from expost.privacy.shapes import classification_loss, default_threshold
+from expost.privacy.shapes import classification_loss, regression_loss
 
 LOSSES = (expost.LogisticLoss(), expost.LogisticLoss(soft=True), expost.SmoothedHinge(), expost.PseudoHuber())
 REPORTS = ("independent", "leverage", "dependent", "adaptive")
@@ -53,12 +53,15 @@ def show(title, settings):
 
 # What is composed: how many plans of which budget, at which delta.
 BUDGET, COUNTS, DELTA = {"epsilon": 0.5, "delta": 1e-7}, (2, 10, 50), 1e-6
+RADIUS = math.sqrt(2.0)
 COMPOSED = {
     "logistic, plain": lambda: expost.LogisticLoss(),
-    "logistic, capped (the default)": lambda: classification_loss(2, *BUDGET.values(), radius=math.sqrt(2.0)),
-    "pseudo-Huber": lambda: expost.PseudoHuber(default_threshold(*BUDGET.values())),
+    "logistic, capped (the default)": lambda: classification_loss(2, *BUDGET.values(), radius=RADIUS),
+    "pseudo-Huber": lambda: regression_loss(*BUDGET.values(), radius=RADIUS),
     "softmax, 3 classes": lambda: expost.SoftmaxLoss(3),
-    "softmax, 10 classes, capped (the default)": lambda: classification_loss(10, *BUDGET.values()),
+    "softmax, 10 classes, capped (the default)": lambda: classification_loss(
+        10, *BUDGET.values(), radius=RADIUS
+    ),
 }
 
 

@@ -21,6 +21,7 @@ SOURCES = {
         "bench/results/more_regularisation.json",
         "python -m bench.more_regularisation",
     ),
+    "told": ("bench/results/told.json", "python -m bench.told"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "inference": ("bench/results/inference.json", "python -m bench.inference"),

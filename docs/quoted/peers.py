@@ -160,3 +160,55 @@ def peers_short(document: Document) -> str:
         f"ε = 0.1, its log-loss is better by more than {LEVEL:g} in {better('log_loss')} and its R² in "
         f"{better('r2')}"
     )
+
+
+RULES = {"likelihood": "no cap", "slopes": "on slopes", "gradients": "on gradients (the default)"}
+
+
+@passage("told", "told")
+def told(document: Document) -> str:
+    """What people are told that a model cost them, beside how good it is, under three caps."""
+    rows = [row for row in document["rows"] if row["epsilon"] in (0.3, 1.0, 3.0)]
+    found = {(row["table"], row["epsilon"], row["rule"]): row for row in rows}
+    require(len(document["equal"]) >= 5, "five tables or more were at hand")
+    opening = (
+        f"AUC on the test rows, and what half and 95% of the members are told at most, means over "
+        f"{document['draws']} draws (`python -m bench.told`):"
+    )
+    cells = [
+        [
+            name,
+            f"{epsilon:g}",
+            *("{auc:.3f}: {median:.3f}, {most:.3f}".format(**found[name, epsilon, rule]) for rule in RULES),
+        ]
+        for name, epsilon in dict.fromkeys((row["table"], row["epsilon"]) for row in rows)
+    ]
+    second = [
+        [
+            row["table"],
+            f"{row['auc']:.3f}",
+            *("-" if row[rule] is None else "{:.2f}: {:.3f}".format(*row[rule]) for rule in RULES),
+        ]
+        for row in document["equal"]
+    ]
+    both = [row for row in document["equal"] if row["likelihood"] and row["gradients"]]
+    shares = [row["gradients"][0] / row["likelihood"][0] for row in both]
+    changes = [row["gradients"][1] / row["likelihood"][1] - 1.0 for row in both]
+    closing = (
+        f"At the same AUC the default promises {min(shares):.2f} to {max(shares):.2f} of the ε that plain "
+        f"logistic regression needs, and what half of the members are told at most changes by "
+        f"{_signed(min(changes))} to {_signed(max(changes))}."
+    )
+    return "\n\n".join(
+        [
+            paragraph(opening),
+            table("table | ε | " + " | ".join(RULES.values()), cells),
+            paragraph("The ε, and what half are told, at the AUC that a cap on slopes has at ε = 1:"),
+            table("table | AUC | " + " | ".join(RULES.values()), second),
+            paragraph(closing),
+        ]
+    )
+
+
+def _signed(change: float) -> str:
+    return f"{100.0 * change:+.0f}%".replace("-", "−")
