@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from convex_losses import OneOfMany
-from scipy.special import expit
+from scipy.special import expit, logsumexp, softmax
 
 import expost
 from expost import LogisticLoss, SmoothedNorm, gaussian
@@ -16,6 +16,7 @@ from expost.losses.softmax_curve import SoftmaxCurve
 from expost.privacy import renyi
 from expost.privacy.adaptive import AdaptiveComposition, curve_divergence, filter_order
 from expost.privacy.composition import Composition
+from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL
 from expost.privacy.profile import PrivacyProfile
 from expost.privacy.profile_curve import ProfileCurve, curve_of
@@ -45,6 +46,85 @@ def test_one_dimension_by_quadrature():
             for first, second, bound in ((with_it, without, added), (without, with_it, removed)):
                 mass = np.trapezoid(np.exp(order * first - (order - 1.0) * second), theta)
                 assert math.log(mass) / (order - 1.0) <= bound + 1e-6
+
+
+def smoothed(theta, record):
+    """Gradients and Hessians of the smoothed norm of width one half, at many locations."""
+    apart = theta - record
+    size = np.sqrt(0.25 + np.sum(apart**2, axis=1))[:, None]
+    gradient = apart / size
+    return gradient, (np.eye(2) - gradient[:, :, None] * gradient[:, None, :]) / size[:, :, None]
+
+
+def three_classes(theta, record):
+    """The same of a softmax record of three classes and one feature, in centred coordinates."""
+    row, label = record
+    basis = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, -2.0]]) / np.sqrt([2.0, 6.0])
+    mass = softmax(row * theta @ basis.T, axis=1)
+    gradient = row * (mass - np.eye(3)[int(label)]) @ basis
+    within = mass[:, :, None] * (np.eye(3) - mass[:, None, :])
+    return gradient, row**2 * (basis.T @ within @ basis)
+
+
+def visits(theta, record):
+    """The same of a person with several logistic rows of label 1, each of the same weight."""
+    gradient, hessian = np.zeros(theta.shape), np.zeros((len(theta), 2, 2))
+    for row in record:
+        wrong = expit(-theta @ row)
+        gradient -= wrong[:, None] * row / len(record)
+        hessian += (wrong * (1.0 - wrong))[:, None, None] * np.outer(row, row) / len(record)
+    return gradient, hessian
+
+
+def disc(rng, count):
+    angles = rng.uniform(0.0, 2.0 * math.pi, count)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1) * rng.choice([0.3, 1.0, 1.0], (count, 1))
+
+
+PLANE = {
+    "smoothed norm": (smoothed, lambda rng: disc(rng, 1)[0], SmoothedNorm(2, 0.5).curve, "row"),
+    "three classes": (three_classes, lambda rng: (1.0, rng.integers(3)), SoftmaxCurve(3), "row"),
+    "person": (visits, lambda rng: disc(rng, 3), LogisticLoss().curve, "person"),
+}
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", PLANE)
+def test_two_dimensions_by_quadrature(kind, count):
+    """Tables of up to three records with and without one more, both directions; seeded."""
+    derivatives, draw, curve, unit = PLANE[kind]
+    rng = np.random.default_rng(sorted(PLANE).index(kind))
+    nearest = 0.0
+    for _ in range(count):
+        sigma, l2 = np.exp(rng.uniform(0.5, 2.0)), curve.max_curvature * np.exp(rng.uniform(0.7, 2.5))
+        others = [draw(rng) for _ in range(rng.integers(4))]
+        reach = 7.0 * sigma + len(others) + ORDERS[-1]  # where the integrand of the highest order lies
+        line = np.linspace(-1.0, 1.0, 261) * reach / l2
+        one_more = draw(rng)
+        # A linear term of the regulariser moves the coefficients to where the record is a surprise.
+        centre = rng.choice([0.0, 2.0, 6.0]) * derivatives(np.zeros((1, 2)), one_more)[0]
+        theta = centre + np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+        slope, bend = l2 * (theta - centre), np.broadcast_to(l2 * np.eye(2), (len(theta), 2, 2))
+        for record in others:
+            gradient, hessian = derivatives(theta, record)
+            slope, bend = slope + gradient, bend + hessian
+        gradient, hessian = derivatives(theta, one_more)
+
+        def log_density(slope, bend, sigma=sigma):
+            whole = -0.5 * np.sum((slope / sigma) ** 2, axis=1) + np.log(np.linalg.det(bend))
+            return whole - math.log(2.0 * math.pi * sigma**2)
+
+        without, with_it = log_density(slope, bend), log_density(slope + gradient, bend + hessian)
+        area = (line[1] - line[0]) ** 2
+        assert np.exp(without).sum() * area == pytest.approx(1.0, abs=1e-6)  # the grid is wide and fine
+        found = accounting_of(curve, 1.0, unit=unit).profile(l2, NoiseScales(sigma)).divergences(ORDERS)
+        for place, order in enumerate(ORDERS):
+            for name, first, second in (("adding", with_it, without), ("removing", without, with_it)):
+                mass = np.exp(logsumexp(order * first - (order - 1.0) * second)) * area
+                divergence = math.log(mass) / (order - 1.0)
+                assert divergence <= found[name][place] + 1e-5
+                nearest = max(nearest, divergence / found[name][place])
+    assert nearest > 0.3
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5])
@@ -199,6 +279,48 @@ def test_ten_default_plans_cost_little_more_than_gaussian_mechanisms(kind, epsil
     )
     shift = math.sqrt(10.0) * plan.profile.rise
     assert gaussian.epsilon(20.0 * delta, sensitivity=shift, sigma=1.0) <= ten(plan, 20.0 * delta) <= goal
+
+
+TOGETHER = [
+    (1.0, 1e-6, 1.2235, 3.0225),
+    (0.5, 1e-7, 0.62215, 1.4864),
+    (3.0, 1e-7, 3.8962, 9.9337),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "delta", "two", "ten"), TOGETHER)
+def test_default_plans_together_to_four_digits(epsilon, delta, two, ten):
+    """Against an implementation of its own: 1.223, 3.022; 0.622, 1.486; 3.896, 9.933."""
+    loss = capped_logistic(epsilon, delta, radius=math.sqrt(2.0))
+    plan = expost.calibrate(loss=loss, epsilon=epsilon, delta=delta, fit_intercept=True)
+    for count, cost in ((2, two), (10, ten)):
+        assert Composition((curve_of(plan),) * count).epsilon_at(20.0 * delta) == pytest.approx(
+            cost, rel=1e-4
+        )
+
+
+OF_TWO = {
+    "row": lambda: accounting_of(capped_logistic(1.0, 1e-6).curve, 1.0).sharpest(0.7, NoiseScales(2.8)),
+    "free sign": lambda: accounting_of(expost.PseudoHuber().curve, 1.0).sharpest(1.0, NoiseScales(4.4)),
+    "statistics": lambda: accounting_of(LogisticLoss().curve, 1.0).sharpest(
+        1.0, NoiseScales(4.4, sigma_hessian=1.0)
+    ),
+    "person": lambda: accounting_of(LogisticLoss().curve, 1.0, unit="person").sharpest(1.0, NoiseScales(4.4)),
+    "three classes": lambda: accounting_of(SoftmaxCurve(3), 1.0).sharpest(3.0, NoiseScales(6.0)),
+    "convex": lambda: accounting_of(SmoothedNorm(4).curve, 1.0).sharpest(20.0, NoiseScales(5.0)),
+}
+
+
+@pytest.mark.parametrize("kind", OF_TWO)
+def test_no_promise_is_above_the_first_certificate(kind):
+    """At every epsilon, and so no noise scale and no composition is."""
+    both = OF_TWO[kind]()
+    for epsilon in (0.2, 1.0):
+        least = gaussian.delta(epsilon, sensitivity=both.rise, sigma=1.0)
+        assert least * (1.0 - 1e-9) <= both.delta(epsilon).upper <= both.first.delta(epsilon).upper
+        own = np.array([both.first.directed(epsilon, rtol=1e-2)])
+        assert np.all(both.sharpened(np.array([epsilon]), own, rtol=1e-2) <= own)
 
 
 def test_a_curve_without_orders_composes_as_before():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import norm
 
 import expost
@@ -105,6 +106,62 @@ def test_paths_that_wait_and_grow_come_close():
     assert 100.0 * constant(path, 1.0) < best <= certified <= 1.3 * best
 
 
+def programmed(path, epsilon, *, removing=False, cell=0.02):
+    """The best path that waits or grows in each cell of the noise, by a dynamic programme.
+
+    The shifts are those that growth reaches after whole cells, so that every step of it is a path that some
+    table has, and its cells have exact masses: a lower bound on the worst case.
+    """
+    shifts, times = growth(path)
+    within = np.abs(shifts) <= (1.0 - 1e-4) * path.steepest
+    shifts, times = shifts[within], times[within]
+    states = np.interp(np.arange(times[0], times[-1], cell), times, shifts)
+    noise, factor = np.arange(-9.0, 9.0 + cell, cell), math.exp(epsilon)
+
+    def reward(left, right, before, after):
+        without, with_it = ndtr(right) - ndtr(left), ndtr(right + after) - ndtr(left + before)
+        return np.maximum(without - factor * with_it if removing else with_it - factor * without, 0.0)
+
+    value = np.zeros(len(states))
+    for left, right in zip(noise[-2::-1], noise[:0:-1], strict=True):
+        waits, grows = reward(left, right, states, states) + value, np.zeros(len(states))
+        grows[:-1] = reward(left, right, states[:-1], states[1:]) + value[1:]
+        value = np.maximum(waits, grows)
+    return float(value.max())
+
+
+# A plan, an epsilon, and how loose levels and cells are there: more where the regularisation is small.
+PROGRAMMED = [(2, 1.0, 1.01), (4, 0.5, 1.03), (8, 0.3, 1.03), (0, 0.5, 1.06), (6, 1.0, 1.22), (1, 1.0, 1.4)]
+
+
+@pytest.mark.parametrize(("number", "epsilon", "loose"), PROGRAMMED)
+def test_a_dynamic_programme_over_paths_is_just_below(number, epsilon, loose):
+    curve, sigma, l2, length = PLANS[number]
+    path, at = WorstPath(curve, length, l2, sigma, FINE), np.array([epsilon])
+    for bound, removing in ((path.adding, False), (path.removing, True)):
+        found = programmed(path, epsilon, removing=removing)
+        assert found - 1e-13 <= bound(at)[0] <= loose * found + 1e-13
+
+
+@pytest.mark.slow
+def test_random_plans_keep_their_order():
+    """More curvature never costs less, finer cells hardly ever more, and no path is above: twenty plans."""
+    rng = np.random.default_rng(20)
+    for number in range(20):
+        curve = [LogisticLoss().curve, CAPPED, HUBER, TILTED, SQUARE][number % 5]
+        sigma, l2 = (
+            curve.max_slope * np.exp(rng.uniform(-0.5, 2.3)),
+            curve.max_curvature * np.exp(rng.uniform(-2, 3)),
+        )
+        path = WorstPath(curve, 1.0, l2, sigma)
+        found = path.adding(EPSILONS)
+        assert np.all(found <= replace(path, l2=l2 / 1.1).adding(EPSILONS) * (1.0 + 1e-3) + 1e-14)
+        assert np.all(replace(path, cell=0.5 * COARSE).adding(EPSILONS) <= found * (1.0 + 1e-3))
+        added, removed = divergences(path, rng, 100)
+        assert np.all(added <= found * (1.0 + 1e-9) + 1e-13)
+        assert np.all(removed <= path.removing(EPSILONS) * (1.0 + 1e-9) + 1e-13)
+
+
 def test_waiting_pays_exactly_where_the_lemma_says():
     """n(·, g) ≤ 0 for all noise iff k(ε − g²/2) ≤ g²; at ε = 0 always."""
     rng = np.random.default_rng(1)
@@ -131,6 +188,13 @@ def test_the_default_is_nearly_free_at_every_epsilon(epsilon):
     assert constant(path, epsilon) <= path.adding(at)[0] <= constant(path, epsilon) * (1.0 + 4e-4)
     assert replace(path, cell=0.04).adding(at)[0] <= constant(path, epsilon) * 1.023
     np.testing.assert_array_equal(path.removing(at), constant(path, at))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1.5, 3.0])
+def test_from_the_promise_on_the_default_is_a_gaussian_mechanism(epsilon):
+    first = PrivacyProfile(CAPPED, 1.0, 1.3998, NoiseScales(2.7995))
+    found = SharpestProfile(first, Rounding()).delta(epsilon).upper
+    assert found == pytest.approx(gaussian.delta(epsilon, sensitivity=first.rise, sigma=1.0), rel=1e-3)
 
 
 @pytest.mark.parametrize("l2", [0.01, 0.3, 5.0])
