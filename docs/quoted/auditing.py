@@ -57,8 +57,9 @@ def audit_gap(document: Document) -> str:
     )
     gap = (
         f"At l2 = {weak['l2']:g} and ε = {weak['epsilon']:g} the worst data found attain "
-        f"{weak['share']:.2f} of the certified δ. In terms of noise: with σ = {weak['attaining_sigma']:.2f} instead of "
-        f"{weak['sigma']:.2f}, {saved_noise(weak)} less, they would reach {short(document['delta'])}. The "
+        f"{weak['share']:.2f} of the certified δ. In terms of noise: with σ = "
+        f"{weak['attaining_sigma']:.2f} instead of {weak['sigma']:.2f}, {saved_noise(weak)} less, "
+        f"they would reach {short(document['delta'])}. The "
         "certificate is for every convex regulariser, and other rows cannot bend the objective as sharply as "
         "the worst of these can. Part of the gap are the cells that it is computed on."
     )

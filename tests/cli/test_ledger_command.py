@@ -88,9 +88,24 @@ def test_accounts_entries_and_a_chart_are_shown(tmp_path):
     assert "1 publication; left: ε = 2" in shown
 
 
+def test_an_adaptive_account_is_opened_and_shown_as_one(tmp_path):
+    book, cap = tmp_path / "ledger.db", ("--epsilon", "3", "--delta", "1e-6")
+    expost.Ledger(book).account("patients", epsilon=3.0, delta=1e-6)
+    assert run("ledger", book, "--open", "pupils", *cap, "--adaptive").exit_code == 0
+    assert expost.Ledger(book).account("pupils").adaptive
+    shown = run("ledger", book, env={"COLUMNS": "200"}).stdout
+    ever = "ε = 3 at δ = 1e-06 for everything ever published"
+    assert f"pupils: {ever}; plans may be chosen from what was published\n" in shown
+    assert f"patients: {ever}\n" in shown
+    accounts = json.loads(run("ledger", book, "--json").stdout)["accounts"]
+    assert [account["adaptive"] for account in accounts] == [False, True]
+    assert refused(run("ledger", book, "--open", "patients", *cap, "--adaptive"), "is not adaptive")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["ledger", "ledger.db", "--adaptive"], "`open` must be given with a cap or `--adaptive`"),
         (["ledger", "no.db"], "there is no ledger"),
         (["ledger", "ledger.db", "--open", "a"], "`epsilon` must be given where an account is opened"),
         (["ledger", "ledger.db", "--epsilon", "1"], "`open` must be given with a cap"),

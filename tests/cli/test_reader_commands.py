@@ -66,6 +66,25 @@ def test_several_publications_share_the_confidence_and_have_one_total(files):
     assert f"{told['total'][0]:.4f}" in shown.stdout
 
 
+def test_a_wallet_takes_the_place_of_the_total(files, tmp_path):
+    first, second, records = files
+    asked = ("bounds", first, second, records, "--wallet", "--member", "yes")
+    told = json.loads(run(*asked, "--json").stdout)
+    frame, publications = pd.read_csv(records), [expost.Publication.load(place) for place in (first, second)]
+    np.testing.assert_allclose(told["wallet"], expost.wallet(publications, frame, frame["ill"]), rtol=1e-12)
+    assert told["total"] is None
+    shown = run(*asked, "-o", tmp_path / "bounds.csv", env={"COLUMNS": "160"})
+    assert "all, however chosen" in shown.stdout
+    assert f"{told['wallet'][0]:.4f}" in shown.stdout
+    assert "raised the odds that a member is in the table" in " ".join(shown.stdout.split())
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "bounds.csv")["wallet"], told["wallet"], rtol=1e-6)
+    alone = json.loads(run("bounds", first, records, "--wallet", "--member", "yes", "--json").stdout)
+    np.testing.assert_allclose(alone["wallet"], expost.wallet(publications[:1], frame, frame["ill"]))
+    assert "--wallet has one" in " ".join(run("bounds", first, second, records).stdout.split())
+    assert refused(run(*asked[:-2]), "`member` must be yes with `--wallet`")
+    assert refused(run(*asked, "--simultaneous", "all"), "no wallet covers every record")
+
+
 def test_columns_may_come_in_any_order_among_others(files, tmp_path):
     first, _, records = files
     frame = pd.read_csv(records)

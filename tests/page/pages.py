@@ -229,7 +229,7 @@ def _alike(asked):
 def by_node(numbers, asked):
     """The page's figures, from its own modules: ``asked`` holds publication, answers and options.
 
-    Without a publication, None, the only figure is the bound of all together.
+    Without a publication, None, the figures are the bound of all together and the wallet, -1 where none is.
     """
     return np.array(node.answer("batch.mjs", {"numbers": numbers, "asked": asked}))
 

@@ -274,6 +274,16 @@ def test_several_publications_have_a_timeline_and_a_sum(open_page):
     assert steps[1].startswith(f"14 March 2025 at most {right_of_hundred(totals[1])} of 100 Kidney check")
     assert steps[2].startswith(f"3 June 2026 at most {right_of_hundred(totals[0])} of 100 Kidney model")
     assert steps[3].startswith(f"Together at most {right_of_hundred(together)} of 100")
+    # The earlier one first, whatever the order in which they are given.
+    X, y = pages.as_table([kidney.ANSWERS], several[0].domain)
+    on_the_way = expost.wallet(several[::-1], X, y)[0]
+    chosen = visit.page.locator("#timeline .wallet")
+    assert chosen.inner_text().startswith(
+        f"Decided on the way: at most {right_of_hundred(on_the_way)} of 100. The limit for all of them"
+    )
+    assert float(chosen.locator("data").get_attribute("value")) == pytest.approx(on_the_way, rel=1e-9)
+    visit.page.locator("input[name=member][value=no]").check()
+    assert chosen.count() == 0
     assert visit.text(".eyebrow") == "Norrdal University Clinic · 14 March 2025 and 3 June 2026"
 
 

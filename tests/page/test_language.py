@@ -60,6 +60,7 @@ def test_no_german_sentence_is_still_english():
         "formulas.third",
         "formulas.total",
         "formulas.together_total",
+        "formulas.wallet_total",
         "form.titled",
         "form.card",
         "form.relative",

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from problems import REGISTRY
 
-from expost import Category, Number, Publication, YesNo
+from expost import Category, Number, Publication, YesNo, wallet
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
 from expost.losses.registry import PUBLISHED
 from expost.page import render
 from expost.page.introduction import LANGUAGES, Language
-from expost.page.numbers import CONSTANTS, payload
+from expost.page.numbers import CONFIDENCES, CONSTANTS, payload
 from expost.privacy.scales import REPORT_KINDS
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
@@ -139,6 +139,33 @@ def test_what_several_publications_cost_together(name):
         assert not any(chosen)
     else:
         assert np.median(ours[chosen] / added[chosen]) < 1.0
+
+
+WALLETS = {
+    "every kind of report": TOGETHER["every kind of report"],
+    "several classes": TOGETHER["several classes"],
+    "small scales": [("huber", "independent", sigma) for sigma in (0.3, 0.5, 3.0, 40.0)],
+}
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("name", WALLETS)
+def test_a_wallet(name):
+    """The one that came first decides the scale: the given order, as these have no days."""
+    several = [pages.published(loss, kind, sigma=sigma) for loss, kind, sigma in WALLETS[name]]
+    rng = np.random.default_rng(9)
+    answers = pages.people(rng, 40, several[0].domain, several[0].loss)
+    asked = [one | {"every": place % 8 == 0} for place, one in enumerate(pages.questions(rng, 40))]
+    for files in (several, several[::-1]):
+        numbers = json.loads(json.dumps(payload(files)))
+        ours = pages.by_node(numbers, [[None, *pair] for pair in zip(answers, asked, strict=True)])[:, 1]
+        for place, one in enumerate(asked):
+            if one["every"] or one["member"] is False:
+                assert ours[place] == -1.0
+                continue
+            X, y = pages.as_table([answers[place]], several[0].domain)
+            level = list(CONFIDENCES.values())[one["confidence"]]
+            assert ours[place] == pytest.approx(wallet(files, X, y, confidence=level)[0], rel=TOLERANCE)
 
 
 @pytest.mark.docs

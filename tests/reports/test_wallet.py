@@ -126,6 +126,10 @@ def test_what_it_cannot_answer_is_refused():
         expost.wallet([one], TABLE[:2], LABELS[:2], simultaneous="all")
     with pytest.raises(PublicationError, match="given twice"):
         expost.wallet([one, one], TABLE[:2], LABELS[:2])
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=1)
+    people = model.fit(TABLE, LABELS, groups=np.arange(len(TABLE))).publication_
+    with pytest.raises(ParameterError, match="there is no wallet for people"):
+        expost.wallet([one, people], TABLE[:2], LABELS[:2])
     with pytest.raises(ParameterError, match="at least the number of records"):
         expost.wallet([one], TABLE[:3], LABELS[:3], simultaneous=2)
     single, three = (expost.wallet([one], TABLE[:3], LABELS[:3], simultaneous=n) for n in (None, 3))

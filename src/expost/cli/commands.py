@@ -332,6 +332,12 @@ class BoundsOptions:
         metavar="COLUMN",
     )
     person: str | None = PERSON
+    wallet: bool = option(
+        False,
+        "Instead of the total of all: how far they can have raised the odds that a member is in the table, "
+        "even if each was decided on by those before; needs `--member yes`, and the first one first.",
+        "--wallet",
+    )
     output: Path | None = option(
         None, "Write all figures (.csv or .parquet) as they are computed.", "--output", "-o"
     )
@@ -347,7 +353,9 @@ def bounds(options: BoundsOptions) -> None:
     Nothing is sent anywhere, except to the cluster of `--dask`, and nothing about anyone else is revealed.
     The interval for the model, the cost of what was published with it and the total each hold with the
     chosen confidence on their own, not jointly. With several publications, each has its share of the
-    confidence, and the total of all together is a bound of its own, below their sum.
+    confidence, and the total of all together is a bound of its own, below their sum. It holds if plans and
+    their number were fixed in advance; `--wallet` has a bound that holds however they were chosen, for people
+    in the table and for one side. Choose between the two before you look.
 
     Where a publication promises to people, RECORDS must have all rows of a person, and they are read as one
     person's unless `--person` says whose each is. For a publication that promises to rows, `--person` gives
@@ -411,6 +419,12 @@ def ledger(
     ),
     epsilon: float | None = number(None, "Cap: the epsilon of everything ever published."),
     delta: float | None = number(None, "Cap: its delta."),
+    adaptive: bool = option(
+        False,
+        "Open an account whose plans may be chosen from what was published before; it has room for a little "
+        "less.",
+        "--adaptive",
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Show accounts, entries, and what is left of each cap; or open an account.

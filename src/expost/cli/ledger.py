@@ -20,17 +20,23 @@ _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
 
 
 def ledger(
-    file: Path, open_account: str | None, epsilon: float | None, delta: float | None, as_json: bool
+    file: Path,
+    open_account: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    adaptive: bool,
+    as_json: bool,
 ) -> None:
     """Show all accounts, after opening one where a name and a cap are given."""
     book = Ledger(file)
-    if (open_account, epsilon, delta) != (None, None, None):
+    if (open_account, epsilon, delta, adaptive) != (None, None, None, False):
         if open_account is None:
-            raise parameter_error("open", "given with a cap", None, "An account that exists keeps its own.")
+            way_out = "An account that exists keeps its own, and is adaptive or not for good."
+            raise parameter_error("open", "given with a cap or `--adaptive`", None, way_out)
         for name, value in (("epsilon", epsilon), ("delta", delta)):
             if value is None:
                 raise parameter_error(name, "given where an account is opened", None)
-        book.account(open_account, epsilon=epsilon, delta=delta)
+        book.account(open_account, epsilon=epsilon, delta=delta, adaptive=adaptive)
         say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
     accounts = book.accounts
     if as_json:
@@ -46,6 +52,7 @@ def _fields(account: Account) -> dict[str, Any]:
         "name": account.name,
         "epsilon": account.epsilon,
         "delta": account.delta,
+        "adaptive": account.adaptive,
         "spent": account.spent.epsilon_at(account.delta),
         "left": account.left,
         "entries": [{name: getattr(entry, name) for name in _OF_AN_ENTRY} for entry in account.entries],
@@ -56,7 +63,8 @@ def _show(account: Account) -> None:
     """One account: its last entries, what was spent together after each, and what is left."""
     entries = account.entries
     cap = f"ε = {account.epsilon:g} at δ = {account.delta:g}"
-    say(f"[bold]{legible(account.name)}[/bold]: {cap} for everything ever published")
+    chosen = "; plans may be chosen from what was published" if account.adaptive else ""
+    say(f"[bold]{legible(account.name)}[/bold]: {cap} for everything ever published{chosen}")
     if entries:
         console.print(_table(account, entries))
     more = f", the last {_MOST_ENTRIES} shown" if len(entries) > _MOST_ENTRIES else ""

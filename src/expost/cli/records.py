@@ -47,7 +47,16 @@ from expost.publication.readings import encoded_for, encoded_records, encoded_ro
 from expost.reports.base import Bounds, Figures, Scope
 from expost.reports.evaluate import streamed_figures
 from expost.reports.several import streamed_totals
+from expost.reports.wallet import streamed_wallet
 
+# What the figure of several publications holds for: their total, and the wallet.
+_ALL = {
+    False: "The figure for all of them holds if the plans and their number were fixed in advance. For "
+    "members of the table --wallet has one that holds however they were chosen; choose one before you look.",
+    True: "The figure for all of them bounds how far they can have raised the odds that a member is in the "
+    "table, even if each was decided on by those before. It says nothing of people who are not in it, nor of "
+    "how far the odds can have fallen.",
+}
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
 
@@ -128,8 +137,7 @@ def _show_predictions(columns: dict[str, list[Any]], count: int) -> None:
 
 def bounds(options: BoundsOptions) -> None:
     """Bound what publications cost each record."""
-    check_positive("confidence", options.confidence, below=1.0)
-    scope, reading, output = _scope(options.simultaneous), options.reading, options.output
+    scope, reading, output = _asked(options), options.reading, options.output
     check_order(options.publications[0], options.records)
     read = [Publication.load(path) for path in options.publications]
     if len({publication.sha256 for publication in read}) < len(read):
@@ -210,8 +218,17 @@ class _Bounded:
             "people": _ids(self.people, self.person, output),
             "publications": publications,
             "total": listed.get("total"),
+            "wallet": listed.get("wallet"),
             "output": output,
         }
+
+    def _left(self) -> str:
+        """How many records are not shown, and where they are."""
+        left, output = self.first.records - _MOST_BOUNDS, self.options.output
+        if left <= 0:
+            return ""
+        rest = "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
+        return f"\n{left:,} more {'records' if self.people is None else 'people'}: {rest}"
 
     def show(self) -> None:
         """A table of the first records, and sentences on what it says."""
@@ -220,16 +237,13 @@ class _Bounded:
         # A family is promised less than each of its records: `epsilon_for` of a plan says how much.
         whom = "everyone" if self.people is None or units == {"person"} else "every single record"
         shown.caption = f"for comparison, the worst case promised to {whom}: {self.promised:.4g}"
-        left = self.first.records - _MOST_BOUNDS
-        if left > 0:
-            rest = (
-                "use --output to have them all" if output is None else f"all of them are in {legible(output)}"
-            )
-            shown.caption += f"\n{left:,} more {'records' if self.people is None else 'people'}: {rest}"
+        shown.caption += self._left()
         console.print(shown)
         if self.people is not None:
             say(_whose(self.person, of_people="person" in units))
         say(Scope.of(self.scope).sentence(self.options.confidence))
+        if self.options.wallet or len(self.read) > 1:
+            say(_ALL[self.options.wallet])
         if output is not None:
             say(f"Written: {legible(output)}")
 
@@ -268,7 +282,11 @@ def _figures(
         for release, rows in zip(releases, records, strict=True)
     ]
     names = list(chain.from_iterable(_figure_names(len(read))))
-    if len(read) > 1:
+    if options.wallet:
+        names.append("wallet")
+        raised = streamed_wallet(releases, records, confidence=options.confidence, simultaneous=scope)
+        streams.append((one,) for one in raised)
+    elif len(read) > 1:
         names.append("total")
         totals = streamed_totals(releases, records, confidence=options.confidence, **asked)
         streams.append((total,) for total in totals)
@@ -284,22 +302,33 @@ def _figure_names(publications: int) -> list[list[str]]:
 
 def _bounds_table(paths: list[Path], columns: dict[str, list[float]], unit: str) -> Table:
     """The first records' intervals, report costs and totals, and the sums of several publications."""
-    several = len(paths) > 1
+    # With a wallet the publications are named even where there is one, and its figure has a line of its own.
+    last, all_of_them = ("wallet", "all, however chosen") if "wallet" in columns else ("total", "all")
+    several = len(paths) > 1 or last == "wallet"
     table = Table(title=f"What was released about each {unit}", title_justify="left", caption_justify="left")
     table.add_column(unit, justify="right")
     if several:
         table.add_column("publication", overflow="fold")
     for heading in Bounds.HEADINGS:
         table.add_column(heading, justify="right")
-    for record, total in enumerate(columns["total"][:_MOST_BOUNDS]):
+    for record, total in enumerate(columns[last][:_MOST_BOUNDS]):
         place = str(record + 1)
         for path, names in zip(paths, _figure_names(len(paths)), strict=True):
             which = [legible(path)] if several else []
             table.add_row(place, *which, *(f"{columns[name][record]:.4f}" for name in names))
         if several:
-            table.add_row(place, "[bold]all[/bold]", "", "", "", f"[bold]{total:.4f}[/bold]")
+            table.add_row(place, f"[bold]{all_of_them}[/bold]", "", "", "", f"[bold]{total:.4f}[/bold]")
             table.add_section()
     return table
+
+
+def _asked(options: BoundsOptions) -> Simultaneous:
+    """For how many records the bounds are to hold at once, where all that is asked for makes sense."""
+    check_positive("confidence", options.confidence, below=1.0)
+    if options.wallet and options.member != "yes":
+        wanted = "yes with `--wallet`, which is about people in the table"
+        raise parameter_error("member", wanted, options.member)
+    return _scope(options.simultaneous)
 
 
 def _scope(simultaneous: str | None) -> Simultaneous:

@@ -36,6 +36,7 @@ from expost.reports.laws import Drift
 from expost.reports.records import DEFINITE, FEW_WEIGHTS, Pencil
 from expost.reports.several import sum_noise
 from expost.reports.total import cost_quantile, whole_noise
+from expost.reports.wallet import first_scale
 
 # A unit is no mere word: an answer in one unit does not serve a question in another.
 _WORDS = frozenset(FieldTexts.text_names) - {"unit"}
@@ -131,7 +132,7 @@ def _outcome(publication: PublishedFile) -> dict[str, Any]:
     field |= {"name": "outcome"} if label is None else label.model_dump(mode="json")
     if publication.classes is None:
         ends = {"least": labels.low, "most": labels.high}
-        bounds = {name: end if math.isfinite(end) else None for name, end in ends.items()}
+        bounds = {name: _finite(end) for name, end in ends.items()}
         return _unbounded(field["name"]) | field | bounds
     field |= {"kind": "classes", "classes": [class_text(one) for one in publication.classes]}
     return field | ({"example": class_text(field["example"])} if "example" in field else {})
@@ -143,6 +144,11 @@ def _weights(publication: PublishedFile) -> list[dict[str, Any]]:
     if most is None:
         return []
     return [_unbounded("sample weight") | {"least": 0.0, "most": most}]
+
+
+def _finite(number: float) -> float | None:
+    """The number, or None where JSON has none for it."""
+    return number if math.isfinite(number) else None
 
 
 def _unbounded(name: str) -> dict[str, Any]:
@@ -169,7 +175,8 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
 
     Several publications share the failure probability: each gets an equal part of it, so that their figures
     hold together at the chosen confidence. The bound of their sum holds on its own: ``together`` has what it
-    allows for the noise at each level, and None where the totals are added up.
+    allows for the noise at each level, and None where the totals are added up. So does what a member's
+    ``wallet`` says: its scale is that of the publication that came first.
 
     Privacy
     -------
@@ -185,6 +192,10 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
             sum_noise([publication.release for publication in publications], 1.0 - level, Scope(None))
             for level in CONFIDENCES.values()
         ],
+        "wallet": {
+            "scales": [_finite(first_scale(publication.release.plan)) for publication in publications],
+            "logarithms": [2.0 * math.log(1.0 / (1.0 - level)) for level in CONFIDENCES.values()],
+        },
         "publications": [
             _numbers(publication, len(publications)) | used
             for publication, used in zip(publications, form.used, strict=True)

@@ -13,7 +13,7 @@ from expost.data.blocks import Block
 from expost.data.encoding import Encoded
 from expost.data.rows import row_blocks
 from expost.fitting.release import Release
-from expost.privacy.plan import Plan, check_rows
+from expost.privacy.plan import Plan
 from expost.reports.base import Scope, check_confidence
 from expost.reports.evaluate import SLACK, row_width
 from expost.reports.laws import Drift
@@ -82,16 +82,17 @@ def wallet_bound(
     return np.asarray((np.maximum(left, 0.0) + 0.5 * moved + reach).min(axis=0))
 
 
-def evaluate_wallet(
+def streamed_wallet(
     releases: Sequence[Release], records: Sequence[Encoded], *, confidence: float, simultaneous: Simultaneous
-) -> FloatArray:
-    """The bound of :func:`expost.wallet` for records as each release encodes them."""
+) -> Iterator[FloatArray]:
+    """The bounds of :func:`evaluate_wallet`, one part of the records after the other."""
     failure, scope = check_confidence(confidence), Scope.of(simultaneous)
     if scope.every:
         wanted = "None or a number of records: no wallet covers every record there could be"
         raise parameter_error("simultaneous", wanted, simultaneous)
-    for release in releases:
-        check_rows(release.plan, None)  # what some of her rows were charged is no account of hers
+    if any(release.plan.unit != "row" for release in releases) or any(rows.people for rows in records):
+        wanted = "ones that promise to rows, read for single records: there is no wallet for people"
+        raise parameter_error("publications", wanted, "people", "`expost.total` is for them.")
     scale = first_scale(releases[0].plan)
     if not math.isfinite(scale):
         raise parameter_error("publications", "ones whose first has a bounded slope", "an unbounded one")
@@ -99,10 +100,24 @@ def evaluate_wallet(
         rows.sweep(ChargeReading(release, scope), width=row_width(release, rows))
         for release, rows in zip(releases, records, strict=True)
     ]
-    found, count = [np.empty(0)], 0
+    return _bounded(charges, scope, scale, failure)
+
+
+def _bounded(
+    charges: Sequence[Iterator[Charges]], scope: Scope, scale: float, failure: float
+) -> Iterator[FloatArray]:
+    count = 0
     for run in together(charges):
         parts = (np.stack(part) for part in zip(*run, strict=True))
-        found.append(wallet_bound(*parts, scale=scale, failure=scope.each(failure)) * (1.0 + SLACK))
-        count += len(found[-1])
+        found = wallet_bound(*parts, scale=scale, failure=scope.each(failure)) * (1.0 + SLACK)
+        count += len(found)
         scope.check_records(count)
-    return np.concatenate(found)
+        yield found
+
+
+def evaluate_wallet(
+    releases: Sequence[Release], records: Sequence[Encoded], *, confidence: float, simultaneous: Simultaneous
+) -> FloatArray:
+    """The bound of :func:`expost.wallet` for records as each release encodes them."""
+    parts = streamed_wallet(releases, records, confidence=confidence, simultaneous=simultaneous)
+    return np.concatenate([np.empty(0), *parts])

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { read, readPerson } from "../../../src/expost/page/static/bounds.js";
 import { unpacked } from "../../../src/expost/page/static/numbers.js";
 import { factsOf } from "../../../src/expost/page/static/records.js";
-import { together } from "../../../src/expost/page/static/together.js";
+import { together, wallet } from "../../../src/expost/page/static/together.js";
 
 const { numbers: packed, asked } = JSON.parse(readFileSync(0, "utf8"));
 const numbers = unpacked(packed);
@@ -11,7 +11,7 @@ const numbers = unpacked(packed);
 const figures = asked.map(([place, answers, options, forgotten = null]) => {
   if (place === null) {
     const facts = numbers.publications.map((publication) => factsOf(numbers, publication, answers));
-    return [together(numbers, facts, options)];
+    return [together(numbers, facts, options), wallet(numbers, facts, options) ?? -1];
   }
   const publication = numbers.publications[place];
   const found =

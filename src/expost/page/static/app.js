@@ -10,7 +10,7 @@ import { element, say, speak, titleOf } from "./language.js";
 import { unpacked } from "./numbers.js";
 import { Announcer, showAnswers, Side } from "./side.js";
 import { showTimeline } from "./timeline.js";
-import { totalOf, viewOf } from "./view.js";
+import { totalOf, viewOf, walletOf } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -72,9 +72,9 @@ function start(numbers) {
     const chosen = options();
     form.explain();
     view = viewOf(numbers, form, chosen, memory);
-    const { rows, places, readings, opened, wrong, missing, ...told } = view;
+    const { rows, places, readings, opened, wrong, missing, wallet, ...told } = view;
     answer.show({ ...told, confidence: levels(numbers)[chosen.confidence], act, cover });
-    showTimeline($("timeline"), numbers, publications.map((_, i) => readings?.[i].total ?? null), view.total, view.promise);
+    showTimeline($("timeline"), numbers, publications.map((_, i) => readings?.[i].total ?? null), view);
     side.show(view);
     showAnswers($("print-answers"), numbers, view);
     announcer.tell(view);
@@ -161,6 +161,7 @@ function start(numbers) {
     read: (place, answers, chosen) => read(numbers, publications[place], answers, chosen),
     readPerson: (place, rows, forgotten, chosen) => readPerson(numbers, publications[place], rows, forgotten, chosen),
     total: (answers, chosen) => totalOf(numbers, [answers], chosen),
+    wallet: (answers, chosen) => walletOf(numbers, [answers], chosen),
   };
 }
 

@@ -30,6 +30,7 @@ function scalarFacts({ loss, coefficients, gradient, bases }, { row, label, weig
     steepness: { fixed: steepness, every: steepness },
     gradientNorm: steepness * norm,
     along: gradient === null ? null : slope * dot(row, gradient[0]),
+    hessianNorm: curvature * norm ** 2,
     releasedNorm: curvature * norm ** 2,
     logDeterminant: (l2) => Math.log1p((curvature * norm ** 2) / l2),
     above: (pencil, share) => Math.log1p(smallest(bends(pencil), pencil.weights.map(share), 1)),
@@ -51,6 +52,7 @@ function softmaxFacts(publication, { row, label, weight }) {
     steepness: { fixed: weight * (Math.SQRT2 * at.slope), every: size(slopes) },
     gradientNorm: size(slopes) * norm,
     along: gradient === null ? null : dot(slopes, gradient.map((predictor) => dot(row, predictor))),
+    hessianNorm: weight * at.curvatureNorm * norm ** 2,
     logDeterminant: (l2) => at.logDeterminant(weight * (norm ** 2 / l2)),
     ...(plan.reduced ? reducedForms : wholeForms)(publication, row, weight, norm, at),
   };

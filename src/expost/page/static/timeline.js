@@ -2,6 +2,7 @@
 
 import { day, element, say } from "./language.js";
 import { rightOfHundred, titleOfModel } from "./odds.js";
+import { inOrder } from "./together.js";
 
 const step = (when, figure, text, className = "") =>
   element(
@@ -27,15 +28,17 @@ function stepOf(fields, publication, total, number) {
   return step(texts.date ? day(texts.date) : `${number}.`, figureOf(total), text);
 }
 
-// In the order of their days; those without one stay where they are given.
-function inOrder(publications) {
-  const places = publications.map((_, place) => place);
-  const dated = publications.every(({ texts }) => texts.date);
-  return dated ? places.sort((a, b) => publications[a].texts.date.localeCompare(publications[b].texts.date)) : places;
-}
+const onTheWay = (wallet) =>
+  element(
+    "p",
+    { className: "intro wallet" },
+    element("b", {}, say("timeline.wallet"), " ", figureOf(wallet), "."),
+    ` ${say("timeline.wallet_text")}`,
+  );
 
-// `singles` are the totals of the publications on their own, null where they are not known.
-export function showTimeline(place, { fields, publications }, singles, total, promise) {
+// `singles` are the totals of the publications on their own, null where they are not known. `wallet` is what holds
+// however they were chosen, undefined where nobody has one.
+export function showTimeline(place, { fields, publications }, singles, { total, promise, wallet }) {
   const count = publications.length;
   if (count < 2) return;
   place.hidden = false;
@@ -51,5 +54,6 @@ export function showTimeline(place, { fields, publications }, singles, total, pr
       ...inOrder(publications).map((i, number) => stepOf(fields, publications[i], singles[i], number + 1)),
       step(say("timeline.last"), figureOf(total), last, "last"),
     ),
+    ...(wallet === undefined ? [] : [onTheWay(wallet)]),
   );
 }

@@ -17,6 +17,43 @@ export function together(numbers, facts, options) {
   return (sum(readings, "known") + reached + rest) * (1 + numbers.constants.slack);
 }
 
+// The places of publications in the order of their days; those without one stay where they are given.
+export function inOrder(publications) {
+  const places = publications.map((_, place) => place);
+  const dated = publications.every(({ texts }) => texts.date);
+  return dated ? places.sort((a, b) => publications[a].texts.date.localeCompare(publications[b].texts.date)) : places;
+}
+
+// What one publication adds to the account of a record: its shift squared, and its determinant, which is charged as it
+// is or as one more coordinate of the shift.
+function charge(numbers, publication, facts, options) {
+  const { squared } = readFacts(numbers, publication, facts, options);
+  const [grown, { l2 }] = [1 + 2 * publication.rounding.curvature, publication.plan];
+  const determinant = facts.logDeterminant(l2) * grown;
+  const curved = ((facts.hessianNorm / l2) * grown) ** 2;
+  return { squared, determinant, curved, price: determinant > 0 ? curved / determinant : Infinity };
+}
+
+// How far publications can have raised the odds that a member is in the data, even if each was decided on by those
+// before (expost.reports.wallet). Undefined where nobody has one: for people and families, for those who are not in
+// the data, and for every record at once.
+export function wallet(numbers, facts, options) {
+  const { publications, wallet: { scales, logarithms }, constants: { slack } } = numbers;
+  const scale = scales[inOrder(publications)[0]];
+  if (options.every || options.member === false || scale === null || facts.some(({ person }) => person)) return undefined;
+  const charges = publications.map((publication, i) => charge(numbers, publication, facts[i], options));
+  charges.sort((a, b) => a.price - b.price);
+  const bound = (moved, left) =>
+    Math.max(left, 0) + 0.5 * moved + Math.sqrt((moved + scale) * (logarithms[options.confidence] + Math.log1p(moved / scale)));
+  let [moved, left] = [sum(charges, "squared"), sum(charges, "determinant")];
+  let least = bound(moved, left);
+  for (const { curved, determinant } of charges) {
+    [moved, left] = [moved + curved, left - determinant];
+    least = Math.min(least, bound(moved, left));
+  }
+  return least * (1 + slack);
+}
+
 // The promise to so many records together: where it is to people, they are one person's.
 const promiseOf = ({ plan: { unit, epsilon, families } }, count) =>
   unit === "person" || count === 1 ? epsilon : (families[count - 2] ?? null);

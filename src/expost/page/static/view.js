@@ -7,7 +7,7 @@ import { titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
 import { factsOfPerson } from "./persons.js";
 import { largestTotal, searched } from "./ranges.js";
-import { promised, together } from "./together.js";
+import { promised, together, wallet } from "./together.js";
 
 // So many values of the invented person are named.
 const MOST_VALUES = 4;
@@ -55,6 +55,13 @@ export function totalOf(numbers, rows, options, forgotten = 0) {
   const alone = rows.length + forgotten === 1;
   if (alone && searched(numbers, rows[0]).length) return largest(numbers, rows[0], options);
   return together(numbers, numbers.publications.map((publication) => factsOfPerson(numbers, publication, rows, forgotten)), options);
+}
+
+// What holds for a member however the publications were chosen; null while it is not known, undefined where nobody has it.
+export function walletOf(numbers, rows, options) {
+  if (numbers.publications.some(({ plan }) => plan.unit === "person")) return undefined;
+  if (rows === null || searched(numbers, rows[0]).length) return options.member === false || options.every ? undefined : null;
+  return wallet(numbers, numbers.publications.map((publication) => factsOfPerson(numbers, publication, rows)), options);
 }
 
 // The figures of each publication on its own; only a total where values of open answers were searched.
@@ -108,6 +115,7 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
     ofPerson: form.ofPerson,
     words: form.words,
     total,
+    wallet: count > 1 ? undefined : walletOf(numbers, rows, options),
     readings: rows === null ? null : readingsFor(numbers, rows, forgotten, options, partly),
     promise: promised(publications, count),
     insecure: publications.some(({ insecure }) => insecure !== null),
