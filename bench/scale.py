@@ -1,7 +1,8 @@
 """Measure what one machine does per second, how cost grows, and what a task costs beside its work.
 
     python -m bench.scale [--rows 400000] [--tasks 2000]
-    python -m bench.scale --people    # 3,000,000 rows of 400,000 people in Parquet, and nothing else
+    python -m bench.scale --people    # what people take beside rows, and 3,000,000 rows of 400,000 people in
+                                      # Parquet, here and on a cluster; nothing else
 
 From these figures docs/scale.md projects what many workers would do. Rates are for one thread, as a worker of
 a cluster often has: CPU seconds are what is counted.
@@ -11,7 +12,9 @@ import argparse
 import resource
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +131,10 @@ def len_of_blocks(blocks):
 
 
 def people(rows=3_000_000, count=400_000, columns=10, files=3):
-    """Seconds to fit people in Parquet files and to find everyone's exact loss, and GiB of memory at most."""
+    """Seconds to fit people in Parquet files and to find everyone's exact loss, here and on a Dask cluster.
+
+    With the GiB of memory that a process had at most, and whether both have the same bits.
+    """
     rng = np.random.default_rng(30)
     with tempfile.TemporaryDirectory() as folder:
         for part in range(files):
@@ -137,23 +143,69 @@ def people(rows=3_000_000, count=400_000, columns=10, files=3):
             held = {"person": rng.integers(0, count, len(X)), **{f"x{k}": X[:, k] for k in range(columns)}}
             parquet.write_table(pa.table({**held, "y": y}), Path(folder) / f"{part}.parquet")
             del X, y, held
-        model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=0)
-        start = time.perf_counter()
-        model.fit(folder, "y", groups="person")
-        fitted = time.perf_counter()
-        losses = model.ex_post_losses(folder, "y", groups="person")
-        found = {"fit": fitted - start, "losses": time.perf_counter() - fitted, "people": len(losses)}
-    return found | {"GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+        alone = fit_of_people(folder)
+        with local_cluster() as client:
+            together = fit_of_people(scan(folder, client=client))
+            workers = client.run(memory_at_most)
+    names = ("fit", "losses", "people")
+    return {
+        **{name: alone[name] for name in names},
+        **{f"{name} on two workers": together[name] for name in names[:2]},
+        "GiB of the process": memory_at_most(),
+        "GiB of a worker": max(workers.values()),
+        "same bits": all(np.array_equal(alone[name], together[name]) for name in ("coefficients", "figures")),
+    }
 
 
-def overhead(tasks):
-    """Seconds per task of a cluster: without work, with a large result, and with some that are slow."""
+def fit_of_people(table):
+    """Seconds of a fit and of exact losses, and what they found."""
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=0)
+    start = time.perf_counter()
+    model.fit(table, "y", groups="person")
+    fitted = time.perf_counter()
+    figures = model.ex_post_losses(table, "y", groups="person")
+    ended = time.perf_counter()
+    coefficients = np.append(model.coef_, model.intercept_)
+    seconds = {"fit": fitted - start, "losses": ended - fitted}
+    return seconds | {"people": len(figures), "figures": figures, "coefficients": coefficients}
+
+
+def memory_at_most():
+    """GiB that this process had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def people_beside_rows(rows=200_000, count=40_000, columns=50, repeats=30):
+    """CPU milliseconds of everyone's exact loss, for rows and for people, and the ratio."""
+    X, y = rows_of(rows, columns)
+    ids = np.random.default_rng(1).integers(0, count, rows)
+    found = {}
+    for name, given in (("rows", {}), ("people", {"groups": ids})):
+        unit = "person" if given else "row"
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit=unit, random_state=0)
+        model.fit(X, y, **given)
+        found[name] = partial(model.ex_post_losses, X, y, **given)
+    # In turns, so that what else the machine does falls on both alike.
+    times = np.array([[cpu(work, 1) for work in found.values()] for _ in range(repeats)])
+    least = dict(zip(found, 1e3 * times.min(axis=0), strict=True))
+    return least | {"ratio": float(np.median(times[:, 1] / times[:, 0]))}
+
+
+@contextmanager
+def local_cluster():
+    """A client of two workers on this machine."""
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        yield client
+
+
+def overhead(tasks):
+    """Seconds per task of a cluster: without work, with a large result, and with some that are slow."""
+    with local_cluster() as client:
         engine = DaskEngine(client)
         list(engine.map(sum, [Idle()] * 64, 1))
         found = {}
@@ -187,6 +239,7 @@ def main():
     machine.threads = lambda: 1
     console = Console(width=150)
     if chosen.people:
+        console.print(people_beside_rows())
         console.print(people())
         return
     table = Table(title="CPU nanoseconds per row, in memory, one thread", title_justify="left")

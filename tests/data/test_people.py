@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import expost
 from expost import Category, ClassLabel, Domain, Number
-from expost.data.people import People
+from expost.data.people import People, alike
 from expost.exceptions import DomainError, ParameterError
 
 RANDOM = np.random.default_rng(30)
@@ -46,8 +46,10 @@ def test_ids_of_every_kind_in_the_order_of_first_appearance(kind):
     assert [str(one) for one in people.ids] == [str(one) for one in FIRST]
     assert [FIRST[code] for code in people.codes] == IDS.tolist()
     assert people.counts.sum() == 400
-    runs = np.split(IDS[people.order], np.cumsum(people.counts)[:-1])
-    assert [set(run) for run in runs] == [{one} for one in FIRST]
+    for numbers, each, places in alike(people.codes, people.counts):
+        rows = places.reshape(-1, each)
+        assert np.all(IDS[rows] == np.array(FIRST)[numbers][:, None])
+        assert np.all(np.diff(rows, axis=1) > 0)
 
 
 def test_two_spellings_are_two_people_and_equal_numbers_one():
@@ -142,17 +144,30 @@ def test_figures_have_the_bits_of_the_table_in_memory(folder, kept, together, mo
     if not kept:
         monkeypatch.setattr("expost.data.lazy_source.MOST_KEPT", 0)
         monkeypatch.setattr("expost.data.lazy_source.CHUNK_ROWS", 70)
-    if together is not None:  # a few people at a time: other cuts have other roundings, but alike everywhere
-        monkeypatch.setattr("expost.data.encoding._TOGETHER", together)
-        few = model.ex_post_losses(X, Y, groups=IDS)
-        np.testing.assert_allclose(few, exact, rtol=1e-12, atol=1e-15)
-        exact, bounds = few, model.publication_.bounds(X, Y, groups=IDS)
+    if together is not None:  # a few people at a time
+        monkeypatch.setattr("expost.data.together._TOGETHER", together)
     model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
     found = model.ex_post_losses(folder, "y", groups="who", return_terms=True)
     assert found.people.tolist() == FIRST
     np.testing.assert_array_equal(found.loss, exact)
     read = model.publication_.bounds(as_frame()[["a", "b", "c"]], Y, groups=IDS)
     np.testing.assert_array_equal(read.total, bounds.total)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_persons_bits_are_her_rows_alone(compiled, classes, monkeypatch):
+    """Alone, or among any others, read by any number at a time, she has the same loss to the last bit."""
+    if not compiled:
+        monkeypatch.setattr("expost._common.kernels.library", lambda: None)
+    labels = np.arange(400) % classes
+    model = expost.LogisticRegression(norm=1.0, classes=range(classes), unit="person", random_state=0)
+    model.fit(X, labels, groups=IDS)
+    everyone = model.ex_post_losses(X, labels, groups=IDS)
+    for place, one in enumerate(FIRST[:20]):
+        hers = one == IDS
+        alone = model.ex_post_losses(X[hers], labels[hers], groups=IDS[hers])
+        np.testing.assert_array_equal(alone, everyone[place : place + 1])
 
 
 def test_figures_have_the_bits_of_the_host_on_a_device():

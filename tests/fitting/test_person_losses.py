@@ -160,3 +160,50 @@ def test_shares_never_sum_to_more_than_one():
         assert np.sum(share, dtype=np.longdouble) <= 1.0 < np.sum(share, dtype=np.longdouble) + 1e-12
     assert People.alone(3).shares(12).tolist() == [np.nextafter(1 / 12, 0.0)] * 3
     assert People.alone(20).shares(12).tolist() == [np.nextafter(1 / 20, 0.0)] * 20
+
+
+LAYOUTS = {
+    "doubles": lambda X: X,
+    "floats": lambda X: X.astype(np.float32),
+    "columns": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "whole numbers": lambda X: np.round(3.0 * X).astype(np.int16),
+}
+
+
+@pytest.mark.parametrize("columns", [3, 70])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_compiled_kernels_and_numpy_agree(layout, columns, monkeypatch):
+    """People with one row and with more rows than kernels take, of any layout, members and outsiders."""
+    rng = np.random.default_rng(12)
+    ids = rng.permutation(np.repeat(np.arange(45), np.arange(45) % 40 + 1))
+    X = LAYOUTS[layout](rng.normal(size=(len(ids), columns)))
+    y, weights = rng.integers(0, 2, len(ids)), rng.random(len(ids))
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person", random_state=0)
+    model.fit(X, y, groups=ids, sample_weight=weights)
+
+    def terms(member):
+        return model.ex_post_losses(X, y, groups=ids, sample_weight=weights, member=member, return_terms=True)
+
+    for member in (True, False):
+        with monkeypatch.context() as patched:
+            patched.setattr("expost._common.kernels.library", lambda: None)
+            by_numpy = terms(member)
+        for name in ("determinant", "quadratic", "inner_product"):
+            found, expected = getattr(terms(member), name), getattr(by_numpy, name)
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+
+
+def test_determinants_beyond_doubles_have_their_logarithm():
+    """A family that is nearly all of the curvature: the product of its pivots is no double."""
+    rng = np.random.default_rng(13)
+    X, y, family, l2 = np.eye(30), rng.integers(0, 2, 30), np.zeros(30, dtype=int), 1e-12
+    plan = expost.calibrate(loss="logistic", sigma=1.0, l2=l2)
+    theta = rng.normal(size=30)
+    truth = np.sum(np.log1p(np.exp(theta) / (1.0 + np.exp(theta)) ** 2 / l2))
+    release, private = research.imagine(plan, X, y, theta)
+    gone = research.losses(release, private, X, y, member=True, groups=family)
+    np.testing.assert_allclose(gone.determinant, [truth], rtol=1e-4)  # one less what is nearly one
+    _, nobody = research.imagine(plan, 0.0 * X, y, theta)
+    come = research.losses(release, nobody, X, y, member=False, groups=family)
+    np.testing.assert_allclose(come.determinant, [-truth], rtol=1e-13)

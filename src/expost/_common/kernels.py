@@ -33,6 +33,7 @@ class Rows(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("labels", "weights", "cells")),
         *((name, ctypes.c_int64) for name in ("row_stride", "code")),
         *((name, ctypes.c_void_p) for name in ("columns", "strides", "codes", "starts", "places", "values")),
+        ("order", ctypes.c_void_p),
     )
 
 
@@ -55,6 +56,7 @@ _ARGUMENTS = {
     "add_derivatives": (_BLOCK, _LOSS, *[_POINTER] * 4),
     "add_residual": (_BLOCK, _LOSS, *[_POINTER] * 6, ctypes.c_double, ctypes.c_double),
     "find_terms": (_BLOCK, _LOSS, *[_POINTER] * 6),
+    "find_person_terms": (_BLOCK, _LOSS, *[_POINTER] * 3, ctypes.c_int64, ctypes.c_double, *[_POINTER] * 3),
 }
 
 

@@ -473,3 +473,5 @@ EXPORT int64_t find_terms(
     free(rows.cells);
     return found;
 }
+
+#include "persons.h"

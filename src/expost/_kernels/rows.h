@@ -55,6 +55,8 @@ typedef struct {
     /* SPARSE: compressed rows that were checked. */
     const int64_t *starts, *places;
     const double *values;
+    /* Where the rows lie that are read, or missing where they are read one after the other; not for SPARSE. */
+    const int64_t *order;
 } table;
 
 /* Some encoded rows: entry j of row i is cells[j * stride + i]. Rows up to a multiple of LANES, and columns up to a
@@ -89,18 +91,29 @@ static inline void turn(vector *square) {
     }
 }
 
+static inline const char *row_at(const table *from, int64_t i) {
+    if (from->order != NULL) i = from->order[i < from->rows ? i : from->rows - 1];
+    return from->cells + i * from->row_stride;
+}
+
+static inline void ask_for(const char *cells, ptrdiff_t width) {
+    for (ptrdiff_t at = 0; at < width; at += 64) __builtin_prefetch(cells + at, 0, 2);
+}
+
 /* Squares of WIDTH rows and columns are turned, and measured on their way. The last columns come with some of those
    before them, which are not written twice: what was measured is what is used. */
 #define TURN_ROWS(type, read)                                                                                 \
     for (; features >= WIDTH && i + WIDTH <= into->count; i += WIDTH) {                                       \
-        const char *row = cells + i * from->row_stride, *later = row + AHEAD * from->row_stride;              \
-        for (ptrdiff_t at = 0; at < WIDTH * width; at += 64) __builtin_prefetch(later + at, 0, 2);            \
+        const char *row[WIDTH];                                                                               \
+        for (int l = 0; l < WIDTH; l++) row[l] = row_at(from, low + i + l);                                   \
+        if (from->order == NULL) ask_for(row[0] + AHEAD * from->row_stride, WIDTH * width);                   \
+        else                                                                                                  \
+            for (int l = 0; l < WIDTH; l++) ask_for(row_at(from, low + i + l + AHEAD), width);                \
         vector sum = {0};                                                                                     \
         for (ptrdiff_t next = 0; next < features; next += WIDTH) {                                            \
             ptrdiff_t j = next + WIDTH <= features ? next : features - WIDTH;                                 \
             vector square[WIDTH];                                                                             \
-            for (int l = 0; l < WIDTH; l++)                                                                   \
-                square[l] = read(row + l * from->row_stride + j * (ptrdiff_t)sizeof(type));                   \
+            for (int l = 0; l < WIDTH; l++) square[l] = read(row[l] + j * (ptrdiff_t)sizeof(type));           \
             turn(square);                                                                                     \
             for (int l = 0; l < WIDTH; l++)                                                                   \
                 if (j + l >= next) {                                                                          \
@@ -113,7 +126,7 @@ static inline void turn(vector *square) {
     for (; i < into->count; i++) {                                                                            \
         squares[i] = 0.0;                                                                                     \
         for (ptrdiff_t j = 0; j < features; j++) {                                                            \
-            double cell = ((const type *)(cells + i * from->row_stride))[j];                                  \
+            double cell = ((const type *)row_at(from, low + i))[j];                                           \
             squares[i] += cell * cell;                                                                        \
             into->cells[j * into->stride + i] = cell;                                                         \
         }                                                                                                     \
@@ -121,12 +134,15 @@ static inline void turn(vector *square) {
 
 static inline void copy_rows(const table *from, int64_t low, chunk *into, double *squares) {
     ptrdiff_t features = from->features, width = features * (from->code == 0 ? 8 : 4), i = 0;
-    const char *cells = from->cells + low * from->row_stride;
+    for (ptrdiff_t l = 0; l < AHEAD && from->order != NULL; l++) ask_for(row_at(from, low + l), width);
     if (from->code == 0) { TURN_ROWS(double, read_doubles) } else { TURN_ROWS(float, read_floats) }
 }
 
 #define COPY_COLUMN(type)                                                                                     \
-    if (stride == sizeof(type))                                                                               \
+    if (from->order != NULL)                                                                                  \
+        for (ptrdiff_t i = 0; i < into->count; i++)                                                           \
+            column[i] = (double)*(const type *)(from->columns[j] + from->order[low + i] * stride);            \
+    else if (stride == sizeof(type))                                                                          \
         for (ptrdiff_t i = 0; i < into->count; i++) column[i] = (double)((const type *)cells)[i];             \
     else                                                                                                      \
         for (ptrdiff_t i = 0; i < into->count; i++) column[i] = (double)*(const type *)(cells + i * stride);  \

@@ -323,10 +323,18 @@ class RawBlock:
     """
 
     def __init__(
-        self, block: Block, *, norm: float, margin: float, smallest_scale: float, intercept: bool
+        self,
+        block: Block,
+        *,
+        norm: float,
+        margin: float,
+        smallest_scale: float,
+        intercept: bool,
+        order: NDArray[np.integer[Any]] | None = None,
     ) -> None:
         X, y, weights, *_ = block
-        self.count, features = X.shape
+        rows, features = X.shape
+        self.count = rows if order is None else len(order)
         self._kept: list[Any] = []
         """What the kernel reads, which must not be given back before."""
         self._rows = rows = Rows(
@@ -338,6 +346,7 @@ class RawBlock:
             smallest_scale=smallest_scale,
             labels=self._address(_doubles(y)) if len(y) else None,
             weights=None if weights is None else self._address(_doubles(weights)),
+            order=None if order is None else self._address(_whole(order)),
         )
         if issparse(X):
             rows.kind, sparse = _SPARSE, cast(Any, X)

@@ -26,7 +26,7 @@ from expost.data.blocks import (
     not_finite_error,
     part_of,
 )
-from expost.data.people import People, times_shares
+from expost.data.people import IntArray, People, times_shares
 from expost.engines.base import Engine, Kernel, Part, Pass
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -91,10 +91,11 @@ class Design:
         """Rows as they lie in the table, which compiled kernels copy, check and scale by themselves."""
         return map(self.as_it_lies, blocks)
 
-    def as_it_lies(self, block: Block) -> RawBlock:
-        """A block of a table for compiled kernels."""
+    def as_it_lies(self, block: Block, order: IntArray | None = None) -> RawBlock:
+        """A block of a table for compiled kernels, or its rows at some places."""
         return RawBlock(
             block,
+            order=order,
             norm=self.norm,
             margin=self.margin,
             smallest_scale=SMALLEST_SCALE,

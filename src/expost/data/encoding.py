@@ -3,21 +3,19 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Self, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from expost._common import kernels
-from expost._common.machine import block_length, spans
+from expost._common.machine import block_length
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
-from expost.data.blocks import ArrayTable, Block, as_dense, check_at_hand, part_of
+from expost.data.blocks import Block, as_dense, check_at_hand
 from expost.data.columns import reader_of
 from expost.data.design import (
-    NO_LABELS,
     ArraySource,
     Design,
     OnRawRows,
@@ -30,9 +28,10 @@ from expost.data.design import (
 from expost.data.domain import Domain
 from expost.data.lazy import LazyTable
 from expost.data.lazy_source import LazySource
-from expost.data.people import ONE_PERSON, Gather, IntArray, People, alike, by_number
+from expost.data.people import ONE_PERSON, IntArray, People
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
+from expost.data.together import batches, by_person
 from expost.data.values import as_numbers
 from expost.data.weights import Declared, check_weights_covered, one_label_per_row
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Part, Pass
@@ -41,9 +40,6 @@ from expost.losses import AnyLoss
 from expost.losses.convex import ConvexLoss
 
 Result = TypeVar("Result")
-
-# Numbers of the rows that are brought together at a time.
-_TOGETHER = 1 << 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,12 +144,8 @@ class Encoded:
         The numbers of the people come with what was found for them.
         """
         assert self.people is not None
-        for first, stop in self.people.ranges(max(1, _TOGETHER // self.design.dimension)):
-            for batch in self._batches(self.people, first, stop):
-                parts = batch.parts(len(spans(len(batch.places), width)))
-                # Half as long as a row's: a pass holds rows and their coordinates at once.
-                found = LOCAL.map(work(batch.each), parts, block_length(2 * width))
-                yield from zip([part.people for part in parts], found, strict=True)
+        for some in batches(self.source, self.design, self.people, self.sweep):
+            yield from by_person(some, work, width)
 
     def _compiles(self, work: Kernel[Any], *, products: bool) -> bool:
         """Whether the compiled twin of a kernel is run; products with sparse rows are faster without."""
@@ -161,70 +153,12 @@ class Encoded:
         here = self.source.space is None and self.design.in_ball
         return here and not sparse and work.compiles and kernels.library() is not None
 
-    def _batches(self, people: People, first: int, stop: int) -> Iterator["_Batch"]:
-        """The rows of some people: where they are in a matrix, or else gathered in one."""
-        source, design, counts = self.source, self.design, people.counts[first:stop]
-        if isinstance(source, ArraySource) and source.table.in_any_order:
-            start = int(people.counts[:first].sum())
-            order = people.order[start : start + int(counts.sum())]
-            return (_Batch(first + n, m, at, source, design) for n, m, at in alike(order, counts))
-        gathered = list(chain.from_iterable(self.sweep(Gather(first, stop))))
-        held, codes = _held(gathered)
-        order = by_number(codes - first, len(counts))
-        return (_Batch(first + n, m, at, held, None) for n, m, at in alike(order, counts))
-
     def _in_place(self, source: PlacedSource, work: Any) -> Iterator[Result]:
         for part in source.parts(self.design.dimension):
             # NumPy can be beneath another library, whose warnings would name rows.
             with np.errstate(all="ignore"):
                 found = work(iter((part.encoded(self.design),)), source.space)
             yield found
-
-
-def _held(gathered: Sequence[Block]) -> tuple[ArraySource, IntArray]:
-    """Encoded rows in a matrix of their own, and whose they are."""
-    columns: list[Any] = [
-        None if column[0] is None else np.concatenate(column) for column in zip(*gathered, strict=True)
-    ]
-    rows, labels, weights, codes = columns
-    return ArraySource(ArrayTable(rows), labels if len(labels) else None, weights), codes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Batch:
-    """The rows of people who all have the same number of them, person by person; private."""
-
-    people: IntArray
-    """The numbers of the people."""
-    each: int
-    places: IntArray
-    """Where the rows are in the source, whose table is read in any order."""
-    source: ArraySource
-    design: Design | None
-    """How rows are encoded; None where they are."""
-
-    def blocks(self, length: int) -> Iterator[Block]:
-        """The encoded rows in blocks of whole people, about ``length`` rows each."""
-        return self._read(length) if self.design is None else self.design.dense(self._read(length))
-
-    def _read(self, length: int) -> Iterator[Block]:
-        source, step = self.source, max(1, length // self.each) * self.each
-        for low in range(0, len(self.places), step):
-            here = self.places[low : low + step]
-            y = NO_LABELS if source.labels is None else source.labels[here]
-            yield Block(source.table.at(here), y, part_of(source.weights, here))
-
-    def parts(self, count: int) -> list["_Batch"]:
-        """The people in about so many batches, for threads."""
-        step = -(-len(self.people) // count)
-        return [
-            replace(
-                self,
-                people=self.people[low : low + step],
-                places=self.places[low * self.each : (low + step) * self.each],
-            )
-            for low in range(0, len(self.people), step)
-        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

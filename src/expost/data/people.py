@@ -15,7 +15,7 @@ from expost.data.blocks import Block
 from expost.data.values import attempted, distinct_cells
 from expost.exceptions import DomainError
 
-IntArray = NDArray[np.int64]
+IntArray = NDArray[np.integer[Any]]
 ONE_PERSON = object()
 """In the place of ids: all rows are one person's."""
 
@@ -62,6 +62,8 @@ class People:
             return cls.alone(rows or 0)
         given = _vector(column, rows, name)
         codes, ids = distinct_cells(given)
+        if ids.dtype.kind in "iu":  # whole numbers, each once
+            return cls(np.asarray(codes, dtype=np.int64), ids)
         cells = ids.tolist()
         kinds = set(map(type, cells))
         if not _are_ids(cells, kinds):
@@ -70,7 +72,7 @@ class People:
                 "id is no declared record: leave it out, or give it an id of its own."
             )
         found = cls(np.asarray(codes, dtype=np.int64), ids)
-        alike = len(kinds) == 1 and kinds <= {int, str} and len(set(cells)) == len(cells)
+        alike = kinds == {str} and len(set(cells)) == len(cells)
         return found if alike else cls.joined([found])
 
     @classmethod
@@ -93,11 +95,6 @@ class People:
         return len(self.ids)
 
     @cached_property
-    def order(self) -> IntArray:
-        """The places of the rows, person by person."""
-        return by_number(self.codes, len(self))
-
-    @cached_property
     def counts(self) -> IntArray:
         """How many rows each person has."""
         return np.bincount(self.codes, minlength=len(self.ids)).astype(np.int64)
@@ -110,7 +107,7 @@ class People:
         counts = np.maximum(self.counts + self.forgotten, rows_per_person or 1).astype(np.float64)
         # One over a power of two is a double; any other quotient may have been rounded up.
         shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
-        return np.asarray(shares[self.codes])
+        return np.asarray(shares.take(self.codes))
 
     def share(self, known: int) -> float:
         """What each row weighs of a person of whom so many are known."""
@@ -180,20 +177,30 @@ class Gather:
         ]
 
 
-def alike(order: IntArray, counts: IntArray) -> Iterator[tuple[IntArray, int, IntArray]]:
+def alike(codes: IntArray, counts: IntArray) -> Iterator[tuple[IntArray, int, IntArray]]:
     """People with equally many rows: their numbers, how many rows each has, and where these are.
 
-    ``order`` has the places of all rows, person by person.
+    The places are person by person, and for each in the table's order.
     """
-    starts = np.cumsum(counts) - counts
-    for each in np.unique(counts[counts > 0]).tolist():
-        numbers = np.flatnonzero(counts == each)
-        yield numbers, each, order[(starts[numbers][:, None] + np.arange(each)).ravel()]
+    sizes = np.bincount(counts)
+    people = by_number(counts, len(sizes))
+    ranks = np.empty(len(people), dtype=_small(len(codes)))
+    ranks[people] = np.arange(len(people))
+    order = by_number(ranks.take(codes), len(people))
+    first = place = 0
+    for each, count in enumerate(sizes.tolist()):
+        if each and count:
+            yield people[first : first + count], each, order[place : place + each * count]
+        first, place = first + count, place + each * count
 
 
 def by_number(codes: IntArray, people: int) -> IntArray:
     """The places of rows, person by person, and in the table's order for each."""
     # SciPy turns compressed rows into columns by counting, which is faster than any sort.
-    ones, edges = np.ones(len(codes), dtype=np.int8), np.arange(len(codes) + 1)
-    order = csr_array((ones, codes, edges), shape=(len(codes), people)).tocsc().indices
-    return np.asarray(order, dtype=np.int64)
+    ones, edges = np.ones(len(codes), dtype=np.int8), np.arange(len(codes) + 1, dtype=_small(len(codes)))
+    return np.asarray(csr_array((ones, codes, edges), shape=(len(codes), people)).tocsc().indices)
+
+
+def _small(most: int) -> type[np.integer[Any]]:
+    """A type of whole numbers up to ``most`` that takes little memory, which takes time to come by."""
+    return np.int32 if most < 2**31 else np.int64

@@ -47,6 +47,8 @@ class DenseRows:
     """How many numbers a kernel may hold in addition to the table."""
     lengths: Any = None
     """The norms of the rows as they are stored, where they were measured."""
+    together: int | None = None
+    """How many rows are multiplied at a time, where a product may not depend on the rows beside them."""
 
     @classmethod
     def of(cls, raw: Any, design: Design, space: Space, *, room: int, lengths: Any = None) -> Self:
@@ -71,9 +73,9 @@ class DenseRows:
         return cls(space, raw, design.scales(lengths), design.intercept, room, lengths)
 
     @classmethod
-    def here(cls, matrix: FloatArray) -> Self:
+    def here(cls, matrix: FloatArray, together: int | None = None) -> Self:
         """NumPy's rows, which come encoded."""
-        return cls(HERE, matrix, None, intercept=False, room=_ROOM)
+        return cls(HERE, matrix, None, intercept=False, room=_ROOM, together=together)
 
     def __len__(self) -> int:
         return int(self.stored.shape[0])
@@ -96,6 +98,9 @@ class DenseRows:
 
     def times(self, right: Any) -> Any:
         """The inner products without the intercept, with vectors and matrices that have none either."""
+        if self.together is not None:  # BLAS rounds a row by its place in a product
+            found = np.reshape(self.wide, (-1, self.together, self.columns)) @ right
+            return np.reshape(found, (-1, *right.shape[1:]))
         return self._scaled(self.wide @ right)
 
     def summed(self, weights: Any) -> Any:
@@ -211,19 +216,19 @@ class DenseRows:
 
 
 def row_blocks(
-    blocks: Iterator[Block], width: int = 1, longest: int | None = None, *, each: int = 1
+    blocks: Iterator[Block], width: int = 1, longest: int | None = None, *, each: int | None = None
 ) -> Iterator[Block]:
     """Blocks of at most ``longest`` rows, for a kernel that holds ``width`` numbers for each of them.
 
-    ``each`` rows that make one record stay together, however many they are.
+    ``each`` rows that make one person stay together, however many they are, and are multiplied together.
     """
     for X, y, weights, *_ in blocks:
         if isinstance(X, SparseRows):
             yield Block(X, y, weights)
             continue
-        rows = DenseRows.here(X) if isinstance(X, np.ndarray) else X
-        most = min(max(1, rows.room // width), longest or max(1, len(rows)))
-        for here, some in rows.cut(max(most // each, 1) * each):
+        rows = DenseRows.here(X, each) if isinstance(X, np.ndarray) else X
+        most, whole = min(max(1, rows.room // width), longest or max(1, len(rows))), each or 1
+        for here, some in rows.cut(max(most // whole, 1) * whole):
             labels = y[here] if y.shape[0] else y  # there are none where only rows were asked for
             yield Block(some, labels, part_of(weights, here))
 

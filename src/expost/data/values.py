@@ -81,7 +81,9 @@ def distinct_texts(values: Any, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
 def _dictionary(values: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Arrow's places and different cells of a column; an error for a type whose cells must be looked at."""
     coded = _arrow_column(values).dictionary_encode(null_encoding="encode")
-    cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
+    cells = coded.dictionary.to_numpy(zero_copy_only=False)
+    if coded.dictionary.null_count or cells.dtype.kind not in "iu":
+        cells = np.array([*coded.dictionary.to_pylist(), None], dtype=object)[:-1]
     return coded.indices.to_numpy(zero_copy_only=False), cells
 
 

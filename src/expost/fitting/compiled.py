@@ -36,6 +36,8 @@ _SCALAR: dict[type[RecordLoss], int] = {
 }
 CHUNK, CHAIN = 256, 64
 """Rows of a chunk at least, and of those that one lane of it adds up at most."""
+MOST_ROWS = CHUNK // LANES
+"""Rows of a person at most: as many people as there are lanes fit into a chunk."""
 # The columns of a tile, in which squares are added up.
 _TILE = 4
 
@@ -173,21 +175,57 @@ def _added(
     return Added((total[0][:, :, 0], total[1][:, :, 0]), sizes, inner, rows, chunks, sound)
 
 
+def in_tiles(root: FloatArray) -> FloatArray:
+    """The lower triangle of a matrix with zeros around it, up to whole tiles."""
+    columns = len(root)
+    order = -(-columns // _TILE) * _TILE
+    matrix = np.zeros((order, order))
+    matrix[:columns, :columns] = np.tril(root)
+    return matrix
+
+
 def find_terms(
     blocks: Iterator[RawBlock], loss: Any, theta: FloatArray, direction: FloatArray, root: FloatArray
 ) -> tuple[FloatArray, ...]:
     r"""For each record its leverage, the square of its gradient's length, and its product with a direction.
 
-    ``root`` is :math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. For one linear predictor.
+    ``root`` is :math:`U` with :math:`H^{-1} = U^\top U`, lower triangular, :func:`in_tiles`. For one linear
+    predictor.
     """
-    kernel, kind, columns = _kernel("find_terms"), Known.of(loss).described, len(theta)
-    order = -(-columns // _TILE) * _TILE
-    matrix = np.zeros((order, order))
-    matrix[:columns, :columns] = np.tril(root)
-    given, found = tuple(np.ascontiguousarray(part) for part in (theta, direction)), []
+    return _terms(blocks, "find_terms", loss, (theta, direction, root))
+
+
+def find_person_terms(
+    blocks: Iterator[RawBlock],
+    loss: Any,
+    theta: FloatArray,
+    direction: FloatArray,
+    root: FloatArray,
+    each: int,
+    sign: float,
+) -> tuple[FloatArray, ...]:
+    r"""For each person :math:`\log\det(I + sN)`, and her gradient's square and product with a direction.
+
+    :math:`N = F^\top H^{-1}F` is that of all her rows, and ``root`` as in :func:`find_terms`. A block has the
+    rows of whole people, ``each`` of them one after the other, at most :data:`MOST_ROWS`.
+    """
+    return _terms(blocks, "find_person_terms", loss, (theta, direction, root), each, sign)
+
+
+def _terms(
+    blocks: Iterator[RawBlock],
+    name: str,
+    loss: Any,
+    point: tuple[FloatArray, ...],
+    each: int = 1,
+    *sign: float,
+) -> tuple[FloatArray, ...]:
+    kernel, kind = _kernel(name), Known.of(loss).described
+    given, people = tuple(map(np.ascontiguousarray, point)), (each, *sign) if sign else ()
+    found = []
     for block in blocks:
-        found.append(tuple(np.empty(block.count) for _ in range(3)))
-        block.run(kernel, ctypes.byref(kind), *given, matrix, *found[-1])
+        found.append(tuple(np.empty(block.count // each) for _ in range(3)))
+        block.run(kernel, ctypes.byref(kind), *given, *people, *found[-1])
     if len(found) == 1:
         return found[0]
     return tuple(np.concatenate([np.empty(0), *(one[place] for one in found)]) for place in range(3))

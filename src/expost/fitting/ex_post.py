@@ -1,7 +1,8 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -131,14 +132,10 @@ def streamed_terms(
 
 def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:
     """The terms of everybody, by the same pass over the rows of each brought together."""
-    loss = work.loss
     found = np.empty((3, len(people)))
-    width = loss.factor_columns * len(work.coefficients)
+    width = work.loss.factor_columns * len(work.coefficients)
 
-    def of_people(each: int) -> Terms:
-        return work if each == 1 else replace(work, loss=PersonLoss(loss, each))
-
-    for numbers, terms in records.by_person(of_people, width):
+    for numbers, terms in records.by_person(partial(PersonTerms, work), width):
         found[:, numbers] = terms.determinant, terms.quadratic, terms.inner_product
     return LossTerms(found[0], found[1], found[2], people.ids)
 
@@ -158,15 +155,24 @@ class Terms(Kernel[LossTerms]):
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
         """The terms of the part's records, in their order, left where the rows lie."""
+        return self.of(self.loss, blocks, space)
+
+    def of(self, loss: RecordLoss, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
+        """The terms of records of a loss that is made of this one's rows."""
         found, sign, variance = [], self.sign, self.sigma**2
         theta, gradient = map(space.put, (self.coefficients, self.gradient))
         root = space.put(self.root) if isinstance(self.root, np.ndarray) else self.root
-        for block in row_blocks(blocks, self.loss.numbers_held(self.columns), each=self.loss.each):
-            records = self.loss.at(theta, block)
+        for block in row_blocks(blocks, self.loss.numbers_held(self.columns), each=loss.each):
+            records = loss.at(theta, block)
             determinant = -log_determinants(records.leverages(root), sign)
             quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance
             found.append(LossTerms(determinant, quadratic, along))
         return LossTerms.joined(found)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The root as compiled kernels read it."""
+        return compiled.in_tiles(self.root)
 
     @property
     def compiles(self) -> bool:
@@ -175,7 +181,32 @@ class Terms(Kernel[LossTerms]):
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
         """The terms of the part's records, in their order."""
-        point = self.coefficients, self.gradient, self.root
+        point = self.coefficients, self.gradient, self.matrix
         leverages, squares, along = compiled.find_terms(blocks, self.loss, *point)
         determinant, variance = -log_determinants(leverages[:, None, None], self.sign), self.sigma**2
         return LossTerms(determinant, squares / (2.0 * variance), self.sign * along / variance)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonTerms(Kernel[LossTerms]):
+    """The pass that finds the terms of people who all have as many rows, which lie one after the other."""
+
+    rows: Terms
+    each: int
+
+    def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
+        """The terms of the part's people, in their order."""
+        return self.rows.of(PersonLoss(self.rows.loss, self.each), blocks)
+
+    @property
+    def compiles(self) -> bool:
+        """As for rows, where people have not too many of them."""
+        return self.rows.compiles and self.each <= compiled.MOST_ROWS
+
+    def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
+        """The terms of the part's people, in their order."""
+        rows, variance = self.rows, self.rows.sigma**2
+        point = rows.coefficients, rows.gradient, rows.matrix
+        found = compiled.find_person_terms(blocks, rows.loss, *point, self.each, rows.sign)
+        determinants, squares, along = found
+        return LossTerms(-determinants, squares / (2.0 * variance), rows.sign * along / variance)

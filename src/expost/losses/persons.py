@@ -41,6 +41,9 @@ class _PersonRecords(Records):
     def gradient(self) -> FloatArray:
         return self._summed(self.rows.gradient)
 
+    def along(self, direction: FloatArray) -> FloatArray:
+        return np.asarray(np.vecdot(self.gradient, direction))  # one after the other, whoever is beside her
+
     def coordinates(self, basis: FloatArray) -> FloatArray:
         """Those of every row's factor, one row after the other."""
         found = self.rows.coordinates(basis)

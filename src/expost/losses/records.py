@@ -144,8 +144,8 @@ class RecordLoss(ABC):
     """Whether a record's gradient is a multiple of its row: its factor has one column."""
     class_scores: ClassVar[bool] = False
     """Whether the linear predictors become one score for each class."""
-    each: int = 1
-    """How many rows make a record: more than one for people."""
+    each: int | None = None
+    """How many rows make a record, where it is a person."""
     factor_columns: int = 1
     """How many columns a record's factor has at most, where records are many."""
 

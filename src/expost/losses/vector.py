@@ -89,9 +89,10 @@ class _PredictorRecords(RowRecords):
 
     def coordinates(self, basis: FloatArray) -> Any:
         """The factors' coordinates: each predictor's part of the basis times the row, then the factor."""
-        xp, factor = namespace_of(self.eta), self._derivatives[1]
-        rotated = self.rows.encoded() @ xp.reshape(basis, (self.loss.outputs, self.rows.columns, -1))
-        return xp.matrix_transpose(factor) @ xp.permute_dims(rotated, (1, 0, 2))
+        xp, factor, outputs = namespace_of(self.eta), self._derivatives[1], self.loss.outputs
+        parts = xp.permute_dims(xp.reshape(basis, (outputs, self.rows.columns, -1)), (1, 0, 2))
+        rotated = self.rows @ xp.reshape(parts, (self.rows.columns, -1))
+        return xp.matrix_transpose(factor) @ xp.reshape(rotated, (len(self), outputs, -1))
 
     def _predictors(self, vector: FloatArray) -> Any:
         return self.rows @ by_columns(vector, self.loss.outputs)

@@ -46,7 +46,7 @@ class ShiftReading:
     def __call__(self, blocks: Iterator[Block]) -> Shifts:
         """The shifts of the part's records, in their order."""
         found = [Shifts(np.empty(0), np.empty(0))]
-        for block in row_blocks(blocks, each=self.each):
+        for block in row_blocks(blocks, each=self.each if self.each > 1 else None):
             with np.errstate(over="ignore", invalid="ignore"):
                 records = records_of(self.reader.release, block, self.reader.scope, self.each)
                 bounds = [self.reader.determinant.bound(records, member=side) for side in self.sides]
