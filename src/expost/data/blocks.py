@@ -333,8 +333,8 @@ class RawBlock:
         order: NDArray[np.integer[Any]] | None = None,
     ) -> None:
         X, y, weights, *_ = block
-        rows, features = X.shape
-        self.count = rows if order is None else len(order)
+        count, features = X.shape
+        self.count: int = count if order is None else len(order)
         self._kept: list[Any] = []
         """What the kernel reads, which must not be given back before."""
         self._rows = rows = Rows(
@@ -355,12 +355,15 @@ class RawBlock:
         elif isinstance(X, ColumnRows):
             self._set_columns([_readable(column) for column in X.columns])
         else:
-            X = _readable(np.asarray(X))
-            if _CODES[X.dtype] <= 1 and (X.strides[1] == X.itemsize or features == 1):
-                rows.kind, rows.code, rows.row_stride = _BY_ROWS, _CODES[X.dtype], X.strides[0]
-                rows.cells = self._address(X)
-            else:
-                self._set_columns([X[:, place] for place in range(features)])
+            self._set_matrix(_readable(np.asarray(X)))
+
+    def _set_matrix(self, X: NDArray[Any]) -> None:
+        rows, features = self._rows, X.shape[1]
+        if _CODES[X.dtype] <= 1 and (X.strides[1] == X.itemsize or features == 1):
+            rows.kind, rows.code, rows.row_stride = _BY_ROWS, _CODES[X.dtype], X.strides[0]
+            rows.cells = self._address(X)
+        else:
+            self._set_columns([X[:, place] for place in range(features)])
 
     def _set_columns(self, columns: list[NDArray[Any]]) -> None:
         self._rows.kind = _BY_COLUMNS
