@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ except ImportError:  # a benchmark compiles the kernels on a machine that builds
     BuildHookInterface = object
 
 KERNELS = Path("src") / "expost" / "_kernels"
+LANGUAGES = Path("src") / "expost" / "page" / "languages"
 # Nothing but the operations that are written: the proofs count on each of them being rounded once. The last
 # two let the compiler work on several numbers at a time.
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
@@ -61,6 +63,19 @@ def compile_kernels(root: Path) -> list[Path]:
     return made
 
 
+def check_languages(root: Path) -> None:
+    """Refuse to build a package in which a language of the page lacks a sentence, or has one too many."""
+    found = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in (root / LANGUAGES).glob("*.toml")}
+    for code, sentences in found.items():
+        ours, theirs = (
+            {(part, key) for part in one for key in one[part]} for one in (found["en"], sentences)
+        )
+        if ours != theirs:
+            raise ValueError(
+                f"the language {code!r} must have the sentences of 'en'; see {sorted(ours ^ theirs)}"
+            )
+
+
 class KernelsHook(BuildHookInterface):
     """What hatchling calls before it builds a wheel, for an editable installation too."""
 
@@ -68,6 +83,7 @@ class KernelsHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and name the platform: one wheel for all versions of Python, or for all platforms too."""
+        check_languages(Path(self.root))
         if compile_kernels(Path(self.root)):
             where = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["pure_python"] = False

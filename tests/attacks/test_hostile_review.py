@@ -229,7 +229,9 @@ def test_05_dry_runs_and_refusals_leave_no_folder(tmp_path, monkeypatch):
     target = ("-o", tmp_path / "a" / "b" / "p.json", "--losses", tmp_path / "c" / "private.csv")
     assert run("fit", domain, table, *target, "--dry-run").exit_code == 0
     assert sorted(tmp_path.rglob("*")) == before
-    assert run("fit", domain, table, *target, "--confirm", input="n\n").exit_code == 1
+    with monkeypatch.context() as terminal:
+        terminal.setattr("expost.cli.fit._someone_is_there", lambda: True)
+        assert run("fit", domain, table, *target, input="n\n").exit_code == 1
     assert run("fit", domain, table, *target, "--epsilon", "-1").exit_code == 1
     bad = write_csv(tmp_path / "table.csv", [["x", "north", "yes", "no"]])
     assert run("fit", domain, bad, *target).exit_code == 1

@@ -269,7 +269,7 @@ def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions)
     for command in (page, predict, losses):
         told = run(*command)
         assert told.exit_code == 0, told.output
-    written = pd.read_csv("private-losses.csv")
+    written = pd.read_csv("private-losses.csv", sep=";", decimal=",")
     assert list(written["id"]) == [f"P{place}" for place in range(300)]
     typed = ("losses", "publication.json", FILES[1], *spelled(weight="gewicht", domain=FILES[0]), "--json")
     np.testing.assert_allclose(written["ex_post_loss"], json.loads(run(*typed).stdout)["losses"], rtol=1e-12)
@@ -293,7 +293,7 @@ OPTIONS_OF_FIT = {
     "ledger": "the ledger.db",
     "account": "ward & co",
     "note": "the 'first' $HOME",
-    "confirm": True,
+    "yes": True,
     "force": True,
 }
 # What a table with classes, one machine and no device do not take.
@@ -309,7 +309,7 @@ def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions):
     assert tried.exit_code == 0, tried.output
     assert not book.account("ward & co").entries
     (fit,) = suggested(tried.stdout, "expost fit ")
-    fitted = run(*fit, input="y\n")
+    fitted = run(*fit)
     assert fitted.exit_code == 0, fitted.output
     (entry,) = book.account("ward & co").entries
     publication = expost.Publication.load("it's.json")
@@ -332,7 +332,7 @@ def test_02c_a_refused_fit_suggests_a_check_of_the_same_table(admissions):
     (check,) = suggested(told.stderr, "expost check ")
     checked = run(*check)
     assert refused(checked, "the table does not fit the domain")
-    problems = pd.read_csv("private-problems.csv")
+    problems = pd.read_csv("private-problems.csv", sep=";")
     assert set(problems["column"]) == {"ill"}
     assert problems["id"].str.startswith("P").all()
 

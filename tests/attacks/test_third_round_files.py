@@ -522,8 +522,9 @@ def parts(draw, kind, name):
     if kind in (Number, NumberLabel, Date):
         values = DAYS if kind is Date else FINITE
         low, high = sorted(draw(st.lists(values, min_size=2, max_size=2, unique=True)))
-        chosen = draw(some(missing=values, scale=st.just("unit")) if kind is Number else some())
-        chosen |= draw(some(missing=values)) if kind is Date else {}
+        ends = st.sampled_from([low, high])
+        chosen = draw(some(missing=ends, scale=st.just("unit")) if kind is Number else some())
+        chosen |= draw(some(missing=ends)) if kind is Date else {}
         chosen |= draw(some(unit=st.just("mg/dL"), example=st.sampled_from([low, high])))
         if kind is Date:
             chosen.pop("unit", None)

@@ -157,7 +157,9 @@ def test_a_german_table_goes_all_the_way_by_the_domain_file(tmp_path):
     assert run("check", domain, table).exit_code == 0
     assert run("fit", domain, table, "-o", published, "--losses", losses).exit_code == 0
     again = json.loads(run("losses", published, table, "--domain", domain, "--json").stdout)["losses"]
-    assert again == pytest.approx(list(pd.read_csv(losses)["ex_post_loss"]), rel=1e-6, abs=1e-12)
+    assert again == pytest.approx(
+        list(pd.read_csv(losses, sep=";", decimal=",")["ex_post_loss"]), rel=1e-6, abs=1e-12
+    )
     assert run("bounds", published, table, "--domain", domain).exit_code == 0
     assert run("predict", published, table, "--domain", domain).exit_code == 0
     assert refused(run("predict", published, table), 'encoding = "cp1252"')
@@ -202,7 +204,7 @@ def test_a_skeleton_takes_identifiers_and_remarks_out_by_their_names(tmp_path):
         assert words in text
     assert max(map(len, text.splitlines())) <= 90
     filled = text.replace('"FILL IN", "FILL IN"', '"no", "yes"')
-    filled = filled.replace('low = "FILL IN"', "low = 0.0", 1).replace('high = "FILL IN"', "high = 1.0", 1)
+    filled = filled.replace('low = "FILL IN"', "low = 0.0", 1).replace('high = "FILL IN"', "high = 90.0", 1)
     filled = filled.replace('low = "FILL IN"', "low = 1900-01-01", 1)
     filled = filled.replace('high = "FILL IN"', "high = 2030-12-31", 1)
     # Every line that is commented out may be used as it is.

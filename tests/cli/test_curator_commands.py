@@ -10,6 +10,7 @@ import pytest
 from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
+from expost.cli import fit as cli_fit
 from expost.exceptions import DomainError
 from expost.privacy.shapes import capped_logistic, default_threshold
 
@@ -169,13 +170,21 @@ def test_a_dry_run_checks_everything_and_spends_nothing(tmp_path):
     assert "never declared" in run("fit", domain, table, "-o", tmp_path / "p.json", "--dry-run").stderr
 
 
-def test_fit_asks_before_spending_with_confirm(tmp_path):
+def test_fit_asks_before_spending_in_a_terminal(tmp_path, monkeypatch):
     domain, table = ward(tmp_path)
-    arguments = ("fit", domain, table, "-o", tmp_path / "p.json", "--confirm")
-    assert run(*arguments, input="n\n").exit_code == 1
+    arguments = ("fit", domain, table, "-o", tmp_path / "p.json")
+    monkeypatch.setattr(cli_fit, "_someone_is_there", lambda: True)
+    declined = run(*arguments, input="n\n")
+    assert declined.exit_code == 1
+    assert "Spend it? [y/N]" in declined.output
     assert not (tmp_path / "p.json").exists()
     assert run(*arguments, input="y\n").exit_code == 0
     assert (tmp_path / "p.json").exists()
+    told = run(*arguments, "--force", "--yes")
+    assert told.exit_code == 0
+    assert "Spend it?" not in told.output
+    monkeypatch.undo()
+    assert run(*arguments, "--force").exit_code == 0  # a script has nobody to ask
 
 
 def test_a_publication_is_not_overwritten_without_force(tmp_path):
@@ -206,7 +215,8 @@ def test_losses_refuse_a_table_that_was_not_fitted(tmp_path):
     other = write_csv(tmp_path / "other.csv", [[90, "south", "yes", "yes"]] * 2000)
     for options in (["--json"], ["-o", tmp_path / "private-losses.csv"]):
         result = run("losses", tmp_path / "p.json", other, *options)
-        assert refused(result, "could not have been drawn")
+        assert refused(result, "this is not the table that was fitted, or not all of it")
+        assert "--domain" not in result.stderr
         assert result.stdout == ""
     assert not (tmp_path / "private-losses.csv").exists()
 

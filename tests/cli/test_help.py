@@ -56,3 +56,11 @@ def test_the_page_of_commands_is_up_to_date():
 
 def test_completion_is_on():
     assert "--install-completion" in run("--help").output
+
+
+@pytest.mark.parametrize("command", [[], ["fit"], ["page"]])
+def test_flags_have_no_type(command):
+    """Nobody who reads the help has to know what a bool is."""
+    shown = run(*command, "--help", env={"COLUMNS": "100"}).output
+    assert "--help" in shown
+    assert "bool" not in shown

@@ -34,14 +34,59 @@ def test_fits_are_counted_and_refused_when_the_budget_is_used_up(tmp_path):
     book = opened(tmp_path, epsilon=1.6)
     result = fit(tmp_path, "--note", "of 2024")
     assert result.exit_code == 0, result.output
-    assert "in the account patients, which has epsilon 1.6 left" in result.stdout
-    assert fit(tmp_path, name="q.json").exit_code == 0
+    assert (
+        "in the account patients: epsilon 0 is spent, 1 after this fit, of 1.6 at delta 1e-06"
+        in result.stdout
+    )
+    assert "one by one" not in result.stdout
+    second = fit(tmp_path, name="q.json")
+    assert second.exit_code == 0
+    together = expost.Ledger(book).account("patients").spent.epsilon_at(1e-6)
+    assert f"epsilon 1 is spent, {together:.4g} after this fit, of 1.6" in second.stdout
+    assert "(fits cost less together than one by one)" in second.stdout
+    assert together < 1.6 < 2.0
     assert refused(fit(tmp_path, name="r.json"), "Nothing was spent.")
     assert not (tmp_path / "r.json").exists()
     first, second = expost.Ledger(book).account("patients").entries
     assert (first.note, second.note) == ("of 2024", "q.json")
     assert first.sha256 == expost.Publication.load(tmp_path / "p.json").sha256
     assert {first.state, second.state} == {"finished"}
+
+
+def test_what_was_published_before_is_counted_once(tmp_path, monkeypatch):
+    """An entered file counts as its fit would have, and one that breaks the cap is refused."""
+    monkeypatch.chdir(tmp_path)
+    domain, table = ward(tmp_path)
+    shown = run("fit", domain, table, "-o", "old.json", "--epsilon", "0.5")
+    (offered,) = [line.strip() for line in shown.stdout.splitlines() if "--enter" in line]
+    assert offered == "expost ledger ledger.db --open table --epsilon 1.5 --delta 1e-06 --enter old.json"
+    result = run(*offered.split()[1:])
+    assert result.exit_code == 0, result.output
+    assert "Counted old.json in the account table." in result.stdout
+    account = expost.Ledger("ledger.db").account("table")
+    (entry,) = account.entries
+    read = expost.Publication.load("old.json")
+    assert (entry.note, entry.state, entry.sha256) == ("old.json", "finished", read.sha256)
+    assert account.spent.epsilon_at(1e-6) == expost.compose([read.release.plan]).epsilon_at(1e-6)
+    assert refused(
+        run("ledger", "ledger.db", "--enter", "old.json"), "is counted in the account 'table' already"
+    )
+    assert run("fit", domain, table, "-o", "large.json", "--epsilon", "4").exit_code == 0
+    assert refused(run("ledger", "ledger.db", "--enter", "large.json"), "So this cap does not hold")
+    assert len(account.entries) == 1
+    assert run("ledger", "ledger.db", "--open", "b", "--epsilon", "9", "--delta", "1e-6").exit_code == 0
+    assert refused(run("ledger", "ledger.db", "--enter", "large.json"), "the ledger has 'table', 'b'")
+    assert run("ledger", "ledger.db", "--enter", "large.json", "--account", "b").exit_code == 0
+    assert len(expost.Ledger("ledger.db").account("b").entries) == 1
+
+
+def test_notes_are_not_broken_inside_a_word(tmp_path):
+    ward(tmp_path)
+    opened(tmp_path)
+    fit(tmp_path, "--note", "hospital records of winter")
+    shown = run("ledger", tmp_path / "ledger.db", env={"COLUMNS": "80"}).stdout
+    words = shown.split()
+    assert {"hospital", "records", "winter"} <= set(words)
 
 
 def test_a_dry_run_enters_nothing(tmp_path):
@@ -107,7 +152,8 @@ def test_an_adaptive_account_is_opened_and_shown_as_one(tmp_path):
     [
         (["ledger", "ledger.db", "--adaptive"], "`open` must be given with a cap or `--adaptive`"),
         (["ledger", "no.db"], "there is no ledger"),
-        (["ledger", "ledger.db", "--open", "a"], "`epsilon` must be given where an account is opened"),
+        (["ledger", "ledger.db", "--open", "a"], "a cap of two numbers; add --epsilon"),
+        (["ledger", "ledger.db", "--open", "a", "--epsilon", "1"], "a cap of two numbers; add --delta"),
         (["ledger", "ledger.db", "--epsilon", "1"], "`open` must be given with a cap"),
         (["fit", "domain.toml", "table.csv", "--ledger", "ledger.db"], "`account` must be given"),
         (["fit", "domain.toml", "table.csv", "--account", "patients"], "`ledger` must be given"),

@@ -43,7 +43,11 @@ def test_it_draws(file, tmp_path, kind, opening):
 
 def test_what_cannot_be_shown_is_refused(file, tmp_path):
     published("independent").save(tmp_path / "p.json")
-    assert refused(run("summary", tmp_path / "p.json"), "needs a Hessian")
+    shown = run("summary", tmp_path / "p.json", env={"COLUMNS": "80"})
+    assert shown.exit_code == 0
+    assert "needs a Hessian" in shown.stdout
+    assert "INSECURE" in shown.stdout
+    assert refused(run("summary", tmp_path / "p.json", "--figure", tmp_path / "f.svg"), "needs a Hessian")
     assert refused(run("summary", file, "--confidence", "2"), "`confidence` must be")
     assert refused(run("summary", file, "--figure", tmp_path / "forest.bmp"), "`figure` must be")
     assert not (tmp_path / "forest.bmp").exists()

@@ -9,7 +9,7 @@ import messy
 import pytest
 import transcripts
 
-from expost import Publication
+from expost import Domain, Publication
 
 # The commands of a document, the mistakes of its table, and records with a cell too many.
 JOURNEYS = {
@@ -47,7 +47,7 @@ def test_the_page_and_the_publication_are_there_and_nothing_private_is_public(wa
     publication = Publication.load(folder / "publication.json")
     public = (folder / "publication.json").read_text() + (folder / "report.html").read_text()
     assert publication.domain is not None
-    for secret in ("Müller", "P000001", "zweiundsechzig", "patient_id", "Patienten_ID", "missing_words"):
+    for secret in ("Müller", "P000001", "zweiundsechzig", "patient_id", "Patienten_ID", "delimiter"):
         assert secret not in public
 
 
@@ -55,12 +55,14 @@ def test_one_check_finds_every_mistake_and_nothing_else(walked):
     """The private file has the mistakes that were made, with their records and values, and no others."""
     document, folder, _ = walked
     path = folder / "private-problems.csv"
-    with open(path, encoding="utf-8", newline="") as file:
-        found = [(int(r["record"]), r["column"], r["value"], r["problem"]) for r in csv.DictReader(file)]
+    written = Domain.load(folder / "domain.toml").table  # the list is written as the table is
+    with open(path, encoding=written.codec, newline="") as file:
+        lines = csv.DictReader(file, delimiter=written.delimiter)
+        found = [(int(r["record"]), r["column"], r["value"], r["problem"]) for r in lines]
     _, mistakes, uneven = JOURNEYS[document]
     assert sorted(row for row in found if row[1] != "(line)") == sorted(mistakes)
     assert sorted(row[0] for row in found if row[1] == "(line)") == sorted(uneven)
-    assert path.read_text(encoding="utf-8").startswith("PRIVATE_")
+    assert path.read_text(encoding=written.codec).startswith("PRIVATE_")
     assert os.name != "posix" or stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

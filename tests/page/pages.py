@@ -160,6 +160,29 @@ def published(
     )
 
 
+@cache
+def wide(name):
+    """A publication with eight numbers and six lists, a Hessian among its statistics."""
+    loss = example(name)
+    numbers = [Number(name=f"n{k}", low=-1.0, high=1.0 + k) for k in range(8)]
+    lists = [Category(name=f"c{k}", categories=tuple("abcdef"[: 3 + k % 3])) for k in range(5)]
+    domain = Domain(features=(*numbers, *lists, YesNo(name="z")), label=domain_for(loss).label)
+    rng, rows = np.random.default_rng(7), 150
+    columns = {one.name: rng.uniform(one.low, one.high, rows) for one in numbers}
+    columns |= {one.name: rng.choice(one.categories, rows) for one in lists}
+    frame = pd.DataFrame(columns | {"z": rng.choice(["yes", "no"], rows)})
+    label = domain.label
+    y = rng.choice(label.classes, rows) if domain.classes else rng.uniform(label.low, label.high, rows)
+    shape = {"norm": domain.row_norm, "fit_intercept": True, "l2": 2.0, "sigma": 4.0, "sigma_hessian": 2.0}
+    plan = calibrate(
+        loss=loss, report="leverage", reduced=domain.classes is not None and name == "softmax", **shape
+    )
+    declared = Declared.of(plan, classes=domain.classes, domain=domain, weighting=UNWEIGHTED)
+    release, _ = perturb(plan, encode_records(frame, y, declared, None), noise=SeededNoise(3))
+    public = {"classes": domain.classes, "feature_names": domain.column_names, "domain": domain}
+    return Publication.from_release(release, **public, weighting=UNWEIGHTED)
+
+
 def questions(rng, count):
     """How to read each record: the place of a confidence, the membership, and for how many records."""
     return [

@@ -2,11 +2,13 @@
 
 import json
 import math
+import re
 
 import kidney
 import make
 import numpy as np
 import pages
+import pandas as pd
 import pytest
 from browser import Visit, plain_people
 
@@ -78,15 +80,19 @@ def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     example = ["58", "f", "140", "yes", "1.4", "12.5", "0"]
     total = pages.by_python(publication, [example], [USUAL])[0, 3]
     assert f"{right_of_hundred(total)} of 100" in visit.headline
-    assert "this person" in visit.text("#answer .say")
+    assert "whether this person’s record was in the data" in visit.text("#answer .after")
+    # Nothing is hers yet, so one solid button leads to the form, and hers are the words beside the figures.
+    assert visit.page.locator(".btn.main:visible").all_inner_texts() == ["Enter your values"]
+    assert visit.text(".panel.you .sure") == "holds at least 95 times in 100"
+    assert visit.text(".panel.all .sure") == "holds except in about 1 case in a million"
     assert "this example" in visit.text(".panel.you h3")
     # The promise stands beside it.
-    assert visit.text(".panel.all .fig") == "at most 74%"
+    assert visit.text(".panel.all .fig").startswith("at most 74%")
     visit.fill(kidney.ANSWERS)
     own = pages.by_python(publication, [kidney.ANSWERS], [USUAL])[0, 3]
     assert visit.text("#answer .status").startswith("Your result")
     assert f"{right_of_hundred(own)} of 100" in visit.headline
-    assert "someone like you" in visit.text("#answer .say")
+    assert "whether your record was in the data" in visit.text("#answer .say")
     assert visit.figure("total") == pytest.approx([own], rel=1e-9)
     # While one question is open it is the example again, and says so.
     visit.page.get_by_label("How old were you?", exact=True).fill("")
@@ -208,10 +214,67 @@ def test_an_unknown_answer_is_the_worst_it_may_have_been(open_page):
     assert not visit.page.locator("#field-4-unknown").is_checked()
 
 
-def test_the_choice_is_left_out_where_no_maximum_is_proved(open_page):
-    visit = open_page(pages.published("softmax", "leverage"))
+def test_the_choice_is_left_out_where_there_is_no_range(open_page):
+    visit = open_page(pages.published("soft", "leverage"))
     assert visit.page.locator("#field-1-unknown").count() == 0
-    assert visit.page.locator("#field-2-unknown").count() == 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es"])
+def test_the_pictures_begin_on_the_first_screen(open_page, language, width, height):
+    visit = open_page(kidney.published(), language=language, viewport={"width": width, "height": height})
+    tops = visit.page.locator(".people").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().top)"
+    )
+    assert tops[0] == tops[1] < height
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_open_answer_says_what_it_would_be_worth(open_page):
+    """For some answer the limit is as low as it says, and for no answer above what is shown."""
+    publication = kidney.published()
+    visit = open_page(publication)
+    visit.fill(kidney.ANSWERS)
+    visit.page.locator("#field-5-unknown").check()
+    visit.page.locator("#field-2-unknown").check()
+    told = re.search(
+        r"Your answer to “(.*?)” would help most: with it, the limit can fall to (\d+) of 100",
+        visit.text("#answer .flag"),
+    )
+    shown = int(re.search(r"at most (\d+) of 100", visit.headline)[1])
+    assert told[1] in ("Haemoglobin", "Upper blood pressure")
+    assert 50 < int(told[2]) < shown
+
+
+def test_a_number_that_may_be_thousands_is_echoed_or_asked_about(open_page):
+    visit = open_page(priced())
+    field = visit.page.locator("#field-0")
+    for typed, said in (
+        ("250.000", "Is this 250 or 250,000?"),
+        ("2.500", "Is this 2.5 or 2500?"),
+        ("250,000.5", "Read as 250,000.5."),
+    ):
+        field.fill(typed)
+        field.blur()
+        assert visit.text("#field-0-message").startswith(said)
+    visit.page.locator("#field-1").fill("12.000")  # rooms: twelve thousand of them are out of range
+    visit.page.locator("#field-1").blur()
+    assert visit.text("#field-1-message") == "Read as 12."
+    # Between whole numbers the invented person has one of them.
+    assert "rooms: 10," in visit.text("#answer .status") + ","
+
+
+def priced():
+    """A publication of houses, whose income and rooms are whole numbers."""
+    income = expost.Number(name="income", low=0.0, high=900000.0)
+    rooms = expost.Number(name="rooms", low=1.0, high=20.0)
+    domain = expost.Domain(
+        features=(income, rooms), label=expost.ClassLabel(name="owner", classes=("no", "yes"))
+    )
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"income": rng.uniform(0, 9e5, 200), "rooms": rng.integers(1, 20, 200)})
+    model = expost.LogisticRegression(domain=domain, random_state=1)
+    return model.fit(frame, rng.choice(["no", "yes"], 200)).publication_
 
 
 def test_a_total_above_the_promise_is_shown_and_explained(open_page):

@@ -7,6 +7,7 @@ import kidney
 import pytest
 import readability
 
+import hatch_build
 from expost.exceptions import ParameterError
 from expost.page import render
 from expost.page.assembly import modules
@@ -33,6 +34,7 @@ FILLED = {
     "outcome": "Ill",
     "column": "age",
     "cell": "x",
+    "words": "helps doctors",
 }
 
 
@@ -52,20 +54,67 @@ def test_every_language_has_every_sentence(code):
     assert len(theirs["page.months"].split()) == 12
 
 
-def test_no_german_sentence_is_still_english():
-    german = pairs(Language.of("de").sentences)
-    same = {key for key, text in pairs(ENGLISH).items() if german[key] == text}
-    assert same == {
-        "formulas.second",
-        "formulas.third",
-        "formulas.total",
-        "formulas.together_total",
-        "formulas.wallet_total",
-        "form.titled",
-        "form.card",
-        "form.relative",
+# What is written alike in English, and words that would give away a sentence that was not translated.
+SAME = {
+    "de": {"page.slashed", "form.titled", "form.card", "form.relative"},
+    "fr": {"page.day", "label.questions", "form.card", "file.column_question"},
+    "es": {"form.no", "form.card", "experts.member_no"},
+}
+FORMULAS = {f"formulas.{name}" for name in ("second", "third", "total", "together_total", "wallet_total")}
+
+
+@pytest.mark.parametrize("code", SAME)
+def test_no_sentence_is_still_english(code):
+    theirs = pairs(Language.of(code).sentences)
+    same = {key for key, text in pairs(ENGLISH).items() if theirs[key] == text}
+    assert same == FORMULAS | SAME[code]
+    assert not re.search(r"\b(the|and|of|you|your|with)\b", " ".join(theirs.values()))
+
+
+def test_no_package_is_built_with_a_sentence_missing(tmp_path):
+    folder = tmp_path / hatch_build.LANGUAGES
+    folder.mkdir(parents=True)
+    for code in LANGUAGES:
+        (folder / f"{code}.toml").write_text(
+            (PAGE / "languages" / f"{code}.toml").read_text("utf-8"), "utf-8"
+        )
+    hatch_build.check_languages(tmp_path)
+    (folder / "fr.toml").write_text(
+        (folder / "fr.toml").read_text("utf-8").replace("\nenter = ", "\nenters = "), "utf-8"
+    )
+    with pytest.raises(ValueError, match="the language 'fr' must have the sentences of 'en'"):
+        hatch_build.check_languages(tmp_path)
+
+
+def test_every_language_has_its_typography():
+    """Blanks that do not break before signs and units, quotes of the language, and nobody called by a sex."""
+    french, spanish, german = (
+        " ".join(pairs(Language.of(code).sentences).values()) for code in ("fr", "es", "de")
+    )
+    assert not re.search(r" [:;?!%»]|« ", french)
+    assert not re.search(r"[“”\"]", french + spanish)
+    assert spanish.count("?") == spanish.count("¿")
+    for text in (french, spanish, german):
+        assert "{n}%" not in text
+    assert not re.search(
+        r"\b(tu|toi|ton|tes|vosotros|tú|dein\w*)\b", french + spanish + german, re.IGNORECASE
+    )
+
+
+def test_days_and_numbers_follow_the_language():
+    days = {
+        code: (Language.of(code).day("2026-06-01"), Language.of(code).day("2026-06-03")) for code in LANGUAGES
     }
-    assert not re.search(r"\b(the|and|of|you|your|with)\b", " ".join(german.values()))
+    assert days == {
+        "en": ("1 June 2026", "3 June 2026"),
+        "de": ("1. Juni 2026", "3. Juni 2026"),
+        "fr": ("1er juin 2026", "3 juin 2026"),
+        "es": ("1 de junio de 2026", "3 de junio de 2026"),
+    }
+    assert {code: Language.of(code).say("page.percent", n=5) for code in ("en", "fr")} == {
+        "en": "5%",
+        "fr": "5\u00a0%",
+    }
 
 
 def test_every_sentence_is_used():
@@ -75,7 +124,7 @@ def test_every_sentence_is_used():
     code += (PAGE / "introduction.py").read_text(encoding="utf-8")
     made_up = re.compile(
         r"answer\.(picture|rare|open|forgotten|\w+_pill)|experts\.(kind|beside|member|noise|row)_|_several$|form\.clipped_"
-        r"|label\.protection_|answer\.(change|fix|go_on|enter)$"
+        r"|label\.protection_|answer\.(change|fix|go_on|enter)$|lead\.(publisher|anonymous)"
     )
     unused = [
         key
@@ -135,8 +184,8 @@ def test_the_page_as_it_is_read_is_at_grade_eight_or_below(open_page):
 
 
 def test_an_unknown_language_is_refused():
-    with pytest.raises(ParameterError, match="`language` must be one of en, de"):
-        render([kidney.published()], language="fr")
+    with pytest.raises(ParameterError, match="`language` must be one of en, de, fr, es"):
+        render([kidney.published()], language="it")
 
 
 def test_what_is_filled_in_is_no_markup():

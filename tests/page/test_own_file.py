@@ -1,9 +1,12 @@
 """Her own table, opened or pasted: as spreadsheets write it, matched by name, refused by the cell."""
 
 import kidney
+import numpy as np
 import pages
 import pytest
 from grids import grid
+
+import expost
 
 USUAL = {"confidence": 1, "member": None, "every": False}
 
@@ -59,17 +62,17 @@ def test_another_unit_is_converted(visit):
     assert "You have answered 2 of 7" in visit.text("#answer .status")
 
 
+UNREAD = [
+    (
+        "age;sex;sbp\n48;f;viel",
+        2,
+        "“viel” in your file cannot be read. Please write this as a number, such as 140.",
+    ),
+    ("age;sex\n48;x", 1, "“x” in your file cannot be read. Please choose one of the listed values."),
+    ("age,dm\n48,perhaps", 3, "“perhaps” in your file cannot be read. Please answer yes or no."),
+    ('age,hb\n48,"1,234"', 5, "“1,234” in your file cannot be read. Is this 1.234 or 1234?"),
+]
 REFUSED = [
-    (
-        "age;sex;sbp\n47;f;viel",
-        "Line 2, column “sbp”: “viel” cannot be read. Please write this as a number",
-    ),
-    (
-        "age;sex\n47;x",
-        "Line 2, column “sex”: “x” cannot be read. Please choose one of the listed values.",
-    ),
-    ("age,dm\n47,perhaps", "Line 2, column “dm”: “perhaps” cannot be read. Please answer yes or no."),
-    ('age,hb\n47,"1,234"', "column “hb”: “1,234” cannot be read. Is this 1.234 or 1234?"),
     ("age;Age\n47;48", "Two columns are meant for “Age”"),
     ("age;sex\n47;f;3", "Line 2 has 3 values; the first line has 2."),
     ("age;sex", "a line of names and no line of values"),
@@ -78,7 +81,7 @@ REFUSED = [
 ]
 
 
-def test_a_refusal_clears_the_old_answer_and_names_the_cell(visit):
+def test_a_refusal_clears_the_old_answer(visit):
     visit.fill(kidney.ANSWERS)
     for years, (text, complaint) in enumerate(REFUSED, start=48):
         assert visit.text("#answer .status").startswith("Your result")
@@ -91,6 +94,36 @@ def test_a_refusal_clears_the_old_answer_and_names_the_cell(visit):
         assert visit.page.locator("#preview table").count() == 0
         # Her answers are still there, and with the next change the page goes on.
         visit.page.locator("#field-0").fill(str(years))
+
+
+def test_a_cell_that_cannot_be_read_is_marked_and_the_rest_is_filled_in(visit):
+    """The declared example is suggested, her other answers stay, and an answer in the form ends it."""
+    visit.fill(kidney.ANSWERS)
+    for text, place, complaint in UNREAD:
+        read(visit, text)
+        assert complaint in visit.text("#preview")
+        assert visit.text(f"#field-{place}-message").startswith(complaint)
+        assert visit.page.locator("#field-0").input_value() == "48"
+        assert visit.headline == "There is no result yet."
+        assert visit.figure("total") == []
+        visit.fill(kidney.ANSWERS)
+        assert visit.text("#answer .status").startswith("Your result")
+
+
+def test_words_for_missing_values_are_those_of_the_publisher(open_page):
+    """A word that the table had for a missing value leaves the question open, or counts as the default."""
+    domain = kidney.domain_of()
+    declared = expost.Domain.from_toml('[table]\nmissing_words = ["k.A."]\n' + domain.to_toml())
+    assert declared.missing_words == ("k.A.",)
+    X, y = kidney.drawn(declared, np.random.default_rng(3), 200)
+    publication = expost.LogisticRegression(domain=declared, random_state=2).fit(X, y).publication_
+    again = expost.Publication.from_json(publication.to_json())
+    assert again.domain.missing_words == ("k.A.",)
+    visit = open_page(again)
+    read(visit, "age;sex;sbp;dm;crea;hb;worse\n47;f;152;nein;k.A.;k.A.;1")
+    assert visit.page.locator("#field-4-missing").is_checked()
+    assert "Not found: Haemoglobin." in visit.text("#preview")
+    assert "You have answered 6 of 7 questions." in visit.text("#answer .status")
 
 
 @pytest.mark.slow
@@ -123,7 +156,7 @@ def test_several_rows_give_a_list(visit):
     assert "From line 4 of your file." in visit.text("#answer .status")
     assert visit.figure("total") == pytest.approx([shown[1]], rel=1e-9)
     # A new text replaces the list.
-    read(visit, "age;sex\n47;y")
+    read(visit, "age;age\n47;48")
     assert visit.page.locator("#preview table").count() == 0
 
 
@@ -157,9 +190,11 @@ def test_a_german_page_reads_and_writes_decimal_commas(open_page):
     assert visit.page.evaluate("document.documentElement.lang") == "de"
     visit.page.locator("#field-4").fill("1.234")
     visit.page.locator("#field-4").blur()
-    assert visit.text("#field-4-message").startswith("Ist das 1,234 oder 1234?")
-    visit.page.locator("#field-4").fill("1,234")
-    assert visit.text("#field-4-message") == ""
+    assert visit.text("#field-4-message") == "Gelesen als 1,234 mg/dL."
+    visit.page.locator("#field-0").fill("1.234")
+    visit.page.locator("#field-0").blur()
+    assert visit.text("#field-0-message").startswith("Ist das 1,234 oder 1234?")
+    visit.page.locator("#field-0").fill("47,5")
     assert visit.text(".eyebrow") == "Norrdal University Clinic · 3. Juni 2026"
     visit.open_details()
     total = visit.text("[data-figure=row_scope], [data-figure=total]  >> nth=0")

@@ -21,7 +21,7 @@ from expost import Domain
 from expost.exceptions import PublicationError
 from expost.page import render
 from expost.page.assembly import STYLES, modules, script
-from expost.page.introduction import LANGUAGES
+from expost.page.introduction import LANGUAGES, right_of_hundred
 from expost.page.numbers import CONFIDENCES, payload
 from expost.privacy.shapes import capped_softmax
 
@@ -235,3 +235,18 @@ def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     assert "No limit for everyone" in render([model.fit(X, X[:, 0]).publication_])
     bounded = expost.LinearRegression(norm=1.0, outcome=(-1, 1), l2=50.0)
     assert "No limit for everyone" not in render([bounded.fit(X, X[:, 0]).publication_])
+
+
+def test_several_publications_promise_what_they_compose_to():
+    """The label and the data have the certified composition, and no sentence is in the singular."""
+    two = [kidney.published(), kidney.published(seed=5, title="Second", date="2027-01-01")]
+    plans = [one.release.plan for one in two]
+    epsilon = expost.compose(plans).epsilon_at(2e-6)
+    assert payload(two)["promises"][0] == epsilon < 1.7
+    assert payload(two)["promised_delta"] == 2e-6
+    text = render(two)
+    opening = text[: text.index("</header>")]
+    assert f"At most {right_of_hundred(epsilon)} of 100 right" in opening
+    assert "Who can see the models?" in opening
+    written = text[: text.index('<script type="application/json"')].partition('class="experts"')[0]
+    assert not re.search(r"\bthe model\b", written)

@@ -226,6 +226,6 @@ def test_words_come_together_and_only_where_they_are_declared():
 
 def test_promises_to_families_are_those_of_the_plan():
     row, person = kidney.published(), published()
-    plan = payload([row])["publications"][0]["plan"]
-    assert plan["families"] == tuple(row.release.plan.epsilon_for(size) for size in range(2, 6))
-    assert payload([person])["publications"][0]["plan"]["families"] == ()
+    plan = row.release.plan
+    assert payload([row])["promises"] == [plan.epsilon, *(plan.epsilon_for(size) for size in range(2, 6))]
+    assert payload([person])["promises"] == [person.release.plan.epsilon]

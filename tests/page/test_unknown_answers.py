@@ -57,7 +57,37 @@ def test_listed_values_are_tried_one_by_one_for_several_classes():
     told = searched([(numbers, asked)], 400)
     for bound, largest in told["results"]:
         assert bound == pytest.approx(largest, rel=1e-12)
-    assert told["offered"] == [[False, False, True, True, True, True]]
+    assert told["offered"] == [[True] * 6]
+
+
+CLASSES = [name for name in pages.LOSSES if name.startswith("softmax")]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["leverage", *(pytest.param(kind, marks=pytest.mark.slow) for kind in pages.KINDS if kind != "leverage")],
+)
+def test_numbers_of_several_classes_are_bounded_by_intervals(kind):
+    """No value gives more than the bound, and the bound is not far from one that some value gives."""
+    rng = np.random.default_rng(12)
+    cases = [asked_of([pages.published(loss, kind)], rng, 3, 3) for loss in CLASSES]
+    found = searched(cases, 150)["results"]
+    assert all(bound >= largest for bound, largest in found)
+    ratios = np.array([bound / largest for bound, largest in found])
+    assert np.median(ratios) < 1.25
+    assert np.max(ratios) < 2.0
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", pytest.param("softmax", marks=pytest.mark.slow)])
+def test_everything_may_be_unknown(loss):
+    """Eight numbers and six lists: more corners and combinations than can be looked at."""
+    publication = pages.wide(loss)
+    numbers = payload([publication])
+    asked = [
+        [[None] * len(numbers["fields"]), option] for option in pages.questions(np.random.default_rng(2), 2)
+    ]
+    for bound, largest in searched([(numbers, asked)], 400)["results"]:
+        assert largest <= bound < 6.0 * largest
 
 
 def test_two_publications_are_bounded_together():

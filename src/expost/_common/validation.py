@@ -22,7 +22,7 @@ LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squ
 Simultaneous: TypeAlias = int | Literal["all"] | None
 """For how many records at once a bound is to hold."""
 LibraryName: TypeAlias = Literal["pandas", "polars", "pyarrow", "modin", "cudf"]
-LanguageName: TypeAlias = Literal["en", "de"]
+LanguageName: TypeAlias = Literal["en", "de", "fr", "es"]
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

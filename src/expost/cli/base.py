@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 
 from expost._common import kernels
 from expost._common.progress import STOPPED, Watch, catch_interrupts, was_interrupted
@@ -25,7 +26,28 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+class _Flags:
+    """Lets the help of a command show no type of an option that is there or not."""
+
+    def get_params(self, context: Any) -> Any:
+        """All parameters, also those that every command has."""
+        found = super().get_params(context)  # type: ignore[misc]
+        for one in found:
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
+        return found
+
+
+class _Group(_Flags, TyperGroup):
+    """All commands."""
+
+
+class _Command(_Flags, TyperCommand):
+    """One command."""
+
+
 app = typer.Typer(
+    cls=_Group,
     add_completion=True,
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -83,7 +105,7 @@ def command(module: str) -> Callable[[Callable[..., None]], Callable[..., None]]
                 work(**_arguments(declaration, values))
 
         run.__signature__ = signature(declaration).replace(parameters=list(_parameters(declaration)))  # type: ignore[attr-defined]
-        return app.command()(run)
+        return app.command(cls=_Command)(run)
 
     return declare
 

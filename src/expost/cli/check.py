@@ -77,7 +77,8 @@ def check(options: CheckOptions) -> None:
             identifier=identifier,
             watch=progress.watch,
         )
-        write_problems(problems, seen.passing(findings), identifier=identifier, overwrite=force)
+        written: Any = {"identifier": identifier, "overwrite": force, "dialect": declared.table}
+        write_problems(problems, seen.passing(findings), **written)
     used = {*names, *declared.ignore}
     unused = [name for name in table.kinds if name not in used]
     if options.as_json:
@@ -149,7 +150,8 @@ def _report(seen: _Kinds, unused: list[str], problems: Path | None, *, counted: 
     if clipped:
         names = ", ".join(map(legible, clipped))
         say(f"Beyond the declared bounds, so that they count as the bound: {names}.")
-        say("      That is no problem if their units are right.")
+        say("      That is no problem if their units are right. Are some of them codes for missing values?")
+        say(f"      Then list these as missing_words under {legible('[table]')}.")
     if problems is not None and seen.pairs:
         say(f"Private: {legible(problems)}  has everything with its record and value.")
     elif problems is not None and counted:

@@ -102,9 +102,10 @@ class PlanOptions:
     report: Literal["independent", "leverage", "dependent", "adaptive"] = option(
         "independent",
         "What readers get with the model. independent, the default: nothing more, and it costs them "
-        "nothing. leverage, recommended from about a thousand rows for each column on: most people look up "
-        "a lower figure, and with --split 0.98 --cap 1 the coefficients get error bars, for hardly more "
-        "noise in the model. dependent and adaptive: figures closer to the truth, but a noisier model.",
+        "nothing. leverage, recommended from about a thousand rows for each encoded column on (a number "
+        "has one, a category one for each value): most people look up a lower figure, for hardly more noise "
+        "in the model. With --split 0.98 --cap 1 the coefficients get error bars instead, and people look "
+        "up a higher figure. dependent and adaptive: figures closer to the truth, but a noisier model.",
     )
     l2: float | None = number(
         None, "Regularisation of the sum; by default from public values.", panel=_EXPERTS
@@ -249,7 +250,7 @@ class FitOptions:
     )
     note: str = option("", "What the ledger says about this fit; public.", metavar="TEXT")
     dry_run: bool = option(False, "Check everything, spend nothing.", "--dry-run")
-    confirm: bool = option(False, "Ask before spending.", "--confirm")
+    yes: bool = option(False, "Spend without asking first, as is done where there is no terminal.", "--yes")
     force: bool = FORCE
     as_json: bool = AS_JSON
 
@@ -270,7 +271,13 @@ def fit(options: FitOptions) -> None:
 def page(
     publications: list[Path] = PUBLICATIONS,
     output: Path = option(Path("report.html"), "The page to write.", "--output", "-o"),
-    language: str = option("en", "The language of the page: en or de.", "--language", "-l", metavar="en|de"),
+    language: str | None = option(
+        None,
+        "The language of the page; by default the `language` under [publication] of the domain file, or en.",
+        "--language",
+        "-l",
+        metavar="en|de|fr|es",
+    ),
     force: bool = FORCE,
 ) -> None:
     """Make a page, one file that works offline, on which anyone can type her record and read her figures.
@@ -353,9 +360,9 @@ def bounds(options: BoundsOptions) -> None:
     Nothing is sent anywhere, except to the cluster of `--dask`, and nothing about anyone else is revealed.
     The interval for the model, the cost of what was published with it and the total each hold with the
     chosen confidence on their own, not jointly. With several publications, each has its share of the
-    confidence, and the total of all together is a bound of its own, below their sum. It holds if plans and
-    their number were fixed in advance; `--wallet` has a bound that holds however they were chosen, for people
-    in the table and for one side. Choose between the two before you look.
+    confidence, and the total of all together is a bound of its own, as a rule below their sum. It holds if
+    plans and their number were fixed in advance; `--wallet` has a bound that holds however they were chosen,
+    for people in the table and for one side. Choose between the two before you look.
 
     Where a publication promises to people, RECORDS must have all rows of a person, and they are read as one
     person's unless `--person` says whose each is. For a publication that promises to rows, `--person` gives
@@ -402,10 +409,11 @@ def summary(
     force: bool = FORCE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show the coefficients with standard errors that count sampling and privacy noise.
+    """Show the coefficients in the units of the table, with error bars where the publication has them.
 
-    In the units of the features, and without the shrinkage of the penalty. It needs a publication with a
-    Hessian, such as `expost fit --report leverage --split 0.98 --cap 1` makes.
+    Standard errors count sampling and privacy noise, and undo the shrinkage of the penalty. They need a
+    publication with a precise Hessian, such as `expost fit --report leverage --split 0.98 --cap 1` makes; the
+    coefficients of any other are shown as they were published.
 
     Example: expost summary publication.json --confidence 0.9
     """
@@ -425,12 +433,21 @@ def ledger(
         "less.",
         "--adaptive",
     ),
+    enter: Path | None = option(
+        None, "Count a publication that was made without the ledger.", metavar="PUBLICATION.json"
+    ),
+    account: str | None = option(
+        None,
+        "The account that counts it, where there are several.",
+        metavar="NAME",
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show accounts, entries, and what is left of each cap; or open an account.
+    """Show accounts, entries, and what is left of each cap; or open an account, or count a publication.
 
     A fit with `--ledger` and `--account` is entered before its noise is drawn, and refused if the account
-    would be overdrawn. Nothing is ever refunded: an unfinished entry is spent.
+    would be overdrawn. Nothing is ever refunded: an unfinished entry is spent. What was published before
+    there was a ledger is counted with `--enter`.
 
     Example: expost ledger ledger.db --open patients --epsilon 3 --delta 1e-6
     """

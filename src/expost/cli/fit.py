@@ -1,5 +1,6 @@
 """``expost fit``: spend the budget once and write what may be published."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -69,14 +70,14 @@ def fit(options: FitOptions) -> None:
     result: dict[str, Any] = {"plan": plan.fields(), "spent": False}
     result |= dict.fromkeys(["publication", "sha256", "private_losses", "private_quality"])
     if account is not None:
-        result |= {"account": account.name, "left": account.left}
+        result |= {"account": account.name, "left": account.left, "spent_after": account.check(plan)}
     with connected(options.dask) as client:
         dialect = declared.domain.table
         table = scan(options.table, client=client, device=options.device, dialect=dialect)
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
         _check_places(options, table, aside, declared.domain.person)
         size = rehearse(plan, columns, **declared.published)
-        explain(declared.out, plan, columns + plan.fit_intercept)
+        explain(declared.out, plan, columns)
         announce(declared.out, plan, options.output, options.losses, account)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
@@ -84,13 +85,18 @@ def fit(options: FitOptions) -> None:
             if not options.as_json:
                 written = {"output": options.output, "force": options.force}
                 say(f"Next: {legible(next_command('fit', options.domain, options.table, **written))}")
-        elif options.confirm and not typer.confirm("Spend it?", err=options.as_json):
+        elif not options.yes and _someone_is_there() and not typer.confirm("Spend it?", err=options.as_json):
             error_console.print("Nothing was spent or written.")
             raise typer.Exit(1)
         else:
             result |= _spend(declared, table, records, held, size)
     if options.as_json:
         print_json(result)
+
+
+def _someone_is_there() -> bool:
+    """Whether there is a terminal in which someone can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _declare(options: FitOptions) -> PlannedFit:
@@ -101,7 +107,7 @@ def _declare(options: FitOptions) -> PlannedFit:
     began = datetime.now(UTC)  # before the table is touched: how long that takes is not public
     if options.ledger is not None and options.account is not None:
         account = Ledger(options.ledger).account(options.account).noted(options.note or options.output.name)
-        account.check(plan)
+        account.check(plan)  # refuses before the table is touched
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
         raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
@@ -172,7 +178,8 @@ def _spend(
             terms = streamed_terms(private, watched, declared.plan.loss, member=True)
             parts = (part.loss for part in terms)
             named = declared.domain.person or options.identifier
-            write_losses(options.losses, parts, table, named, records.people, overwrite=options.force)
+            written: Any = {"overwrite": options.force, "dialect": declared.domain.table}
+            write_losses(options.losses, parts, table, named, records.people, **written)
         result["private_losses"] = options.losses
         say(f"Private:   {legible(options.losses)}", to=out)
     if held is not None:
@@ -182,7 +189,8 @@ def _spend(
     if not options.as_json:
         dialect = None if declared.domain.table == PLAIN else options.domain
         person = declared.domain.person
-        say_next(out, options.output, options.table, dialect=dialect, person=person, losses=options.losses)
+        told: Any = {"dialect": dialect, "person": person, "losses": options.losses}
+        say_next(out, declared.plan, options.output, options.table, **told, counted=entry is not None)
     return result
 
 

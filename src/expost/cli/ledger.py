@@ -8,8 +8,10 @@ from rich.table import Table
 
 from expost._common.validation import parameter_error
 from expost.cli.base import console, legible, output_console, print_json, say
+from expost.exceptions import BudgetError, LedgerError, ParameterError
 from expost.ledger import Account, Ledger
 from expost.ledger.entries import Entry, spent_by
+from expost.publication import Publication
 
 # What JSON has of an entry: everything but its curve.
 _OF_AN_ENTRY = ("number", "time", "note", "epsilon", "delta", "state", "sha256", "insecure", "plan")
@@ -17,6 +19,8 @@ _OF_AN_ENTRY = ("number", "time", "note", "epsilon", "delta", "state", "sha256",
 _MOST_ENTRIES = 20
 # Columns of a terminal from which on everything has its place, and of the chart there and in a narrower one.
 _WIDE, _BAR, _SHORT_BAR = 100, 24, 10
+# What is left of a note in a narrow terminal: longer words than this are rare.
+_NOTE = 12
 
 
 def ledger(
@@ -25,26 +29,67 @@ def ledger(
     epsilon: float | None,
     delta: float | None,
     adaptive: bool,
+    enter: Path | None,
+    account: str | None,
     as_json: bool,
 ) -> None:
-    """Show all accounts, after opening one where a name and a cap are given."""
-    book = Ledger(file)
+    """Show all accounts, after opening one where a name and a cap are given, and after counting a file."""
+    book, out = Ledger(file), output_console(as_json)
+    published = None if enter is None else Publication.load(enter)
     if (open_account, epsilon, delta, adaptive) != (None, None, None, False):
-        if open_account is None:
-            way_out = "An account that exists keeps its own, and is adaptive or not for good."
-            raise parameter_error("open", "given with a cap or `--adaptive`", None, way_out)
-        for name, value in (("epsilon", epsilon), ("delta", delta)):
-            if value is None:
-                raise parameter_error(name, "given where an account is opened", None)
-        book.account(open_account, epsilon=epsilon, delta=delta, adaptive=adaptive)
-        say(f"Opened the account {legible(open_account)}.", to=output_console(as_json))
+        _open(book, open_account, epsilon, delta, adaptive=adaptive)
+        say(f"Opened the account {legible(open_account)}.", to=out)
+    if published is not None and enter is not None:
+        counting = _counting(book, account or open_account)
+        _count(counting, published, enter)
+        say(f"Counted {legible(enter)} in the account {legible(counting.name)}.", to=out)
     accounts = book.accounts
     if as_json:
-        print_json({"accounts": [_fields(account) for account in accounts], "sha256": book.sha256})
+        print_json({"accounts": [_fields(one) for one in accounts], "sha256": book.sha256})
         return
-    for account in accounts:
-        _show(account)
+    for one in accounts:
+        _show(one)
     say(f"{len(accounts)} account{'s' * (len(accounts) != 1)}, state {book.sha256[:16] or 'empty'}")
+
+
+def _open(
+    book: Ledger, name: str | None, epsilon: float | None, delta: float | None, *, adaptive: bool
+) -> None:
+    """Open an account; what is missing is named."""
+    if name is None:
+        way_out = "An account that exists keeps its own, and is adaptive or not for good."
+        raise parameter_error("open", "given with a cap or `--adaptive`", None, way_out)
+    if epsilon is None or delta is None:
+        missing = "--epsilon, such as --epsilon 3" if epsilon is None else "--delta, such as --delta 1e-6"
+        raise ParameterError(f"an account is opened with a cap of two numbers; add {missing}.")
+    book.account(name, epsilon=epsilon, delta=delta, adaptive=adaptive)
+
+
+def _counting(book: Ledger, name: str | None) -> Account:
+    """The account of this name, or the only one."""
+    accounts = book.accounts
+    if name is None and len(accounts) != 1:
+        known = ", ".join(repr(one.name) for one in accounts) or "none: open one with --open"
+        raise ParameterError(f"say with --account NAME which account counts it; the ledger has {known}.")
+    return accounts[0] if name is None else book.account(name)
+
+
+def _count(account: Account, published: Publication, path: Path) -> None:
+    """Enter what was published without the ledger."""
+    if any(entry.sha256 == published.sha256 for entry in account.entries):
+        raise LedgerError(f"{path} is counted in the account {account.name!r} already.")
+    plan = published.release.plan
+    try:
+        number = account.noted(path.name).enter(plan, insecure=published.insecure is not None)
+    except BudgetError:
+        number = None
+    if number is None:
+        raise BudgetError(
+            f"{path} was published already, and with it more is spent than the cap of the account "
+            f"{account.name!r}, epsilon {account.epsilon:g} at delta {account.delta:g}. So this cap does not "
+            "hold: open an account with a larger one, and count everything there."
+        )
+    account.finish(number, sha256=published.sha256)
 
 
 def _fields(account: Account) -> dict[str, Any]:
@@ -69,14 +114,17 @@ def _show(account: Account) -> None:
         console.print(_table(account, entries))
     more = f", the last {_MOST_ENTRIES} shown" if len(entries) > _MOST_ENTRIES else ""
     counted = f"{len(entries)} publication{'s' * (len(entries) != 1)}{more}" if entries else "Nothing spent"
-    say(f"{counted}; left: ε = {account.left:.4g} at δ = {account.delta:g}\n")
+    say(f"{counted}; left: ε = {account.left:.4g} at δ = {account.delta:g}")
+    if entries:
+        say("Fits cost less together than one by one: `expost fit --dry-run` says what another would add.")
+    say("")
 
 
 def _table(account: Account, entries: tuple[Entry, ...]) -> Table:
     wide = console.width >= _WIDE
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("entered", no_wrap=True)
-    table.add_column("note", overflow="fold")
+    table.add_column("note", min_width=_NOTE)
     for heading in ("state", "file"):
         table.add_column(heading, no_wrap=True)
     for heading in ("ε alone", *["δ alone"] * wide, "ε spent"):

@@ -27,7 +27,7 @@ def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
     if as_json:
         print_json(planned.fields())
     else:
-        explain(console, planned, len(declared.column_names) + planned.fit_intercept)
+        explain(console, planned, len(declared.column_names))
         say("\nThe same in numbers, for experts:\n")
         console.print(planned)
 

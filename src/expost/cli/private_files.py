@@ -3,22 +3,25 @@
 import csv
 import io
 import re
+from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv, parquet
 
-from expost._common.files import atomic_write, atomic_write_bytes, check_output
+from expost._common.files import atomic_write_bytes, check_output
 from expost._common.typing import FloatArray
 from expost.cli.plan import TABLES
 from expost.cli.tables import Columns, with_identifiers
 from expost.data.check import MARK, Finding
+from expost.data.dialect import DELIMITERS, PLAIN, Dialect
 from expost.data.files import PARQUET
 from expost.data.lazy import LazyTable
 from expost.data.people import People
@@ -101,11 +104,12 @@ def _is_marked(path: Path) -> bool:
 
 
 def _starts_with(path: Path, *marks: str) -> bool:
-    """Whether a file begins so; to open a pipe would wait for whoever writes to it."""
+    """Whether a file begins so, but for a byte order mark; to open a pipe would wait for who writes to it."""
 
     def begins() -> bool:
         with open(path, "rb") as file:
-            return file.read(max(map(len, marks))).startswith(tuple(mark.encode() for mark in marks))
+            start = file.read(len(BOM_UTF8) + max(map(len, marks))).removeprefix(BOM_UTF8)
+            return start.startswith(tuple(mark.encode() for mark in marks))
 
     return path.is_file() and bool(attempted(begins))
 
@@ -118,13 +122,15 @@ def write_losses(
     people: People | None = None,
     *,
     overwrite: bool,
+    dialect: Dialect = PLAIN,
 ) -> None:
     """Write exact losses as they come, atomically, marked PRIVATE and in the table's order.
 
     Those of ``people`` have a line for each of them, with her id from the column ``identifier``.
     """
     columns = with_identifiers(({COLUMN: part} for part in losses), table, identifier, people)
-    write_columns(path, columns, counted=unit_of(people), private=True, overwrite=overwrite)
+    options: Any = {"private": True, "overwrite": overwrite, "dialect": dialect}
+    write_columns(path, columns, counted=unit_of(people), **options)
 
 
 def unit_of(people: People | None) -> str:
@@ -133,14 +139,19 @@ def unit_of(people: People | None) -> str:
 
 
 def write_problems(
-    path: Path | None, findings: Iterable[Finding], *, identifier: str | None, overwrite: bool
+    path: Path | None,
+    findings: Iterable[Finding],
+    *,
+    identifier: str | None,
+    overwrite: bool,
+    dialect: Dialect = PLAIN,
 ) -> None:
     """Write a table's problems as they are found, atomically, marked PRIVATE; without a file, find them."""
     if path is None:
         deque(findings, maxlen=0)
         return
-    with atomic_write(path, private=True, overwrite=overwrite) as file:
-        writer = csv.writer(file)
+    with atomic_write_bytes(path, private=True, overwrite=overwrite) as raw, _spelling(raw, dialect) as file:
+        writer = csv.writer(file, delimiter=dialect.delimiter)
         ids = [] if identifier is None else [identifier]
         writer.writerow(inert_row([f"{MARK}file", "record", *ids, "column", "problem", "value"]))
         for one in findings:
@@ -150,7 +161,39 @@ def write_problems(
 
 def is_list_of_problems(path: Path | None) -> bool:
     """Whether a file is one that :func:`write_problems` wrote, which a new one may replace."""
-    return path is not None and _starts_with(path, f"{MARK}file,record")
+    return path is not None and any(_starts_with(path, f"{MARK}file{mark}record") for mark in DELIMITERS)
+
+
+@contextmanager
+def _spelling(file: IO[bytes], dialect: Dialect) -> Iterator[io.TextIOWrapper]:
+    """A file for texts as a dialect writes them; what its encoding does not have is spelt out."""
+    text = io.TextIOWrapper(file, dialect.encoding, errors="backslashreplace", newline="")
+    yield text
+    text.detach()  # which flushes it, and leaves the file open
+
+
+class _SpeltWriter:
+    """Writes tables of Arrow's as CSV in a dialect, with the methods of its own writers."""
+
+    def __init__(self, file: IO[bytes], dialect: Dialect) -> None:
+        self._mark = dialect.decimal
+        self._files = ExitStack()
+        text = self._files.enter_context(_spelling(file, dialect))
+        self.rows = csv.writer(text, delimiter=dialect.delimiter)
+
+    def write_table(self, table: pyarrow.Table) -> None:
+        """Write all rows."""
+        columns = (map(self._spelt, column.to_pylist()) for column in table.columns)
+        self.rows.writerows(zip(*columns, strict=True))
+
+    def _spelt(self, cell: object) -> object:
+        return repr(cell).replace(".", self._mark) if isinstance(cell, float) else cell
+
+    def __enter__(self) -> "_SpeltWriter":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._files.close()
 
 
 def write_columns(
@@ -160,12 +203,14 @@ def write_columns(
     counted: str = "record",
     private: bool = False,
     overwrite: bool = False,
+    dialect: Dialect = PLAIN,
 ) -> None:
     """Write columns part by part as they come, after one that counts records; without a file, drop them.
 
     There is one part at least, and all have the same names. The file appears whole or not at all, and only
-    its owner may read it. No text of a CSV file is a formula; Parquet has texts as they are. A private file
-    is marked in the name of its first column.
+    its owner may read it. No text of a CSV file is a formula; Parquet has texts as they are. CSV is written
+    as ``dialect`` says, so that whoever wrote the table can open it. A private file is marked in the name of
+    its first column.
     """
     runs = iter(parts)
     if path is None:
@@ -181,6 +226,9 @@ def write_columns(
         if path.suffix.lower() in PARQUET:
             marked = schema.with_metadata({"PRIVATE": "Never publish."}) if private else schema
             writer = parquet.ParquetWriter(file, marked)
+        elif dialect.changed(missing_words=(), dates=PLAIN.dates) != PLAIN:
+            text, writer = inert, _SpeltWriter(file, dialect)
+            writer.rows.writerow(inert_row(schema.names))
         else:
             text, names = inert, io.StringIO()
             csv.writer(names, lineterminator="\n").writerow(inert_row(schema.names))

@@ -1,18 +1,21 @@
 """``expost page`` and ``expost summary``: what anyone can read in publications."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from expost._common.files import atomic_write, atomic_write_bytes
-from expost._common.validation import check_choice
+from expost._common.validation import check_choice, check_positive
 from expost.cli.base import console, error_console, legible, output_console, print_json, say
 from expost.cli.private_files import check_public
+from expost.exceptions import PublicationError
 from expost.inference import CoefficientTable
+from expost.inference.inference import published_coefficients
 from expost.page import render
 from expost.publication import Publication
 
 
-def page(publications: list[Path], output: Path, language: str, force: bool) -> None:
+def page(publications: list[Path], output: Path, language: str | None, force: bool) -> None:
     """Make the page on which anyone can read her figures."""
     check_public(output, inputs=publications, overwrite=force)
     read = [Publication.load(path) for path in publications]
@@ -21,7 +24,9 @@ def page(publications: list[Path], output: Path, language: str, force: bool) -> 
     say(f"Open in a browser: {legible(output)}")
 
 
-def write_page(path: Path, publications: list[Publication], *, overwrite: bool, language: str = "en") -> None:
+def write_page(
+    path: Path, publications: list[Publication], *, overwrite: bool, language: str | None = None
+) -> None:
     """Write the page of these publications atomically; public."""
     text = render(publications, language=language)
     with atomic_write(path, overwrite=overwrite) as file:
@@ -30,9 +35,16 @@ def write_page(path: Path, publications: list[Publication], *, overwrite: bool, 
 
 def summary(publication: Path, confidence: float, figure: Path | None, force: bool, as_json: bool) -> None:
     """Show the coefficients and how sure they are."""
+    check_positive("confidence", confidence, below=1.0)
     if figure is not None:
         check_public(figure, inputs=(publication,), overwrite=force)
-    table = Publication.load(publication).summary(confidence)
+    read = Publication.load(publication)
+    try:
+        table = read.summary(confidence)
+    except PublicationError as error:
+        if figure is not None:
+            raise
+        table = _without_errors(read, str(error))
     if figure is not None:
         kind = check_choice("figure", figure.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
         drawn = table.plot()
@@ -41,15 +53,33 @@ def summary(publication: Path, confidence: float, figure: Path | None, force: bo
     if as_json:
         print_json(_fields(table) | {"figure": figure})
     else:
-        console.print(table)
+        _show(table)
     if figure is not None:
         say(f"Written: {legible(figure)}", to=output_console(as_json))
+
+
+def _show(table: CoefficientTable) -> None:
+    """Show the table; below two narrow columns sentences would not fit, so they stand by themselves."""
+    if not table.without_errors:
+        console.print(table)
+        return
+    for sentence in filter(None, (table.alarm, table.title)):
+        console.print(f"[bold]{legible(sentence)}[/bold]", highlight=False)
+    console.print(replace(table, title="", notes=(), alarm=None))
+    for note in table.notes:
+        console.print(legible(note), highlight=False)
+
+
+def _without_errors(read: Publication, reason: str) -> CoefficientTable:
+    """The coefficients of a publication that supports no error bars, and why it does not."""
+    table = published_coefficients(read.release, read.domain, read.feature_names, read.classes)
+    return replace(table, notes=(*table.notes, f"No error bars: {reason}"), alarm=read.insecure)
 
 
 def _fields(table: CoefficientTable) -> dict[str, Any]:
     figures = ("coefficients", "standard_errors", "lower", "upper", "z", "p_values")
     return {
-        "confidence": table.confidence,
+        "confidence": None if table.without_errors else table.confidence,
         "terms": list(table.terms),
         "classes": None if table.classes is None else list(table.classes),
         **{name: getattr(table, name).tolist() for name in figures},

@@ -1,5 +1,6 @@
 """``expost predict``, ``bounds`` and ``losses``: what a publication says of each record of a table."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,19 +29,21 @@ from expost.cli.private_files import (
 from expost.cli.tables import (
     Columns,
     check_order,
+    dialect_of,
     open_records,
     people_have_ids_error,
     person_column,
     with_identifiers,
 )
 from expost.data.encoding import Encoded
+from expost.data.features import Label, NumberLabel
 from expost.data.lazy import LazyTable
 from expost.data.people import ONE_PERSON, People
 from expost.data.values import class_text
-from expost.exceptions import DomainError, FileError
+from expost.exceptions import DomainError, FileError, PublicationError
 from expost.fitting.ex_post import streamed_terms
 from expost.fitting.prediction import Predictors, predicted_labels, probabilities
-from expost.fitting.private_fit import plausible, recover
+from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
 from expost.publication import Publication
 from expost.publication.readings import encoded_for, encoded_records, encoded_rows
@@ -59,6 +62,7 @@ _ALL = {
 }
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
+_OF_CLASS = "probability of "
 
 
 class FirstRecords:
@@ -92,7 +96,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
         inputs = (publication, records, *table.paths)
         check_figures(output, "predictions", inputs=inputs, overwrite=options.force)
         parts = with_identifiers(_predictions(read, table, watch), table, options.identifier)
-        write_columns(output, first.passing(parts), overwrite=options.force)
+        write_columns(output, first.passing(parts), overwrite=options.force, dialect=dialect_of(options))
     if read.insecure:
         warn(f"{publication} was made with seeded noise for a test: its promise is void.")
     columns = first.columns()
@@ -101,7 +105,7 @@ def predict(publication: Path, records: Path, output: Path | None, options: Reco
     elif output is not None:
         say(f"Written: {legible(output)}")
     else:
-        _show_predictions(columns, first.records)
+        _show_predictions(columns, first.records, read.label)
 
 
 def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> Iterator[Columns]:
@@ -123,16 +127,32 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
 
 
 def _names(publication: Publication) -> list[str]:
-    return ["prediction", *(f"probability of {class_text(label)}" for label in publication.classes or ())]
+    return ["prediction", *(f"{_OF_CLASS}{class_text(label)}" for label in publication.classes or ())]
 
 
-def _show_predictions(columns: dict[str, list[Any]], count: int) -> None:
+def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
+    """The first predictions, each with its own probability: those of the other classes are for a file."""
+    classes = {name.removeprefix(_OF_CLASS): column for name, column in columns.items() if _OF_CLASS in name}
+    shown = {name: column for name, column in columns.items() if name.removeprefix(_OF_CLASS) not in classes}
+    if isinstance(label, NumberLabel):
+        unit = "" if label.unit is None else f" ({label.unit})"
+        shown[f"prediction{unit}"] = [_figure(one, label.high - label.low) for one in shown.pop("prediction")]
+    if classes:
+        pairs = enumerate(columns["prediction"])
+        shown["its probability"] = [f"{classes[one][place]:.4f}" for place, one in pairs]
     rows = [
         (str(place), *(f"{one:.4g}" if isinstance(one, float) else one for one in cells))
-        for place, cells in enumerate(zip(*columns.values(), strict=True), start=1)
+        for place, cells in enumerate(zip(*shown.values(), strict=True), start=1)
     ][:_MOST_PREDICTIONS]
     notes = [] if count <= _MOST_PREDICTIONS else ["Only the first records are shown; --output has them all."]
-    console.print(Summary("Predictions", rows, ("record", *columns), notes, figures=True).terminal())
+    if len(classes) > 2:
+        notes.append("The probabilities of the other classes: --output FILE")
+    console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
+
+
+def _figure(value: float, span: float) -> str:
+    """A number with marks between thousands, to about a thousandth of the range that it lies in."""
+    return f"{value:,.{max(3 - math.floor(math.log10(span)), 0)}f}"
 
 
 def bounds(options: BoundsOptions) -> None:
@@ -157,7 +177,8 @@ def bounds(options: BoundsOptions) -> None:
         parts = first.passing(_figures(read, options, scope, records))
         if output is not None:
             parts = with_identifiers(parts, table, person or reading.identifier, people)
-        write_columns(output, parts, counted=unit_of(people), overwrite=reading.force)
+        written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
+        write_columns(output, parts, counted=unit_of(people), **written)
     _warn(read, options)
     found = _Bounded(options, read, scope, first, people, person)
     if reading.as_json:
@@ -364,7 +385,8 @@ def losses(options: LossesOptions) -> None:
         people, named = records.people, person or reading.identifier
         counted = tally.counted(_exact_losses(read, records))
         if output is not None:
-            write_losses(output, counted, table, named, people, overwrite=reading.force)
+            written: Any = {"overwrite": reading.force, "dialect": dialect_of(reading)}
+            write_losses(output, counted, table, named, people, **written)
         else:
             listed = [loss for part in counted for loss in (part.tolist() if reading.as_json else ())]
     if reading.as_json:
@@ -385,7 +407,8 @@ def losses(options: LossesOptions) -> None:
     if output is not None:
         say(f"\nPrivate: {legible(output)}")
     say("These figures come from everyone's records. Never publish them, and tell nobody hers: the page is")
-    say("for that. They are right only if this is the whole table that was fitted, with all of its rows.")
+    say("for that. They are right only if this is the whole table that was fitted, with all of its rows. The")
+    say("noise that it implies could have been drawn, but that is so without a few of its rows too.")
 
 
 def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
@@ -408,8 +431,9 @@ def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatA
     records = encoded.checked_for(plan.loss, plan.max_weight)
     private = recover(publication.release, records)
     if not plausible(private):
-        raise DomainError(
-            "this table implies noise that could not have been drawn, so it is not the one behind the "
-            "publication (or not in its units). Name the table that was fitted."
+        raise PublicationError(
+            "this is not the table that was fitted, or not all of it: with the publication it implies noise "
+            f"that is drawn less than once in {1.0 / FALSE_ALARMS:,.0f} fits. Name the whole table, in the "
+            "units and with the weights of the fit."
         )
     return (terms.loss for terms in streamed_terms(private, records, publication.loss, member=True))

@@ -14,7 +14,7 @@ from expost._common.validation import missing_extra_error
 from expost.cli.base import error_console, legible, show_progress, warn
 from expost.cli.commands import RecordOptions
 from expost.cli.plan import TABLES, load_domain
-from expost.data.dialect import PLAIN
+from expost.data.dialect import PLAIN, Dialect
 from expost.data.lazy import LazyTable
 from expost.data.people import People
 from expost.data.tables import scan
@@ -56,12 +56,31 @@ def open_records(
     device: str | None = None,
 ) -> Iterator[tuple[LazyTable, Watch]]:
     """Open the table of a command whose figures have these names, and show how far it has come."""
-    dialect = PLAIN if options.domain is None else load_domain(options.domain).table
-    with connected(dask) as client:
+    dialect = dialect_of(options)
+    with connected(dask) as client, _pointing_to_domain(options, path):
         table = scan(path, client=client, device=device, dialect=dialect)
         check_identifier(table, options.identifier, names, person=person)
         with show_progress(doing) as progress:
             yield table, progress.watch
+
+
+def dialect_of(options: RecordOptions) -> Dialect:
+    """How the table of a command is written, and so what is written beside it."""
+    return PLAIN if options.domain is None else load_domain(options.domain).table
+
+
+@contextmanager
+def _pointing_to_domain(options: RecordOptions, path: Path) -> Iterator[None]:
+    """Let the refusal of a CSV file say that a domain file can tell how it is written."""
+    try:
+        yield
+        return
+    except (DomainError, FileError) as error:
+        if options.domain is not None or path.suffix.lower() != ".csv" or "--domain" in str(error):
+            raise
+        refusal = error
+    hint = "If it has semicolons, decimal commas or words for missing values, add --domain DOMAIN.toml."
+    raise type(refusal)(f"{refusal} {hint}")
 
 
 def check_identifier(

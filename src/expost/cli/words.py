@@ -69,18 +69,47 @@ def _as_words(option: str, value: Any) -> Iterator[str]:
 REPORTS = {
     "independent": "nothing but the model. It costs nobody anything more. Everyone can look up her own "
     "figure, which is often higher than what she really lost. The default, and right for tables with "
-    "fewer than about a thousand rows for each column.",
-    "leverage": "also a noisy Hessian, a summary of how records spread. With about a thousand "
-    "rows or more for each column most people look up a lower figure, and the model gets hardly noisier. "
-    "Recommended there.",
+    "fewer than about {rows:,} rows: a thousand for each of {columns} encoded columns.",
+    "leverage": "also a noisy Hessian, a summary of how records spread. With about {rows:,} rows or more, a "
+    "thousand for each of {columns} encoded columns, most people look up a lower figure, and the model gets "
+    "hardly noisier. Recommended there.",
     "dependent": "also a noisy Hessian and gradient. Figures are closer to what people really lost, but the "
     "model gets noisier.",
     "adaptive": "the same as 'dependent' and one number more. Seldom better than that.",
 }
+# The same of a Hessian that costs people more than it tells them.
+_PRECISE = (
+    "also a Hessian, a summary of how records spread, with so little noise that it has a price: "
+    "people look up a higher figure than without it. It gives the coefficients error bars (expost summary), "
+    "if there are about {rows:,} rows or more: a thousand for each of {columns} encoded columns."
+)
+# How many rows a Hessian should have for each encoded column, and the quantile of a reader's confidence.
+_ROWS, _QUANTILE = 1000, 1.96
 
 
-def explain(out: Console, plan: Plan, coefficients: int) -> None:
-    """Say what a plan promises, and what will be published."""
+def _report(plan: Plan, columns: int) -> str:
+    """What a plan's report is good for: one that costs a record more than it tells has other uses."""
+    precise = plan.report == "leverage" and not _lowers_figures(plan)
+    words = _PRECISE if precise else REPORTS[plan.report]
+    return f"{plan.report}: {words.format(rows=_ROWS * columns, columns=columns)}"
+
+
+def _lowers_figures(plan: Plan) -> bool:
+    r"""Whether a record of the largest kind reads less with the Hessian, if its leverage is next to nothing.
+
+    Without it the determinant counts as :math:`\log(1 + \kappa R^2/\lambda)`, and with it the Hessian's own
+    shift :math:`C = \kappa R^2/(\sqrt 2\sigma_H)` is added to that of the model, :math:`A = \xi/\sigma`.
+    """
+    curved = plan.curve.max_curvature * plan.radius**2
+    steep, shift = plan.curve.max_slope * plan.radius / plan.sigma, curved / (plan.sigma_hessian or math.inf)
+    both = math.hypot(steep, math.sqrt(0.5) * shift)
+    rise = 0.5 * (both**2 - steep**2) + _QUANTILE * (both - steep)
+    return rise < math.log1p(curved / plan.l2)
+
+
+def explain(out: Console, plan: Plan, columns: int) -> None:
+    """Say what a plan for so many encoded columns promises, and what will be published."""
+    dimension = columns + plan.fit_intercept
     lines = Table.grid(padding=(0, 2))
     whole = "" if plan.unit == "row" else ", with all of her rows or none"
     promise = (
@@ -89,8 +118,15 @@ def explain(out: Console, plan: Plan, coefficients: int) -> None:
         f"(ε = {plan.epsilon:g} at δ = {plan.delta:g})."
     )
     lines.add_row("[bold]The promise[/bold]", promise)
+    coefficients = plan.loss.coefficient_count(dimension)
     lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.")
-    lines.add_row("[bold]The report[/bold]", f"{plan.report}: {REPORTS[plan.report]}")
+    if plan.max_weight > 1.0:
+        weights = (
+            f"A record may weigh up to {plan.max_weight:g}, so the noise is {plan.max_weight:g} times what "
+            "weights up to 1 would take. If few are so large, cut weights at a smaller public number first."
+        )
+        lines.add_row("[bold]The weights[/bold]", weights)
+    lines.add_row("[bold]The report[/bold]", _report(plan, columns))
     out.print(lines, highlight=False)
 
 
@@ -112,26 +148,35 @@ def right_at_most(plan: Plan) -> float:
 
 
 def announce(out: Console, plan: Plan, output: Path, losses: Path | None, account: "Account | None") -> None:
-    """Say what a fit will spend and write."""
+    """Say what a fit will spend and write, and what all fits of the table then have spent together."""
     whom = "every record alike" if plan.unit == "row" else "each person with all of her rows"
     written = f"\nWill spend   epsilon {plan.epsilon:g} at delta {plan.delta:g}, once, for {whom}"
     written += f"\nWill write   {legible(output)}  (public)"
     if losses is not None:
         written += f"\n             {legible(losses)}  (PRIVATE: never publish)"
     if account is not None:
-        left = f"{account.left:.4g} left of {account.epsilon:g}"
-        written += f"\nWill count   in the account {legible(account.name)}, which has epsilon {left}"
+        written += f"\nWill count   in the account {legible(account.name)}: {_standing(account, plan)}"
     say(written, to=out)
+
+
+def _standing(account: "Account", plan: Plan) -> str:
+    """What an account has spent, and what it will have spent: less than the sum, from the second fit on."""
+    before = account.spent.epsilon_at(account.delta)
+    after = f"{account.check(plan):.4g} after this fit, of {account.epsilon:g} at delta {account.delta:g}"
+    less = "\n             (fits cost less together than one by one)" if before > 0.0 else ""
+    return f"epsilon {before:.4g} is spent, {after}{less}"
 
 
 def say_next(
     out: Console,
+    plan: Plan,
     publication: Path,
     table: Path,
     *,
     dialect: Path | None,
     person: str | None,
     losses: Path | None,
+    counted: bool,
 ) -> None:
     """Say what can be done with a publication; ``dialect`` is a file that says how tables are written."""
     lines = {
@@ -142,6 +187,10 @@ def say_next(
         options = {"domain": dialect, "person": person, "output": "private-losses.csv"}
         command = next_command("losses", publication, table, **options)
         lines[command] = "what it cost each (PRIVATE)"
+    if not counted:
+        cap = {"epsilon": f"{3 * plan.epsilon:g}", "delta": f"{plan.delta:g}"}
+        command = next_command("ledger", "ledger.db", open_account=table.stem, **cap, enter=publication)
+        lines[command] = "count what this table spends in all; the cap is yours to choose (public)"
     say("\n[bold]What next[/bold]", to=out)
     for command, words in lines.items():
         say(f"  {legible(command)}\n      {words}", to=out)

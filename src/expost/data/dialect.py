@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 # Delimiters that files are written with, as TOML writes them and as sentences call them.
-_DELIMITERS = {
+DELIMITERS = {
     ",": ('","', "commas"),
     ";": ('";"', "semicolons"),
     "\t": ('"\\t"', "tabs"),
@@ -129,7 +129,7 @@ PLAIN = Dialect()
 def delimiter_advice(names: Iterable[str], dialect: Dialect) -> str:
     """What to declare where the line of names looks like one of another dialect; else nothing. Public."""
     found = list(names)
-    for delimiter, (written, spoken) in _DELIMITERS.items():
+    for delimiter, (written, spoken) in DELIMITERS.items():
         if len(found) == 1 and delimiter != dialect.delimiter and delimiter in found[0]:
             advice = line_to_add(f"delimiter = {written}")
             return f"Its line of names has one name, with {spoken} in it: {advice}"

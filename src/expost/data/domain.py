@@ -18,8 +18,17 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.features import Class, ClassLabel, Feature, Label, NumberLabel
-from expost.data.texts import Contact, PublicationTexts, Text, Texts, error_in_file, toml_lines, toml_value
+from expost.data.features import Class, ClassLabel, Date, Feature, Label, Number, NumberLabel
+from expost.data.texts import (
+    Contact,
+    PublicationTexts,
+    Text,
+    Texts,
+    error_in_file,
+    explained,
+    toml_lines,
+    toml_value,
+)
 from expost.exceptions import DomainError, printable
 
 # What a skeleton of a domain file holds in place of each value that must be declared.
@@ -52,6 +61,8 @@ class Domain(Summarized, Texts):
         :class:`expost.data.texts.PublicationTexts`.
     table
         How the files of the table are written. It is not published.
+    missing_words
+        Words for a missing value in a person's own file, which the page reads; by default those of ``table``.
     person
         The column that says whose a row is, where people have several rows. The promise is then for each
         person with all of her rows. Neither the ids nor the column's name is published.
@@ -89,7 +100,21 @@ class Domain(Summarized, Texts):
     rows_per_person: Annotated[int | None, Field(exclude=True, ge=1, le=MOST_ROWS)] = None
     ignore: Annotated[tuple[Text, ...], Field(exclude=True, strict=False)] = ()
 
-    text_names = ("publication",)
+    missing_words: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+
+    text_names = ("publication", "missing_words")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _words_of_table(cls, content: Any) -> Any:
+        """Words for a missing value in a person's own file: by default those of the table."""
+        if not isinstance(content, Mapping) or "missing_words" in content:
+            return content
+        table = content.get("table")
+        words = (
+            table.get("missing_words") if isinstance(table, Mapping) else getattr(table, "missing_words", ())
+        )
+        return {**content, "missing_words": words} if words else content
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -186,11 +211,13 @@ class Domain(Summarized, Texts):
         try:
             content = tomllib.loads(text)
             _check_filled(content)
-            return cls.model_validate(content)
+            declared = cls.model_validate(content)
+            _check_defaults(declared.features)
+            return declared
         except RecursionError:
             raise DomainError("the domain file is nested too deeply.") from None
         except tomllib.TOMLDecodeError as error:
-            raise DomainError(f"the domain file is not valid TOML: {error}.") from None
+            raise DomainError(f"the domain file is not valid TOML: {explained(error, text)}.") from None
         except ValidationError as error:
             kinds = (*get_args(get_args(Feature)[0]), *get_args(get_args(Label)[0]))
             models: tuple[type[BaseModel], ...] = (cls, Dialect, PublicationTexts, Contact, *kinds)
@@ -210,6 +237,8 @@ class Domain(Summarized, Texts):
             parts.append(f"[table]\n{toml_lines(self.table)}")
         parts += [f"[[features]]\n{toml_lines(feature)}" for feature in self.features]
         parts.append(f"[label]\n{toml_lines(self.label)}")
+        if self.missing_words != self.table.missing_words:
+            parts.insert(0, f"missing_words = {toml_value(self.missing_words)}\n")
         if self.publication is not None:
             parts.append(f"[publication]\n{toml_lines(self.publication)}")
         return "\n".join(parts)
@@ -288,6 +317,17 @@ class Domain(Summarized, Texts):
             *([] if self.person is None else [f"people: rows with the same {self.person}"]),
         )
         return Summary("Domain (public, declared)", rows, ("feature", "kind", "values"), notes)
+
+
+def _check_defaults(features: Sequence[Feature]) -> None:
+    """Raise DomainError if a default is beyond its own bounds; publications of before may have such."""
+    for part in features:
+        missing: Any = part.missing if isinstance(part, Number | Date) else None
+        if missing is not None and not part.low <= missing <= part.high:  # type: ignore[union-attr]
+            raise DomainError(
+                f"the domain file is not valid: `missing` of the feature {part.name!r} must be within its "
+                f"bounds, {part.values}; got {missing}. Correct one of them."
+            )
 
 
 def _check_filled(content: Mapping[str, Any]) -> None:

@@ -306,7 +306,10 @@ class YesNo(_OneColumn):
     def coded(self, values: Any) -> NDArray[Any]:
         """1 for yes and 0 for no."""
         missing = None if self.missing is None else (YES if self.missing else NO)[0]
-        refusal = "must be yes or no (or true, false, 1, 0) in every record; got something else."
+        refusal = (
+            "must be yes or no (or true, false, 1, 0) in every record; got something else. Declare other "
+            'words as kind = "category" with both of them.'
+        )
         return text_codes(values, self.name, yes_or_no, 1, missing, refusal)
 
 
@@ -341,8 +344,10 @@ class NumberLabel(_Measured):
         return 2.0 * self._share(values) - 1.0
 
     def unscaled(self, values: FloatArray) -> FloatArray:
-        """Map predictions back to the units of the outcome."""
-        return self.low + 0.5 * (values + 1.0) * (self.high - self.low)
+        """Map predictions back to the units of the outcome, and those beyond its bounds to the bound."""
+        share = namespace_of(values).clip(0.5 * (values + 1.0), 0.0, 1.0)
+        found: FloatArray = self.low + share * (self.high - self.low)
+        return found
 
 
 Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]

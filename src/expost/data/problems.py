@@ -81,7 +81,11 @@ class Problem(Enum):
         "declare the classes as the column has them: numbers without quotes",
     )
     UNDECLARED = "a value that is not declared", "correct the cells; declare it only if the codebook has it"
-    YES_NO = "neither yes nor no", "write yes/no, true/false or 1/0"
+    YES_NO = (
+        "neither yes nor no",
+        'declare your two words: kind = "category" and such as categories = ["nein", "ja"]; or write yes/no, '
+        "true/false or 1/0",
+    )
     PERSON = (
         "no id that says whose the row is",
         "fill the cells with texts or whole numbers, give each such row an id of its own, or leave it out",
@@ -89,7 +93,10 @@ class Problem(Enum):
     WEIGHT = "not a weight from 0 to the largest", "scale the weights by a public constant, or --max-weight"
     TYPE = "a type that cannot be read", "save the column as numbers, texts or dates"
     EMPTY = "the table has no records", "check that the file is the right one"
-    BEYOND = "beyond the declared bounds", "nothing: it counts as the bound. Check the unit"
+    BEYOND = (
+        "beyond the declared bounds",
+        "nothing: it counts as the bound. Check the unit, and whether it is a code for a missing value",
+    )
     COUNTED = "how many people and rows", "nothing: compare with what you know, and publish neither"
 
     def __init__(self, title: str, advice: str) -> None:

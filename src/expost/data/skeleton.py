@@ -1,6 +1,7 @@
 """A domain file that explains itself, with the names of a table's columns and everything else left open."""
 
 import re
+import shlex
 from collections.abc import Mapping
 
 from expost.data.dialect import PLAIN, Dialect, delimiter_advice
@@ -23,8 +24,9 @@ _OPENING = f"""\
 #   kind = "yes_no"                                   yes/no, true/false or 1/0
 #   kind = "date"      low = 1900-01-01  high = 2030-12-31     counts days
 # A missing value is refused, unless `missing` says what it counts as.
-# The texts (title, unit, question, help, group) are what people read on the
-# page. All are optional: delete the # in front of those that you write.
+# The texts (title, unit, question and so on) are what people read on the page, and
+# `example` is the value of an invented person whom it shows first. All are optional:
+# delete the # in front of those that you write.
 #
 # `norm` is the longest that an encoded record may be: longer ones are scaled down,
 # and the noise grows with it. The default follows from the number of features.
@@ -71,7 +73,17 @@ _PUBLICATION = """\
 # reply = "..."                 # what you promise to those who ask
 """
 
-_TEXTS = ("title", "unit", "question", "help", "group")
+# The texts of a field, each with the kinds that have it where not all do, and with an example of it.
+_TEXTS = {
+    "title": (None, '"..."'),
+    "unit": (("number",), '"..."'),
+    "units": (("number",), '{ "other" = 0.01 }  # other units, and what to multiply by'),
+    "question": (None, '"..."'),
+    "help": (None, '"..."'),
+    "group": (None, '"..."'),
+    "titles": (("category", "classes"), '["...", "..."]       # one for each value'),
+    "aliases": (None, '["..."]             # other names in a person\'s own file'),
+}
 # Words in names of columns, in English and in German, and what they say about a column.
 _IGNORED = {  # the last that fits counts
     "by its name free text": "comment comments kommentar note notes notiz notizen remark remarks bemerkung "
@@ -88,8 +100,13 @@ _PEOPLE = (
     "mitgliedsnummer"
 )
 _NUMBERS = "nr no num number nummer code key"
+_WEIGHTS = (
+    "weight weights weighting wgt wt pweight fweight gewicht gewichtung hochrechnungsfaktor poids peso "
+    "ponderacion ponderación pondération ponderation"
+)
 # What a missing value may count as, and bounds, for each kind of feature.
 _MISSING = {"number": "40.0", "category": '"a"', "yes_no": "false", "date": "1970-01-01"}
+_EXAMPLES = _MISSING | {"classes": '"..."'}
 _BOUNDS = {"number": ("0.0", "120.0"), "date": ("1900-01-01", "2030-12-31")}
 _DATES = frozenset(["date", "datum", "timestamp", "birthdate", "birthday", "geburtsdatum", "dob"])
 
@@ -141,14 +158,21 @@ def _outcome(kinds: Mapping[str, str | None], label: str | None, dialect: Dialec
 
 
 def _ignored(names: list[str]) -> dict[str, str]:
-    """The columns that are identifiers or free text by their names, and why."""
+    """The columns that are identifiers, free text or weights by their names, and why."""
     reasons = {why: set(words.split()) for why, words in _IGNORED.items()}
-    return {name: why for name in names for why, words in reasons.items() if _words(name) & words}
+    ignored = {name: why for name in names for why, words in reasons.items() if _words(name) & words}
+    weights = [name for name in names if _words(name) & set(_WEIGHTS.split()) and name not in ignored]
+    return ignored | {name: _weight(name) for name in weights}
 
 
 def _tells_people_apart(name: str) -> bool:
     words, people = _words(name) - {""}, set(_PEOPLE.split())
     return bool(words & people) and words <= people | set(_NUMBERS.split())
+
+
+def _weight(name: str) -> str:
+    command = f"expost fit --weight {shlex.quote(name)}"
+    return f"how much a record counts? Then: {command}. A body's weight is a feature"
 
 
 def _person(name: str) -> str:
@@ -188,8 +212,8 @@ def _feature(name: str, kind: str | None) -> str:
 
 
 def _texts(kind: str) -> str:
-    # Only what is measured has a unit.
-    return "".join(f'# {text} = "..."\n' for text in _TEXTS if text != "unit" or kind == "number")
+    own = {key: value for key, (kinds, value) in _TEXTS.items() if kinds is None or kind in kinds}
+    return "".join(f"# {key} = {value}\n" for key, value in {**own, "example": _EXAMPLES[kind]}.items())
 
 
 def _label(name: str, *, numeric: bool) -> str:

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from expost._common.strict_json import FrozenModel
-from expost._common.validation import as_written
+from expost._common.validation import LanguageName, as_written
 from expost.exceptions import DomainError
 
 if TYPE_CHECKING:
@@ -77,6 +77,27 @@ def error_in_file(error: ValidationError, content: Mapping[str, Any], keys: Coll
     """The error for what validation found first in a file, whose keys are ``keys``; the caller raises it."""
     sentence = _sentence(error, content, keys)
     return DomainError(f"the domain file is not valid: {sentence}. docs/domain.md explains every key.")
+
+
+# Values that people write as they are used to, each with what TOML has in its place.
+_HABITS = {
+    r"=\s*[+-]?\d+,\d+\s*(#.*)?$": "a number has a decimal point: 0.2",
+    r"=\s*\d{1,2}[./]\d{1,2}[./]\d{4}\s*(#.*)?$": "a date is written year first: 2015-01-31",
+    r"=\s*[^\W\d][\w .-]*(#.*)?$": 'a text stands in quotes: "north"; true and false are small letters',
+    r"=\s*\[\s*[^\W\d\"']": 'texts in a list stand in quotes: ["north", "south"]',
+    r"[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]": 'quotes are straight: "north"',
+}
+
+
+def explained(error: ValueError, text: str) -> str:
+    """What is wrong with a file of TOML: the line that cannot be read, and a hint where a habit is known."""
+    found = re.search(r"\(at line (\d+)", str(error))
+    lines = text.splitlines()
+    if found is None or int(found[1]) > len(lines):
+        return str(error)
+    line = lines[int(found[1]) - 1].strip()
+    hint = next((words for habit, words in _HABITS.items() if re.search(habit, line)), str(error))
+    return f"line {found[1]} is {_shown(line)}; {hint}"
 
 
 def _sentence(error: ValidationError, content: Mapping[str, Any], keys: Collection[str]) -> str:
@@ -272,6 +293,8 @@ class PublicationTexts(Texts):
     """What a person has several of, such as "visit"."""
     row_words: Word | None = None
     """What a person has several of, in the plural: completes "how many … did you have?"."""
+    language: LanguageName | None = None
+    """The language of these texts, and of the page where no other is asked for."""
 
     @model_validator(mode="after")
     def _both_words(self) -> Self:

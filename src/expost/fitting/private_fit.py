@@ -34,6 +34,8 @@ _MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
 _COPIES, _PRINTED = 3, 400
 
 
+FALSE_ALARMS = 1e-9
+"""How often the table that was fitted is taken for another, at most."""
 # A matrix with at least this many rows is worth sending to a device.
 _LARGE = 1000
 
@@ -148,6 +150,12 @@ class PrivateFit:
         return GramRoot.of(self.objective, self.coefficients)
 
     @property
+    def printing_share(self) -> float:
+        r""":math:`s\|H\|_F/\sigma`: how far printing moves the gradient at most, in units of the noise."""
+        norm = self._gram.largest if self.hessian is None else float(np.linalg.norm(self.hessian))
+        return (self.plan.output_noise or 0.0) * norm / self.sigma
+
+    @property
     def loss_error(self) -> float:
         r"""The order of the difference between exact losses here and those of the printed numbers' law.
 
@@ -196,16 +204,19 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     return PrivateFit(release.coefficients, here.gradient, here.hessian, plan, 0.0, here.floor, kept)
 
 
-def plausible(fit: PrivateFit, *, level: float = 1e-12) -> bool:
+def plausible(fit: PrivateFit, *, level: float = FALSE_ALARMS) -> bool:
     r"""Whether the noise that the table implies has a plausible length, at a false-alarm rate of ``level``.
 
-    For the table that was fitted :math:`\|\nabla J\|^2/\sigma^2` is nearly a chi-square draw with one degree
-    of freedom per coefficient. For another table it is not, and is usually enormous.
+    For the table that was fitted :math:`-\nabla J = b + He` at the printed coefficients, with
+    :math:`b \sim N(0, \sigma^2 I)` and :math:`e \sim N(0, s^2 I)` what printing added. So
+    :math:`\|\nabla J\|^2/\sigma^2` is above a chi-square draw with one degree of freedom per coefficient, and
+    divided by :math:`(1 + s\|H\|/\sigma)^2` it is below one. For another table it is usually enormous. That a
+    few records are missing cannot be noticed: that is what the promise says.
 
     Privacy
     -------
     The answer is private: it depends on the table.
     """
     length = float(fit.gradient @ fit.gradient) / fit.sigma**2
-    freedom = len(fit.gradient)
-    return bool(2.0 * min(chdtrc(freedom, length), chdtr(freedom, length)) >= level)
+    freedom, printed = len(fit.gradient), (1.0 + fit.printing_share) ** 2
+    return bool(2.0 * min(chdtrc(freedom, length / printed), chdtr(freedom, length)) >= level)

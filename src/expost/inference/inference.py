@@ -13,14 +13,14 @@ from expost._common.validation import check_positive
 from expost.data.blocks import Block
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
-from expost.data.features import Date, Number
+from expost.data.features import Date, Number, NumberLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.inference.coordinates import Coordinates, domain_coordinates, plain_coordinates
 from expost.inference.estimate import Estimate, Likelihood, estimate, model_probabilities, undetermined_error
 from expost.inference.table import UNDETERMINED, CoefficientTable
-from expost.losses import LogisticLoss, SoftmaxLoss, describe
+from expost.losses import AnyLoss, LogisticLoss, SoftmaxLoss, describe
 from expost.losses.records import Lengths
 from expost.losses.softmax import centring
 
@@ -153,11 +153,7 @@ class Inference:
     @cached_property
     def coordinates(self) -> Coordinates:
         """The contrasts of one linear predictor."""
-        plan = self.release.plan
-        if self.domain is not None:
-            return domain_coordinates(self.domain, plan.norm, intercept=plan.fit_intercept)
-        size = len(self.release.coefficients) // self.loss.outputs - plan.fit_intercept
-        return plain_coordinates(self.feature_names, size, intercept=plan.fit_intercept)
+        return coordinates_of(self.release, self.domain, self.feature_names)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -168,13 +164,7 @@ class Inference:
         """Every coefficient in the features' own units, with an interval that holds on its own."""
         quantile = two_sided("confidence", confidence)
         found, coordinates, loss = self.estimate, self.coordinates, self.loss
-        units = coordinates.repeated(loss.outputs).units
-        shape: tuple[int, ...] = (-1,)
-        classes = None
-        if isinstance(loss, SoftmaxLoss):
-            units = np.kron(centring(loss.classes), np.eye(len(coordinates.names))) @ units
-            shape = (loss.classes, len(coordinates.names))
-            classes = tuple(self.classes or range(loss.classes))
+        units, shape, classes = _of_classes(coordinates, loss, self.classes)
         values = (units @ found.values).reshape(shape)
         errors = np.sqrt(np.einsum("ij,jk,ik->i", units, found.covariance, units)).reshape(shape)
         # A term is determined if everything that it is made of is.
@@ -194,7 +184,7 @@ class Inference:
             z=z,
             p_values=2.0 * ndtr(-np.abs(z)),
             confidence=confidence,
-            spans=self._spans(),
+            spans=declared_spans(self.domain, coordinates),
             title=f"Coefficients{f' of the loss capped at {loss.cap:.3g}, not log-odds' * capped} (public)",
             predictor="linear predictor" if capped else "log-odds",
             notes=tuple(self._notes(confidence, int(np.count_nonzero(gone)))),
@@ -210,13 +200,6 @@ class Inference:
         work = Intervals(self.estimate, self.coordinates.basis, self.loss, two_sided("interval", interval))
         width = len(self.estimate.values) * self.loss.outputs
         return joined(list(records.sweep(work, width=width, products=True)))
-
-    def _spans(self) -> FloatArray:
-        """The declared range of each term's feature; 1 where it has none."""
-        features = () if self.domain is None else self.domain.features
-        limits = {part.name: part.limits for part in features if isinstance(part, Number | Date)}
-        spans: FloatArray = np.ptp([limits.get(term, (0.0, 1.0)) for term in self.coordinates.names], axis=1)
-        return spans
 
     def _notes(self, confidence: float, undetermined: int) -> list[str]:
         plan, domain = self.release.plan, self.domain
@@ -247,6 +230,80 @@ class Inference:
                 "for log-odds."
             )
         return notes
+
+
+def coordinates_of(
+    release: Release, domain: Domain | None, feature_names: Sequence[str] | None
+) -> Coordinates:
+    """The contrasts of one linear predictor of a release."""
+    plan = release.plan
+    if domain is not None:
+        return domain_coordinates(domain, plan.norm, intercept=plan.fit_intercept)
+    size = len(release.coefficients) // plan.loss.outputs - plan.fit_intercept
+    return plain_coordinates(feature_names, size, intercept=plan.fit_intercept)
+
+
+def declared_spans(domain: Domain | None, coordinates: Coordinates) -> FloatArray:
+    """The declared range of each term's feature; 1 where it has none."""
+    features = () if domain is None else domain.features
+    limits = {part.name: part.limits for part in features if isinstance(part, Number | Date)}
+    spans: FloatArray = np.ptp([limits.get(term, (0.0, 1.0)) for term in coordinates.names], axis=1)
+    return spans
+
+
+def _of_classes(
+    coordinates: Coordinates, loss: AnyLoss, classes: Sequence[Any] | None
+) -> tuple[FloatArray, tuple[int, ...], tuple[Any, ...] | None]:
+    """Terms in original units from the contrasts of all predictors, their shape, and several classes."""
+    units = coordinates.repeated(loss.outputs).units
+    if not isinstance(loss, SoftmaxLoss):
+        return units, (-1,), None
+    units = np.kron(centring(loss.classes), np.eye(len(coordinates.names))) @ units
+    shape = (loss.classes, len(coordinates.names))
+    return units, shape, tuple(classes or range(loss.classes))
+
+
+def published_coefficients(
+    release: Release,
+    domain: Domain | None = None,
+    feature_names: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+) -> CoefficientTable:
+    """The coefficients as they were published, in the units of the table, and without error bars.
+
+    Any publication has them. Unlike those of :meth:`Inference.table` they have the penalty's shrinkage.
+
+    Privacy
+    -------
+    Public: a function of the publication.
+    """
+    coordinates, loss = coordinates_of(release, domain, feature_names), release.plan.loss
+    units, shape, several = _of_classes(coordinates, loss, classes)
+    contrasts = coordinates.repeated(loss.outputs).contrasts
+    values = (units @ contrasts @ release.coefficients).reshape(shape)
+    label = None if domain is None else domain.label
+    predictor = "log-odds" if isinstance(loss, Likelihood) and loss.corner is None else "linear predictor"
+    if isinstance(label, NumberLabel):  # the fit's outcome is from -1 to 1
+        values *= 0.5 * (label.high - label.low)
+        values[-1] += 0.5 * (label.low + label.high)
+        predictor = label.name
+    nothing = np.full_like(values, np.nan)
+    references = ", ".join(coordinates.references)
+    return CoefficientTable(
+        terms=coordinates.names,
+        classes=several,
+        coefficients=values,
+        standard_errors=nothing,
+        lower=nothing,
+        upper=nothing,
+        z=nothing,
+        p_values=nothing,
+        confidence=0.0,
+        spans=declared_spans(domain, coordinates),
+        title=f"Coefficients as published: change of the {predictor} for one unit (public)",
+        predictor=predictor,
+        notes=(*([f"Compared with {references}."] * bool(references)), "With the penalty's shrinkage."),
+    )
 
 
 def two_sided(name: str, confidence: float) -> float:

@@ -137,6 +137,11 @@ class CoefficientTable(Summarized):
             figure.suptitle(_plain(self.alarm), fontsize=10, color=_ALARM, wrap=True)
         return figure
 
+    @property
+    def without_errors(self) -> bool:
+        """Whether nothing is known of how sure the coefficients are."""
+        return bool(np.all(np.isnan(self.standard_errors)))
+
     def _figures(self) -> dict[str, FloatArray]:
         return {
             "coefficient": self.coefficients,
@@ -148,7 +153,9 @@ class CoefficientTable(Summarized):
         }
 
     def _summary(self) -> Summary:
-        columns = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
+        columns: tuple[str, ...] = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
+        if self.without_errors:
+            columns = columns[:2]
         empty = [""] * (len(columns) - 1)
         figures = [np.atleast_2d(column) for column in self._figures().values()]
         rows: list[Sequence[str]] = []
@@ -156,7 +163,8 @@ class CoefficientTable(Summarized):
             if label is not None:
                 rows.append((class_text(label), *empty))
             indent = _INDENT * (label is not None)
-            cells = [_cells(found) for found in zip(*(column[place] for column in figures), strict=True)]
+            found = zip(*(column[place] for column in figures), strict=True)
+            cells = [(_four_digits(one[0]),) if self.without_errors else _cells(one) for one in found]
             for name, term in _grouped(self.terms):
                 rows.append((indent + name, *(empty if term is None else cells[term])))
         return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True, dense=True)
@@ -201,6 +209,12 @@ def _cells(figures: Sequence[float]) -> tuple[str, ...]:
         shown = ".3g"
     small = f"<{_SMALLEST_P:g}" if p < _SMALLEST_P else f"{p:.3f}"
     return (*(f"{number:{shown}}" for number in figures[:-2]), f"{z:.2f}", small)
+
+
+def _four_digits(value: float) -> str:
+    """A figure to four digits, with marks between thousands; one with many decimals has an exponent."""
+    decimals = max(3 - math.floor(math.log10(abs(value))), 0) if value else 0
+    return f"{value:.4g}" if decimals > _MOST_DECIMALS + 2 else f"{value:,.{decimals}f}"
 
 
 def _plain(text: str) -> str:

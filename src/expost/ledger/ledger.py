@@ -93,12 +93,12 @@ class Account(Summarized):
         """A copy that writes a note with the next entries. Notes are public."""
         return replace(self, note=_checked(note))
 
-    def check(self, plan: Plan) -> None:
-        """Raise BudgetError if a plan would overdraw the account now; nothing is entered. Public.
+    def check(self, plan: Plan) -> float:
+        """The ε that would be spent with a plan, at the cap's δ; BudgetError if that overdraws the account.
 
-        Raises LedgerError where the entries before are for the other unit.
+        Nothing is entered. Raises LedgerError where the entries before are for the other unit. Public.
         """
-        self._check(self.entries, plan)
+        return self._check(self.entries, plan).epsilon_at(self.delta)
 
     def enter(
         self, plan: Plan, *, note: str = "", insecure: bool = False, began: datetime | None = None
@@ -158,7 +158,7 @@ class Account(Summarized):
         spent = spent_by(entries, self.order).epsilon_at(self.delta)
         return spent, max(self.epsilon - spent, 0.0)
 
-    def _check(self, entries: tuple[Entry, ...], plan: Plan) -> None:
+    def _check(self, entries: tuple[Entry, ...], plan: Plan) -> Composition:
         curve, spent = _curve(plan), spent_by(entries, self.order)
         if entries and plan.unit != spent.unit:
             raise LedgerError(
@@ -168,7 +168,7 @@ class Account(Summarized):
             )
         after = replace(spent, curves=(*spent.curves, curve), unit=plan.unit)
         if after.delta_at(self.epsilon) <= self.delta:
-            return
+            return after
         raise BudgetError(
             f"the account {self.name!r} has epsilon {self._standing(entries)[1]:.4g} left of "
             f"{self.epsilon:g} at delta {self.delta:g}, and with this fit, of epsilon {plan.epsilon:g} at "

@@ -9,22 +9,23 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from expost.exceptions import PublicationError
 from expost.losses.registry import PUBLISHED
-from expost.page.introduction import Introduction, Language, PublishedFile
+from expost.page.introduction import Introduction, Language, PublishedFile, page_language
 from expost.page.numbers import in_base64, payload
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 STYLES = ("base", "answer", "form", "experts", "print")
 
 
-def render(publications: Sequence[PublishedFile], *, language: str = "en") -> str:
+def render(publications: Sequence[PublishedFile], *, language: str | None = None) -> str:
     """Build the page of one or more publications: one self-contained file that makes no request.
 
     Several share the confidence, and :func:`expost.total` has the bound of their sum. ``language`` is that of
-    the page's own sentences and of its numbers; what the publisher declared in words is shown as it is.
+    the page's own sentences and of its numbers, by default what the publisher declared, or English; what the
+    publisher declared in words is shown as it is.
 
     Privacy
     -------
@@ -32,7 +33,8 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
     nothing.
     """
     _check(publications)
-    spoken = Language.of(language)
+    language = page_language(publications, language)
+    spoken = Language.of(language, several=len(publications) > 1)
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -46,6 +48,7 @@ def render(publications: Sequence[PublishedFile], *, language: str = "en") -> st
         files=[in_base64(zlib.compress(one.to_json().encode("utf-8"), 9)) for one in publications],
         language=language,
         say=spoken.rich,
+        breakable=breakable,
         plain=spoken.say,
         intro=Introduction.of(publications, spoken),
         insecure=any(publication.insecure for publication in publications),
@@ -68,6 +71,18 @@ def _check(publications: Sequence[PublishedFile]) -> None:
                 f"there is no page for {type(loss).__name__}, because a page would have to know its formula; "
                 "read the publication with `bounds`."
             )
+
+
+def breakable(text: str) -> Markup:
+    """A text in which an e-mail address may be broken at its signs, and not inside a word.
+
+    Examples
+    --------
+    >>> breakable("privacy@clinic.example")
+    Markup('privacy@<wbr>clinic<wbr>.example')
+    """
+    spelt = re.sub(r"(?<=\w)(\.)(?=\w)", r"<wbr>\1", str(escape(text)))
+    return Markup(re.sub(r"@(?=\w)", "@<wbr>", spelt))
 
 
 def script() -> str:

@@ -4,7 +4,7 @@ import math
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol, get_args
@@ -17,6 +17,7 @@ from expost.data.features import Label
 from expost.data.texts import Contact, PublicationTexts
 from expost.data.weights import Weighting
 from expost.fitting.release import Release
+from expost.page.promises import promised_together
 from expost.privacy.plan import Plan
 
 
@@ -49,6 +50,7 @@ LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 """The languages that the page speaks; each has a catalogue in ``languages``."""
 # What scripts say; the other parts of a catalogue are for the template.
 _SCRIPTS = ("answer", "timeline", "form", "file", "experts")
+_OF_PAGE = ("months", "day", "first_day", "and", "decimal", "percent", "slashed")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -57,9 +59,12 @@ class Language:
     """One catalogue: sentences by their key, such as ``answer.headline``."""
 
     sentences: dict[str, dict[str, str]]
+    code: str = "en"
+    several: bool = False
+    """Whether there are several publications: a sentence that has a plural then says that."""
 
     @classmethod
-    def of(cls, code: str) -> "Language":
+    def of(cls, code: str, *, several: bool = False) -> "Language":
         """The catalogue of a language, or ParameterError.
 
         Examples
@@ -71,11 +76,12 @@ class Language:
         """
         if code not in LANGUAGES:
             raise parameter_error("language", f"one of {', '.join(LANGUAGES)}", code)
-        return _catalogue(code)
+        return replace(_catalogue(code), several=several)
 
     def _sentence(self, key: str) -> str:
         part, name = key.split(".")
-        return self.sentences[part][name]
+        plural = self.sentences[part].get(f"{name}_several") if self.several else None
+        return self.sentences[part][name] if plural is None else plural
 
     def say(self, key: str, **named: object) -> str:
         """A sentence with what it names filled in."""
@@ -90,7 +96,8 @@ class Language:
     def day(self, date: str) -> str:
         """A day as the language writes it, from one such as 2026-06-03."""
         year, month, day = map(int, date.split("-"))
-        return self.say("page.day", day=day, month=self.say("page.months").split()[month - 1], year=year)
+        key = "page.first_day" if day == 1 else "page.day"
+        return self.say(key, day=day, month=self.say("page.months").split()[month - 1], year=year)
 
     def listed(self, names: list[str]) -> str:
         """Names with commas between them and a word before the last."""
@@ -101,14 +108,14 @@ class Language:
     def of_scripts(self) -> dict[str, dict[str, str]]:
         """The sentences that scripts need."""
         return {part: self.sentences[part] for part in _SCRIPTS} | {
-            "page": {key: self.sentences["page"][key] for key in ("months", "day", "and")}
+            "page": {key: self.sentences["page"][key] for key in _OF_PAGE}
         }
 
 
 @cache
 def _catalogue(code: str) -> Language:
     text = (files("expost.page") / "languages" / f"{code}.toml").read_text(encoding="utf-8")
-    return Language(tomllib.loads(text))
+    return Language(tomllib.loads(text), code)
 
 
 def _filled(sentence: str, named: dict[str, object]) -> str:
@@ -186,27 +193,39 @@ def right_of_hundred(loss: float) -> int:
     return max(51, math.ceil(100.0 / (1.0 + math.exp(-loss))))
 
 
+def page_language(publications: Sequence[PublishedFile], given: str | None) -> str:
+    """The language of a page: one that is given, else the first that a publisher declared, else English."""
+    declared = (about(publication).language for publication in publications)
+    return given or next((one for one in declared if one is not None), "en")
+
+
+def speaks(texts: PublicationTexts, language: Language) -> bool:
+    """Whether a publisher's words are in the page's language, as far as she says in which they are."""
+    return texts.language in (None, language.code)
+
+
 def _lead(texts: Sequence[PublicationTexts], publisher: str | None, language: Language) -> list[str]:
-    several = "_several" if len(texts) > 1 else ""
-    purpose = texts[0].purpose
-    if several:
-        key = "lead.several" if publisher else "lead.anonymous_several"
-    elif publisher:
-        key = "lead.purpose" if purpose else "lead.plain"
-    else:
-        key = "lead.anonymous_purpose" if purpose else "lead.anonymous"
-    said = [language.say(key, publisher=publisher, purpose=purpose, count=len(texts))]
+    """Who published what. Words in another language are quoted, and complete no sentence."""
+    alike = all(speaks(text, language) for text in texts)
+    purpose = texts[0].purpose if alike and len(texts) == 1 else None
+    known = {"publisher": publisher, "purpose": purpose, "count": len(texts)}
+    who = "publisher" if publisher else "anonymous"
+    said = [language.say(f"lead.{who}_purpose" if purpose else f"lead.{who}", **known)]
     populations = {text.population for text in texts}
-    if len(populations) == 1 and None not in populations:
-        said.append(language.say(f"lead.population{several}", population=populations.pop()))
-    return [*said, language.say(f"lead.here{several}")]
+    if alike and len(populations) == 1 and None not in populations:
+        said.append(language.say("lead.population", population=populations.pop()))
+    if not alike:
+        quoted = dict.fromkeys(word for text in texts for word in (text.purpose, text.population) if word)
+        said += [language.say("lead.quoted", words=words) for words in quoted]
+    return [*said, language.say("lead.here")]
 
 
 def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str]:
     """Who the promise is to, where that is not whoever has a row."""
-    texts = [about(one) for one in publications if one.release.plan.unit == "person"]
-    if not texts:
+    if not any(one.release.plan.unit == "person" for one in publications):
         return []
+    declared = [about(one) for one in publications if one.release.plan.unit == "person"]
+    texts = [text for text in declared if speaks(text, language)]
     everyone = _first(texts, "everyone") or language.say("form.every_person")
     rows = _first(texts, "row_words") or language.say("form.row_words")
     return [language.say("lead.unit", everyone=everyone, rows=rows)]
@@ -217,8 +236,8 @@ def _guess(plans: Sequence[Plan], language: Language, *, insecure: bool) -> Fact
     value, reason, right = "none", "own", None
     if insecure:
         value, reason = "void", "test"
-    elif all(plan.profile is not None for plan in plans):
-        value, reason, right = "value", "luck", right_of_hundred(sum(plan.epsilon for plan in plans))
+    elif (together := promised_together(tuple(plans))) is not None:
+        value, reason, right = "value", "luck", right_of_hundred(together[0])
     say = language.say
     return Fact(say("label.guess"), say(f"label.guess_{value}", n=right), say(f"label.guess_{reason}"))
 

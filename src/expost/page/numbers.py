@@ -28,6 +28,7 @@ from expost.page.people import (
     most_rows,
     person_quantiles,
 )
+from expost.page.promises import promises
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
 from expost.reports.forgotten import Forgotten
@@ -182,7 +183,7 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     -------
     Input and output are public.
     """
-    form = Form.of(publications)
+    form, plans = Form.of(publications), [publication.release.plan for publication in publications]
     return {
         "fields": form.fields,
         "confidences": list(CONFIDENCES),
@@ -196,11 +197,18 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
             "scales": [_finite(first_scale(publication.release.plan)) for publication in publications],
             "logarithms": [2.0 * math.log(1.0 / (1.0 - level)) for level in CONFIDENCES.values()],
         },
+        "promises": promises(plans, [family_promises(plan) for plan in plans]),
+        "promised_delta": sum(plan.delta for plan in plans),
+        "missing_words": sorted({word for one in publications for word in _missing_words(one)}),
         "publications": [
             _numbers(publication, len(publications)) | used
             for publication, used in zip(publications, form.used, strict=True)
         ],
     }
+
+
+def _missing_words(publication: PublishedFile) -> tuple[str, ...]:
+    return () if publication.domain is None else publication.domain.missing_words
 
 
 def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
@@ -242,7 +250,6 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
             "grid": plan.grid,
             **asdict(plan.scales),
             "unit": plan.unit,
-            "families": family_promises(plan),
         },
         "rows_per_person": publication.weighting.rows_per_person,
         "most_rows": most_rows(plan),

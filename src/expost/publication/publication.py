@@ -125,11 +125,12 @@ class Publication(Summarized, ReadableDocument):
             file.write(self.to_json())
 
     def to_html(
-        self, path: str | os.PathLike[str], *, overwrite: bool = True, language: LanguageName = "en"
+        self, path: str | os.PathLike[str], *, overwrite: bool = True, language: LanguageName | None = None
     ) -> None:
         """Write the page on which a person reads what this cost her, as :meth:`save` writes the file.
 
-        ``language`` is that of the page's own sentences: ``"en"`` or ``"de"``.
+        ``language`` is that of the page's own sentences, ``"en"``, ``"de"``, ``"fr"`` or ``"es"``; by default
+        what the domain declares under ``[publication]``, or English.
 
         Privacy
         -------

@@ -35,5 +35,5 @@ const results = asked.map(([page, answers, options]) => {
   }
   return [largestTotal(numbers, answers, options), largest];
 });
-const offered = packed.map((numbers) => numbers.fields.map((field, place) => mayBeUnknown(numbers, field, place)));
+const offered = packed.map((numbers) => numbers.fields.map((field) => mayBeUnknown(field)));
 process.stdout.write(JSON.stringify({ results, offered, pages }));

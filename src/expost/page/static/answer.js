@@ -1,6 +1,7 @@
 // The answer: what it is about, one sentence, three pictures, and the reservations.
 
 import { element, paragraph, rich, say, sayCount } from "./language.js";
+import { percentText } from "./notation.js";
 import { rare, rightOfHundred, timesRight } from "./odds.js";
 import { people, sample } from "./people.js";
 
@@ -22,9 +23,12 @@ function statusOf(view) {
 
 function status(view) {
   const [kind, text, action] = statusOf(view);
+  const about = element("span", { className: "about", textContent: text });
+  // At first the page's one solid button leads to the form.
+  if (action === "enter") return element("div", { className: "status" }, pill(kind), about);
   const button = element("button", { type: "button", className: "btn", textContent: say(`answer.${action}`) });
   button.addEventListener("click", () => view.act());
-  return element("div", { className: "status" }, pill(kind), element("span", { className: "about", textContent: text }), button);
+  return element("div", { className: "status" }, pill(kind), about, button);
 }
 
 // The headline and the sentence under it.
@@ -35,30 +39,40 @@ function spoken({ total, state, member, count, promise, records, ofPerson }) {
   }
   const n = rightOfHundred(total);
   const family = records > 1 && !ofPerson;
-  const whose = state !== "own" ? "example" : family ? "family" : member === false ? "outside" : "you";
+  const whose = state !== "own" ? "example" : family ? "family" : member === false ? "outside" : ofPerson ? "person" : "you";
   return [
-    element("h2", { id: "headline" }, ...rich(count > 1 ? "answer.headline_several" : "answer.headline", { n, count })),
+    element("h2", { id: "headline" }, ...rich("answer.headline", { n, count })),
     paragraph("", `answer.picture_${whose}`, { n }),
   ];
 }
 
-function panel(className, title, sub, figure, picture, caption) {
+// The answer's sentences and pictures. Those of the example are shown first as pictures: nothing there is hers.
+function said(view, pictures) {
+  const [headline, text] = spoken(view);
+  const block = (...parts) => element("div", { className: "say" }, ...parts);
+  const own = !["example", "partial"].includes(view.state);
+  const between = flags({ ...view, cover: () => view.cover() });
+  return own ? [block(headline, text), ...between, pictures] : [block(headline), ...between, pictures, element("div", { className: "after" }, text)];
+}
+
+function panel(className, title, sub, figure, picture, caption, sure = "\u00a0") {
   return element(
     "figure",
     { className: `panel ${className}` },
     element("h3", { textContent: title }),
-    element("p", { className: "fig" }, element("small", { textContent: sub }), element("b", { textContent: figure })),
+    element("p", { className: "fig" }, element("small", { textContent: sub }), element("b", { textContent: figure }), element("small", { className: "sure", textContent: sure })),
     ...(picture ? [picture] : []),
     element("figcaption", { textContent: caption }),
   );
 }
 
-function yours({ total, state, records, ofPerson }) {
+function yours({ total, state, records, ofPerson, confidence }) {
   const you = records > 1 && !ofPerson ? "answer.after_family" : "answer.after_you";
   const title = say(state === "own" || total === null ? you : "answer.after_example");
   if (total === null) return panel("you", title, "\u00a0", "–", people(null), say("answer.after_waiting"));
   const n = rightOfHundred(total);
-  return panel("you", title, say("answer.at_most"), `${n}%`, people(n), say("answer.after_caption", { more: n - 50, wrong: 100 - n }));
+  const caption = say("answer.after_caption", { more: n - 50, wrong: 100 - n });
+  return panel("you", title, say("answer.at_most"), percentText(n), people(n), caption, say("answer.after_sure", timesRight(confidence)));
 }
 
 function everyones({ promise, insecure, records, ofPerson, words, lacks }) {
@@ -69,12 +83,13 @@ function everyones({ promise, insecure, records, ofPerson, words, lacks }) {
   const n = rightOfHundred(promise.epsilon);
   const caption = insecure
     ? say("answer.promise_void")
-    : say(family ? "answer.promise_family_caption" : "answer.promise_caption", { ...words, more: n - 50, rare: rare(promise.delta) });
-  return panel("all", title, say("answer.at_most"), `${n}%`, people(n), caption);
+    : say(family ? "answer.promise_family_caption" : "answer.promise_caption", { ...words, more: n - 50 });
+  const sure = insecure ? undefined : say("answer.promise_sure", { rare: rare(promise.delta) });
+  return panel("all", title, say("answer.at_most"), percentText(n), people(n), caption, sure);
 }
 
 const before = () =>
-  panel("before", say("answer.before"), say("answer.before_sub"), "50%", people(50), say("answer.before_caption"));
+  panel("before", say("answer.before"), say("answer.before_sub"), percentText(50), people(50), say("answer.before_caption"));
 
 function key(promise) {
   const more = [sample("more", "you"), ...(promise === null ? [] : [sample("more", "all")])];
@@ -95,7 +110,8 @@ function flags(view) {
   if (total !== null && rightOfHundred(total) === 100) found.push(paragraph("", "answer.no_limit"));
   if (state === "own" && clipped.length) found.push(paragraph("", "answer.clipped", { titles: clipped.join(", ") }));
   if (state === "own" && open > 0) found.push(element("p", { textContent: sayCount("answer.open", open) }));
-  if (crowded) found.push(paragraph("", ...(open > 0 ? ["answer.many_open", { count: open }] : [view.ofPerson ? "answer.all_forgotten" : "answer.family_open", view.words])));
+  if (view.worth) found.push(paragraph("", "answer.worth", view.worth));
+  if (crowded) found.push(paragraph("", view.ofPerson ? "answer.all_forgotten" : "answer.family_open", view.words));
   if (state === "own" && view.forgotten > 0) found.push(element("p", { textContent: sayCount("answer.forgotten", view.forgotten, view.words) }));
   if (state === "own" && tried) {
     const button = element("button", { type: "button", className: "btn text", textContent: say("answer.tried_every") });
@@ -134,12 +150,10 @@ export class Answer {
     this.place.hidden = false;
     this.place.replaceChildren(
       status({ ...view, act: () => this.view.act() }),
-      element("div", { className: "say" }, ...spoken(view)),
-      ...flags({ ...view, cover: () => this.view.cover() }),
-      element("div", { className: "trio" }, before(), yours(view), everyones(view)),
+      ...said({ ...view, cover: () => this.view.cover() }, element("div", { className: "trio" }, before(), yours(view), everyones(view))),
       key(view.promise),
       notes(view),
     );
-    if (focused) this.place.querySelector("button").focus();
+    if (focused) this.place.querySelector("button")?.focus();
   }
 }

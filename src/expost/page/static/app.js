@@ -7,6 +7,7 @@ import { download, showDetails } from "./details.js";
 import { showCurve, showFigures } from "./figures.js";
 import { OwnFile } from "./file.js";
 import { element, say, speak, titleOf } from "./language.js";
+import { percentText, shown } from "./notation.js";
 import { unpacked } from "./numbers.js";
 import { Announcer, showAnswers, Side } from "./side.js";
 import { showTimeline } from "./timeline.js";
@@ -27,6 +28,7 @@ function options() {
 
 function start(numbers) {
   const { fields, publications } = numbers;
+  const confidences = numbers.confidences.map((text) => percentText(shown(Number.parseFloat(text))));
   const form = new Cards(numbers, $("form"), (settled) => changed(settled));
   const answer = new Answer($("answer"));
   const announcer = new Announcer($("announce"));
@@ -61,7 +63,7 @@ function start(numbers) {
     $("figures-title").textContent = say(
       view.state === "own" || view.rows === null ? "experts.figures" : "experts.figures_example",
     );
-    showFigures($("figures"), fields, { ...view, publications, confidence: numbers.confidences[chosen.confidence] });
+    showFigures($("figures"), fields, { ...view, publications, confidence: confidences[chosen.confidence] });
     const width = Math.max(280, Math.min($("curve").clientWidth || 640, 760));
     const along = Number($("along").value);
     const single = view.rows?.length === 1 && !view.forgotten && !view.partly ? view.rows[0] : null;
@@ -95,7 +97,7 @@ function start(numbers) {
     { input: $("file"), open: $("open-file"), drop: $("drop"), check: $("check"), paste: $("paste"), names: $("names-note"), preview: $("preview") },
     {
       take(row) {
-        form.fill([completed(row)]);
+        form.fill([completed(row)], [row]);
         Object.assign(memory, { refused: null, line: row.line });
         update();
         if (row.line !== null) goTo($("answer"));
@@ -103,7 +105,7 @@ function start(numbers) {
       // All rows of the file are hers, as far as the page takes so many.
       takeAll(rows) {
         if (rows.length > form.most) return say("form.too_many", { ...form.words, most: form.most });
-        form.fill(rows.map(completed));
+        form.fill(rows.map(completed), rows);
         Object.assign(memory, { refused: null, line: null });
         update();
         return null;
@@ -134,6 +136,7 @@ function start(numbers) {
   $("experts").addEventListener("toggle", experts);
   window.addEventListener("resize", experts);
   $("print").addEventListener("click", () => window.print());
+  $("enter").addEventListener("click", () => act());
   document.querySelectorAll("[data-file]").forEach((button) => {
     // Old browsers cannot unpack it.
     button.hidden = !("DecompressionStream" in globalThis);
@@ -143,7 +146,7 @@ function start(numbers) {
       download($(`file-${number}`).textContent, name);
     });
   });
-  $("confidence").append(...numbers.confidences.map((text) => element("option", { textContent: text })));
+  $("confidence").append(...confidences.map((text) => element("option", { textContent: text })));
   $("confidence").selectedIndex = numbers.usual;
   $("along").append(...fields.map((field, i) => element("option", { value: String(i), textContent: titleOf(field) })));
   // On a narrow screen the answer comes first.
@@ -166,5 +169,5 @@ function start(numbers) {
 }
 
 const numbers = unpacked(JSON.parse($("numbers").textContent));
-speak(numbers.language, numbers.texts);
+speak(numbers.language, numbers.texts, numbers.publications.length > 1);
 start(numbers);

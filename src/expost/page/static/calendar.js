@@ -4,11 +4,13 @@ import { dateTitle, Control } from "./control.js";
 import { dateOf, daysOf } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
 
-const GERMAN = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})$/;
+const DAY_FIRST = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})$/;
+const SLASHED = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
 
-// The day of a cell as an answer, written as ISO 8601 or German has it; null for anything else.
+// The day of a cell as an answer, as ISO 8601 writes it, with points, or with slashes where the language has the day first
+// by all accounts; null for anything else.
 export function readDate(cell) {
-  const found = GERMAN.exec(cell.trim());
+  const found = DAY_FIRST.exec(cell.trim()) ?? (say("page.slashed") === "day" ? SLASHED.exec(cell.trim()) : null);
   const text = found ? `${found[3]}-${found[2]}-${found[1]}` : cell;
   const days = daysOf(text);
   return Number.isNaN(days) ? null : dateOf(days);
@@ -44,11 +46,11 @@ export class DateControl extends Control {
     for (const [key, beyond, bound] of [["high", days > field.high, field.high], ["low", days < field.low, field.low]]) {
       if (beyond) return { answer: input.value, clipped: true, note: say(`form.clipped_${key}`, { value, bound: dateTitle(bound) }) };
     }
-    return { answer: input.value };
+    return { answer: input.value, note: say("form.read_as", { value }) };
   }
 
   needed() {
-    return say("form.need_date", { example: dateTitle(this.field.low) });
+    return say("form.need_date", { example: dateTitle(this.field.example ?? this.field.low) });
   }
 
   put(answer) {

@@ -86,9 +86,10 @@ export class Card {
     for (const part of [this.body, this.note, this.confirmed.node]) part.hidden = this.forgotten;
   }
 
-  // Puts in the answers of a row from a file, which needs no confirmation.
-  take(answers) {
+  // Puts in the answers of a row from a file, which needs no confirmation, and marks what could not be read.
+  take(answers, problems) {
     this.form.fill(answers);
+    this.form.mark(problems);
     this.lost.box.checked = false;
     this.confirmed.box.checked = true;
   }

@@ -111,15 +111,15 @@ export class Cards {
     for (const card of this.cards) card.explain();
   }
 
-  // Fills as many cards as there are rows.
-  fill(rows) {
+  // Fills as many cards as there are rows; `read` says of each what in it could not be read.
+  fill(rows, read = []) {
     if (this.number) {
       this.number.value = String(rows.length);
       this.uncounted.checked = false;
       this.recount();
     }
     if (this.cards.length < rows.length) this.resize(rows.length);
-    rows.forEach((answers, i) => this.cards[i].take(answers));
+    rows.forEach((answers, i) => this.cards[i].take(answers, read[i]?.problems ?? []));
   }
 
   clear() {

@@ -1,7 +1,8 @@
 // Her own table as answers: which column is which question, and what each cell says.
 
 import { readDate } from "./calendar.js";
-import { dateOf, Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
+import { dateTitle, sampleNumber } from "./control.js";
+import { Refusal, UNKNOWN, yesOrNo } from "./encoding.js";
 import { say, titleOf } from "./language.js";
 import { converted, markOf, readNumber, shown, unitOf } from "./notation.js";
 import { check } from "./ranges.js";
@@ -70,12 +71,10 @@ function bestTable(fields, text) {
   return refuse("no_match", { count: fields.length, found });
 }
 
-const exampleNumber = (field) => field.example ?? field.low ?? 1;
-
 function readCell(numbers, field, cell, factor, mark) {
   if (field.date) {
     const found = readDate(cell);
-    if (found === null) throw new Refusal(field, "need_date", { example: dateOf(field.low) });
+    if (found === null) throw new Refusal(field, "need_date", { example: dateTitle(field.example ?? field.low) });
     return found;
   }
   if (field.kind === "number") {
@@ -101,10 +100,11 @@ function readCell(numbers, field, cell, factor, mark) {
   return values.find((value) => number !== undefined && value.trim() !== "" && Number(value) === Number(number)) ?? cell;
 }
 
-// One cell as an answer. An empty one is undefined where nothing is declared for that, and UNKNOWN for a weight.
-function answerOf(numbers, column, { line, cells }, i, name, mark) {
+// One cell as an answer. An empty one is undefined where nothing is declared for that, and UNKNOWN for a weight; so is a
+// word for a missing value. What cannot be read is undefined too, and goes to the list of problems.
+function answerOf(numbers, column, { cells }, i, mark, problems) {
   const field = numbers.fields[column.place];
-  const cell = cells[i];
+  const cell = numbers.missing_words.includes(cells[i].trim()) ? "" : cells[i];
   const counts = field.missing !== null && field.missing !== undefined;
   const empty = counts ? "" : field.role === "weight" ? UNKNOWN : undefined;
   if (cell === "" && !counts) return empty;
@@ -116,10 +116,11 @@ function answerOf(numbers, column, { line, cells }, i, name, mark) {
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
     const named = Object.fromEntries(
-      Object.entries({ example: exampleNumber(field), ...problem.named }).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
+      Object.entries({ example: sampleNumber(field), ...problem.named }).map(([key, value]) => [key, typeof value === "number" ? shown(value) : value]),
     );
     const short = cell.length > 40 ? `${cell.slice(0, 39)}…` : cell;
-    return refuse("cell", { line, column: name, cell: short, reason: say(`form.${problem.key}`, named) });
+    problems.push({ place: column.place, text: say("file.cell", { cell: short, reason: say(`form.${problem.key}`, named) }) });
+    return undefined;
   }
 }
 
@@ -149,12 +150,13 @@ export function readTable(numbers, text) {
     rows: body.map((row) => {
       const answers = fields.map(() => undefined);
       const cells = fields.map(() => "");
+      const problems = [];
       columns.forEach((column, i) => {
         if (column === null) return;
-        answers[column.place] = answerOf(numbers, column, row, i, names[i], mark);
+        answers[column.place] = answerOf(numbers, column, row, i, mark, problems);
         cells[column.place] = row.cells[i];
       });
-      return { line: row.line, answers, cells, places };
+      return { line: row.line, answers, cells, places, problems };
     }),
   };
 }

@@ -39,6 +39,8 @@ export class Control {
     this.question = this.field.question ?? titleOf(this.field);
     this.message = element("p", { className: "msg", id: `${this.id}-message`, attributes: { "aria-live": "off" } });
     this.extras = [];
+    // Why a cell of a file could not be read, until she answers.
+    this.unread = null;
   }
 
   // A box to tick in the place of an answer.
@@ -52,9 +54,9 @@ export class Control {
   }
 
   tools() {
-    const { field, numbers, place } = this;
+    const { field } = this;
     const parts = [];
-    if (mayBeUnknown(numbers, field, place)) parts.push(this.extra("unknown", say("form.unknown")));
+    if (mayBeUnknown(field)) parts.push(this.extra("unknown", say("form.unknown")));
     if (hasDefault(field)) parts.push(this.extra("missing", say("form.not_recorded")));
     if (field.help) {
       const name = element("span", { className: "vh", textContent: ` ${titleOf(field)}` });
@@ -79,6 +81,7 @@ export class Control {
     if (this.ticked === "unknown") return { answer: UNKNOWN };
     if (this.ticked === "missing") return { answer: "" };
     const reading = this.typed();
+    if (reading.answer === undefined && this.unread !== null) return { problem: this.unread };
     if (reading.answer === undefined) return reading;
     try {
       check(this.numbers, this.place, reading.answer);
@@ -113,6 +116,7 @@ export class Control {
   }
 
   untick(except) {
+    this.unread = null;
     for (const { box } of this.extras) if (box !== except) box.checked = false;
   }
 }

@@ -143,7 +143,7 @@ export const shareOf = ({ plan, rows_per_person: least }, count) =>
 
 // The weight of a record: what the person gives, times that of her class and her row's share of her. One that she does
 // not know counts as the largest, and `atMost` says so.
-function weightOf({ fields }, publication, answers, label, count) {
+export function weightOf({ fields }, publication, answers, label, count) {
   const { weight: place, class_weight: byClass, labels } = publication;
   const atMost = place !== null && answers[place] === UNKNOWN;
   const given = place === null ? 1 : atMost ? fields[place].most : encodeOutcome(fields[place], answers[place], null);

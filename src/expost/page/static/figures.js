@@ -5,7 +5,7 @@ import { barChart, curveChart } from "./chart.js";
 import { answerTitle } from "./control.js";
 import { dateOf, daysOf, numeral, UNKNOWN } from "./encoding.js";
 import { element, say, titleOf } from "./language.js";
-import { shown } from "./notation.js";
+import { percentText, shown } from "./notation.js";
 import { factor, percent, rounded, sureness, titleOfModel } from "./odds.js";
 
 const STEPS = 80;
@@ -22,7 +22,7 @@ const interval = ({ lower, upper }) => element("span", {}, exact(lower, false), 
 
 const share = (total, epsilon) => (epsilon === null || !Number.isFinite(total) ? "–" : percentOf(total / epsilon));
 
-const percentOf = (part) => `${shown(Math.ceil(1000 * part - 1e-9) / 10)}%`;
+const percentOf = (part) => percentText(shown(Math.ceil(1000 * part - 1e-9) / 10));
 
 // One row for each figure: its name, its key, and what it is in each column.
 function rowsOf({ readings, total, publications, promise, partly }) {

@@ -91,14 +91,16 @@ export class OwnFile {
     return undefined;
   }
 
-  single({ answers, cells }) {
+  single({ answers, cells, problems }) {
     const { fields } = this.numbers;
     const noWeight = (place) => fields[place].role === "weight" && [undefined, UNKNOWN].includes(answers[place]);
     const asked = fields.flatMap((_, place) => (noWeight(place) ? [] : [place]));
     const found = asked.filter((place) => answers[place] !== undefined);
-    const missing = asked.filter((place) => answers[place] === undefined);
+    const unread = problems.map(({ place }) => place);
+    const missing = asked.filter((place) => answers[place] === undefined && !unread.includes(place));
     return [
       line(say("file.found", { done: found.length, all: asked.length }), say("file.filled")),
+      ...problems.map(({ place, text }) => element("p", { className: "msg error", textContent: `${titleOf(fields[place])}: ${text}` })),
       ...(missing.length ? [line(say("file.not_found", { names: missing.map((place) => titleOf(fields[place])).join(", ") }))] : []),
       tableOf(
         [say("file.column_question"), say("file.column_file"), say("file.column_read")],

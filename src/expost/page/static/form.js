@@ -52,6 +52,7 @@ export class Form {
   listen(place, changed) {
     const at = (event) => this.controls.findIndex(({ node }) => node.contains(event.target));
     place.addEventListener("input", (event) => {
+      if (at(event) >= 0) this.controls[at(event)].unread = null;
       if (event.target.type === "text") this.left.delete(at(event));
       changed(event.target.type !== "text");
     });
@@ -94,6 +95,11 @@ export class Form {
       else this.controls[place].set(answer);
       this.left.add(place);
     });
+  }
+
+  // Says of cells of a file that they could not be read, each at its question.
+  mark(problems) {
+    for (const { place, text } of problems) this.controls[place].unread = text;
   }
 
   clear() {

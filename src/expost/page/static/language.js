@@ -2,21 +2,26 @@
 
 let sentences = {};
 let code = "en";
+let several = false;
 
-// The catalogue is set once, before anything is shown.
-export function speak(language, texts) {
-  code = language;
-  sentences = texts;
+// The catalogue is set once, before anything is shown. Where there are several publications, a sentence that has a plural
+// says that.
+export function speak(language, texts, plural = false) {
+  [code, sentences, several] = [language, texts, plural];
 }
 
 export const language = () => code;
 
+function sentenceOf(key) {
+  const [part, name] = key.split(".");
+  const sentence = (several ? sentences[part]?.[`${name}_several`] : undefined) ?? sentences[part]?.[name];
+  if (sentence === undefined) throw new Error(`no sentence ${key}`);
+  return sentence;
+}
+
 // A sentence by its key, such as "answer.headline", with what it names filled in.
 export function say(key, named = {}) {
-  const [part, name] = key.split(".");
-  const sentence = sentences[part]?.[name];
-  if (sentence === undefined) throw new Error(`no sentence ${key}`);
-  return sentence.replace(/\{(\w+)\}/g, (whole, hole) => String(named[hole] ?? whole));
+  return sentenceOf(key).replace(/\{(\w+)\}/g, (whole, hole) => String(named[hole] ?? whole));
 }
 
 // The same for a number of things.
@@ -34,8 +39,7 @@ export function element(kind, properties = {}, ...children) {
 
 // A sentence as nodes: the parts between two stars are bold. The stars are read before anything is filled in.
 export function rich(key, named = {}) {
-  const [part, name] = key.split(".");
-  return sentences[part][name].split("**").map((piece, i) => {
+  return sentenceOf(key).split("**").map((piece, i) => {
     const filled = piece.replace(/\{(\w+)\}/g, (whole, hole) => String(named[hole] ?? whole));
     return i % 2 ? element("strong", { textContent: filled }) : filled;
   });
@@ -46,7 +50,7 @@ export const paragraph = (className, key, named) => element("p", { className }, 
 // A day as the language writes it, from one such as 2026-06-03.
 export function day(date) {
   const [year, month, number] = date.split("-").map(Number);
-  return say("page.day", { day: number, month: say("page.months").split(" ")[month - 1], year });
+  return say(number === 1 ? "page.first_day" : "page.day", { day: number, month: say("page.months").split(" ")[month - 1], year });
 }
 
 // Names with commas between them and a word before the last.

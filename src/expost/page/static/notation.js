@@ -1,13 +1,16 @@
 // Numbers as people write them: decimal commas or points, marks for thousands, blanks and units.
 
-import { language } from "./language.js";
+import { language, say } from "./language.js";
 
 const DIGITS = /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?$/i;
 const GROUPED = { ".": /^[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?$/, ",": /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/ };
 const BLANKS = /[\u0020\u00a0\u2009\u202f'’]/g;
 
 // The mark before decimals in the reader's language.
-export const decimalMark = () => (language() === "de" ? "," : ".");
+export const decimalMark = () => say("page.decimal");
+
+// A number of hundredths as the language writes it, from the number's text.
+export const percentText = (text) => say("page.percent", { n: text });
 
 const other = (mark) => (mark === "." ? "," : ".");
 
@@ -22,8 +25,9 @@ export function shown(value) {
 
 // Reads a number in either notation; `mark` is the decimal mark that a comma or point means if it could mean both.
 // Answers with {text}, the number with a decimal point and no other mark; with {small, large} where it is ambiguous;
-// or with null.
-export function readNumber(typed, mark) {
+// or with null. With `within`, the range of a field, a mark before three digits is asked about where both readings are in
+// range, and the reading that is in range is taken where one is.
+export function readNumber(typed, mark, within = null) {
   const text = typed.trim().replace(/^\u2212/, "-");
   const bare = /\d[\u0020\u00a0\u2009\u202f'’]\d{3}(?!\d)/.test(text) ? text.replace(BLANKS, "") : text;
   const marks = bare.match(/[.,]/g) ?? [];
@@ -38,10 +42,15 @@ export function readNumber(typed, mark) {
   const [sign] = marks;
   if (marks.length > 1) return GROUPED[sign].test(bare) ? { text: bare.replaceAll(sign, "") } : null;
   if (!DIGITS.test(bare)) return null;
-  const decimal = bare.replace(",", ".");
-  if (sign === mark || !/^[+-]?[1-9]\d{0,2}[.,]\d{3}$/.test(bare)) return { text: decimal };
-  return { small: shown(Number(decimal)), large: shown(Number(bare.replace(sign, ""))) };
+  const [decimal, whole] = [bare.replace(",", "."), bare.replace(sign, "")];
+  if (!/^[+-]?[1-9]\d{0,2}[.,]\d{3}$/.test(bare)) return { text: decimal };
+  const [small, large] = [decimal, whole].map((text) => within === null || inside(Number(text), within));
+  if (within !== null && small !== large) return { text: small ? decimal : whole, guessed: true };
+  if (sign === mark && !(within !== null && small)) return { text: decimal };
+  return { small: shown(Number(decimal)), large: shown(Number(whole)) };
 }
+
+const inside = (value, { low, high }) => low === null || high === null || (low <= value && value <= high);
 
 // The decimal mark of a table, null where it cannot be told. Numbers that could mean two things say nothing; where all
 // do, semicolons between cells go with decimal commas, commas with points, and tabs with the reader's own mark.

@@ -1,7 +1,7 @@
 // Losses as counts and figures. Rounding never makes a promise stronger.
 
 import { say, sayCount, titleOf } from "./language.js";
-import { decimalMark, shown } from "./notation.js";
+import { decimalMark, percentText, shown } from "./notation.js";
 
 // How sure someone can be afterwards who thought it 50:50 before.
 export const sureness = (loss) => 1 / (1 + Math.exp(-loss));
@@ -24,10 +24,10 @@ export function rounded(value, up = true) {
 // A probability of at least one half, as a percentage with more digits the closer it is to certainty.
 export function percent(probability) {
   const left = 100 * (1 - probability);
-  if (left < 1e-6) return "100%";
+  if (left < 1e-6) return percentText("100");
   const digits = left >= 10 ? 1 : Math.max(1, -Math.floor(Math.log10(left)));
   const unit = 10 ** digits;
-  return `${(Math.ceil(100 * probability * unit - 1e-9) / unit).toFixed(digits).replace(".", decimalMark())}%`;
+  return percentText((Math.ceil(100 * probability * unit - 1e-9) / unit).toFixed(digits).replace(".", decimalMark()));
 }
 
 export function factor(loss) {

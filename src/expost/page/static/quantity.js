@@ -14,6 +14,12 @@ function hintOf(field) {
   return say(asked ? "form.range" : "form.range_plain", range).trim();
 }
 
+// The range of a field's answers in another unit.
+const rangeOf = ({ low, high, least, most }, times) => {
+  const [from, to] = [low ?? least ?? null, high ?? most ?? null];
+  return { low: from === null ? null : from / times, high: to === null ? null : to / times };
+};
+
 export class NumberControl extends Control {
   constructor(numbers, place) {
     super(numbers, place);
@@ -51,12 +57,13 @@ export class NumberControl extends Control {
     const { field } = this;
     if (this.input.value.trim() === "") return {};
     const [bare, stated] = unitOf(field, this.input.value);
-    const read = readNumber(bare, decimalMark());
+    const times = stated !== 1 ? stated : Number(this.unit?.value ?? 1);
+    const read = readNumber(bare, decimalMark(), rangeOf(field, times));
     if (read === null) return { problem: say("form.need_number", { example: sampleNumber(field) }) };
     if (read.small) return { problem: say("form.ambiguous", read) };
-    const times = stated !== 1 ? stated : Number(this.unit?.value ?? 1);
     const answer = converted(read.text, times);
-    return { answer, ...this.noteOn(answer, times !== 1 || bare.trim().replace(decimalMark(), ".") !== read.text) };
+    const changed = read.guessed || times !== 1 || bare.trim().replace(decimalMark(), ".") !== read.text;
+    return { answer, ...this.noteOn(answer, changed) };
   }
 
   noteOn(answer, changed) {

@@ -1,8 +1,11 @@
 // The largest total over everything that unknown answers may have been, as docs/mathematics.md, section 14, proves.
 // Values from a list are tried one by one. The range of a number is cut into cells; on a cell every part of a total
 // has a bound that is taken at the cell's corners, and cells are halved until the bound is close to a value reached.
+// Where there are too many corners, or several classes, intervals are computed with in their place, and where there are
+// too many lists of values, each value of these counts as a number between 0 and 1.
 
-import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN } from "./encoding.js";
+import { boxFacts } from "./boxes.js";
+import { encodeFeature, encodeOutcome, encodeWhole, length, shrinkage, spelled, UNKNOWN, weightOf } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";
 import { factsOf, reciprocals, size, smallest, squares } from "./records.js";
 import { dot } from "./softmax.js";
@@ -11,6 +14,13 @@ import { together } from "./together.js";
 // More combinations than this are not tried, and after so many corners of cells the bound is what it is.
 const MOST_COMBINATIONS = 4096;
 const MOST_CORNERS = 4800;
+const MOST_BOXES = 200;
+// Up to so many unknown numbers all corners of a cell are looked at.
+const MOST_SIDES = 6;
+// Where values of an open answer are tried to see how much it would help, and of how many answers.
+const SHARES = [0.5, 0, 1, 0.25, 0.75];
+const MOST_LOOKED_AT = 4;
+const SMALL = 0.1;
 // Larger than all rounding errors in the bound of a cell.
 const ROUNDING = 1e-9;
 // How close the bound need come to a total that is reached.
@@ -19,16 +29,8 @@ const CLOSE = 0.002;
 const valuesOf = ({ constants }, field) =>
   field.categories ?? field.classes ?? [true, false].map((value) => spelled(constants.words, value));
 
-// Whether the largest total over a field's values is proved: any listed values, a weight, and numbers with bounds where
-// every publication that uses them has a single linear predictor.
-export function mayBeUnknown({ publications }, field, place) {
-  if (field.role === "weight") return true;
-  if (field.kind !== "number") return true;
-  if (field.low === null) return false;
-  return publications
-    .filter(({ features, outcome }) => features.includes(place) || outcome === place)
-    .every(({ loss }) => loss.name !== "softmax");
-}
+// Whether there is a largest total over a field's values: not over those of a number without bounds.
+export const mayBeUnknown = (field) => field.role === "weight" || field.kind !== "number" || field.low !== null;
 
 // The unknown answers whose values are searched. A weight is none of them: no smaller one has a larger total.
 export const searched = ({ fields }, answers) =>
@@ -116,23 +118,47 @@ function factsAtMost(numbers, publication, answers, cell) {
   };
 }
 
-const involved = (publication, cell) =>
-  cell.some(([place]) => publication.features.includes(place) || publication.outcome === place);
+// The same by intervals. Values of a list that stays unknown may be anything between 0 and 1.
+function factsInBox(numbers, publication, answers, cell) {
+  const { fields, constants } = numbers;
+  const [low, high] = [1, 2].map((end) => placed(numbers, answers, cell.map((side) => [side[0], side[end]])));
+  const columns = publication.features.flatMap((place) => {
+    const known = answers[place] !== UNKNOWN || fields[place].kind === "number";
+    const [from, to] = (known ? [low, high] : [filled(numbers, low), filled(numbers, high)]).map((all) =>
+      encodeFeature(fields[place], all[place], constants.words),
+    );
+    return from.map((one, i) => (known ? [Math.min(one, to[i]), Math.max(one, to[i])] : [0, 1]));
+  });
+  const outcomes = [low, high].map((all) => encodeOutcome(fields[publication.outcome], all[publication.outcome], publication.labels));
+  const labels = [Math.min(...outcomes), Math.max(...outcomes)];
+  return boxFacts(numbers, publication, columns, labels, weightOf(numbers, publication, low, outcomes[0], 1).weight);
+}
+
+// Answers with the first value in the place of lists that are still unknown.
+const filled = (numbers, answers) =>
+  answers.map((answer, place) =>
+    answer === UNKNOWN && numbers.fields[place].role !== "weight" ? valuesOf(numbers, numbers.fields[place])[0] : answer,
+  );
+
+const isOpen = ({ fields }, answers) => (place) => answers[place] === UNKNOWN && fields[place].role !== "weight";
+
+const involved = ({ features, outcome }, places) => places.some((place) => features.includes(place) || outcome === place);
 
 // A total that no record of the cell exceeds. The side of a member is never the smaller one where no statistics were
 // published, so both are read.
 function atMost(numbers, answers, cell, options) {
   const middle = placed(numbers, answers, cell.map(([place, from, to]) => [place, (from + to) / 2]));
-  const facts = numbers.publications.map((publication) =>
-    involved(publication, cell)
-      ? factsAtMost(numbers, publication, answers, cell)
-      : factsOf(numbers, publication, middle),
-  );
+  const lists = middle.map((_, place) => place).filter(isOpen(numbers, middle));
+  const facts = numbers.publications.map((publication) => {
+    if (!involved(publication, [...cell.map(([place]) => place), ...lists])) return factsOf(numbers, publication, filled(numbers, middle));
+    const cornered = publication.loss.name !== "softmax" && lists.length === 0 && cell.length <= MOST_SIDES;
+    return (cornered ? factsAtMost : factsInBox)(numbers, publication, answers, cell);
+  });
   return together(numbers, facts, { ...options, member: null }) * (1 + ROUNDING);
 }
 
 const exactly = (numbers, answers, options) =>
-  together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, answers)), options);
+  together(numbers, numbers.publications.map((publication) => factsOf(numbers, publication, filled(numbers, answers))), options);
 
 function halves(cell) {
   const widths = cell.map(([, from, to]) => to - from);
@@ -142,9 +168,13 @@ function halves(cell) {
   return [[from, middle], [middle, to]].map(([a, b]) => cell.map((side, i) => (i === widest ? [place, a, b] : side)));
 }
 
+// Whether cells are boxes of intervals, each of which takes longer to look at than corners do.
+const boxed = ({ publications }, ranges) => ranges.length > MOST_SIDES || publications.some(({ loss }) => loss.name === "softmax");
+
 // Cells with the largest bound are halved first. Stops as soon as the bound says the same to a reader as a value
 // that is reached, or lies close to it.
-function overRanges(numbers, ways, places, options, same) {
+function overRanges(numbers, ways, places, options, same, effort) {
+  const most = effort * (boxed(numbers, places) ? MOST_BOXES : MOST_CORNERS / 2 ** places.length);
   const made = (answers, cell) => ({ answers, cell, bound: atMost(numbers, answers, cell, options) });
   const whole = places.map((place) => [place, 0, 1]);
   let open = ways.map((answers) => made(answers, whole));
@@ -152,26 +182,44 @@ function overRanges(numbers, ways, places, options, same) {
   for (let cells = 0; ; cells += 1) {
     const top = open.reduce((most, one) => (one.bound > most.bound ? one : most));
     const middle = placed(numbers, top.answers, top.cell.map(([place, from, to]) => [place, (from + to) / 2]));
-    const ends = cells === 0 ? cornersOf(top.cell).map((corner) => placed(numbers, top.answers, corner)) : [];
+    const ends = cells === 0 && places.length <= MOST_SIDES ? cornersOf(top.cell).map((corner) => placed(numbers, top.answers, corner)) : [];
     reached = Math.max(reached, ...[middle, ...ends].map((answers) => exactly(numbers, answers, { ...options, member: null })));
     const close = same(top.bound, reached) && top.bound <= reached * (1 + 10 * CLOSE);
-    if (close || top.bound <= reached * (1 + CLOSE) || !Number.isFinite(top.bound) || cells * 2 ** places.length > MOST_CORNERS) return top.bound;
+    if (close || top.bound <= reached * (1 + CLOSE) || places.length === 0 || cells > most) return top.bound;
     open = open.filter((one) => one !== top && one.bound > reached);
     open.push(...halves(top.cell).map((cell) => made(top.answers, cell)));
   }
 }
 
-// The largest total over the unknown answers; null where there are too many of them to say. `same` tells whether two
-// totals are shown alike.
-export function largestTotal(numbers, answers, options, same = () => false) {
+// The largest total over the unknown answers, or a bound on it. `same` tells whether two totals are shown alike, and
+// less than the whole effort gives a looser bound sooner.
+export function largestTotal(numbers, answers, options, same = () => false, effort = 1) {
   const unknown = searched(numbers, answers);
   const ranges = unknown.filter((place) => numbers.fields[place].kind === "number");
   const lists = unknown.filter((place) => numbers.fields[place].kind !== "number");
-  const tried = counted(numbers, lists);
-  if (tried * 4 ** ranges.length > MOST_COMBINATIONS) return null;
-  const ways = combinations(numbers, answers, lists);
-  if (ranges.length > 0) return overRanges(numbers, ways, ranges, options, same);
-  return Math.max(...ways.map((way) => exactly(numbers, way, options)));
+  const most = ranges.length > 0 && boxed(numbers, ranges) ? MOST_BOXES : MOST_COMBINATIONS / 4 ** ranges.length;
+  const few = counted(numbers, lists) <= effort * most;
+  // Classes are always tried one by one: a loss has no value between two of them.
+  const tried = few ? lists : lists.filter((place) => numbers.fields[place].role === "outcome");
+  const ways = combinations(numbers, answers, tried);
+  if (few && ranges.length === 0) return Math.max(...ways.map((way) => exactly(numbers, way, options)));
+  return overRanges(numbers, ways, ranges, options, same, effort);
+}
+
+// What an answer can do: for each open one, the smallest largest total over some of its values. The best is returned as
+// [place, total], or null where none helps. Each open answer is looked at, but of many only the first.
+export function worthAnswering(numbers, answers, options, current) {
+  const found = searched(numbers, answers).slice(0, MOST_LOOKED_AT).map((place) => {
+    const field = numbers.fields[place];
+    const values =
+      field.kind === "number"
+        ? SHARES.map((share) => placed(numbers, answers, [[place, share]])[place])
+        : valuesOf(numbers, field).slice(0, SHARES.length);
+    const totals = values.map((value) => largestTotal(numbers, Object.assign([...answers], { [place]: value }), options, () => true, SMALL));
+    return [place, Math.min(...totals)];
+  });
+  const best = found.reduce((least, one) => (least === null || one[1] < least[1] ? one : least), null);
+  return best !== null && best[1] < current ? best : null;
 }
 
 // Whether an answer can be read by every publication that asks for it; throws a Refusal if not.

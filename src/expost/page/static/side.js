@@ -30,7 +30,7 @@ export class Side {
     const own = state === "own";
     const waiting = ["waiting", "refused", "crowded", "uncounted"].includes(state);
     this.place.classList.toggle("own", own);
-    this.figure.textContent = own ? `${rightOfHundred(total)}%` : "–";
+    this.figure.textContent = own ? String(rightOfHundred(total)) : "–";
     this.words.textContent = say(own ? "form.panel_value" : waiting ? "form.panel_waiting" : "form.panel_later");
     this.count.textContent = say("form.progress", { done, all });
     this.left.textContent = done < all ? say("form.progress_left", { count: all - done }) : "";

@@ -1,6 +1,6 @@
 // Several publications: what each can give away on its own, and all of them together.
 
-import { day, element, say } from "./language.js";
+import { day, element, language, say } from "./language.js";
 import { rightOfHundred, titleOfModel } from "./odds.js";
 import { inOrder } from "./together.js";
 
@@ -21,10 +21,9 @@ const figureOf = (total) =>
 function stepOf(fields, publication, total, number) {
   const { plan, texts } = publication;
   const title = titleOfModel(fields, publication);
-  const text =
-    plan.epsilon === null
-      ? say("timeline.step_none", { title })
-      : say("timeline.step", { title, n: rightOfHundred(plan.epsilon) });
+  const purpose = texts.purpose && [null, undefined, language()].includes(texts.language) ? `${say("timeline.purpose", texts)} ` : "";
+  const promise = plan.epsilon === null ? say("timeline.step_none") : say("timeline.step", { n: rightOfHundred(plan.epsilon) });
+  const text = `${title}. ${purpose}${promise}`;
   return step(texts.date ? day(texts.date) : `${number}.`, figureOf(total), text);
 }
 

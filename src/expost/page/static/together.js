@@ -54,13 +54,10 @@ export function wallet(numbers, facts, options) {
   return least * (1 + slack);
 }
 
-// The promise to so many records together: where it is to people, they are one person's.
-const promiseOf = ({ plan: { unit, epsilon, families } }, count) =>
-  unit === "person" || count === 1 ? epsilon : (families[count - 2] ?? null);
-
-// The promise for all publications together: epsilons and deltas add up. Null where one has none.
-export function promised(publications, count = 1) {
-  const plans = publications.map((one) => ({ epsilon: promiseOf(one, count), delta: one.plan.delta }));
-  if (plans.some(({ epsilon }) => epsilon === null)) return null;
-  return { epsilon: sum(plans, "epsilon"), delta: sum(plans, "delta") };
+// The promise of all publications together to so many records; where it is to people, they are one person's. Null where
+// there is none.
+export function promised({ publications, promises, promised_delta: delta }, count = 1) {
+  const one = count === 1 || publications.every(({ plan }) => plan.unit === "person");
+  const epsilon = promises[one ? 0 : count - 1] ?? null;
+  return epsilon === null ? null : { epsilon, delta };
 }

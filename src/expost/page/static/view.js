@@ -6,15 +6,19 @@ import { readingsOf } from "./figures.js";
 import { titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
 import { factsOfPerson } from "./persons.js";
-import { largestTotal, searched } from "./ranges.js";
+import { largestTotal, searched, worthAnswering } from "./ranges.js";
 import { promised, together, wallet } from "./together.js";
 
 // So many values of the invented person are named.
-const MOST_VALUES = 4;
+const MOST_VALUES = 3;
 // After so many different sets of answers the page speaks up.
 const MOST_TRIES = 3;
 
-const middle = (low, high) => String(low + (high - low) / 2);
+// Nobody has 10.5 rooms: between whole numbers that are not close, the middle is one.
+const middle = (low, high) => {
+  const half = low + (high - low) / 2;
+  return String(Number.isInteger(low) && Number.isInteger(high) && high - low > 2 ? Math.floor(half) : half);
+};
 
 // The answer of the invented person: declared, else the middle of the range or the first value.
 export function exampleOf({ constants }, field) {
@@ -40,13 +44,23 @@ const sameCount = (a, b) => rightOfHundred(a) === rightOfHundred(b);
 const kept = new Map();
 const MOST_KEPT = 32;
 
-function largest(numbers, answers, options) {
-  const key = JSON.stringify([numbers.publications.map(({ sha256 }) => sha256), answers, options]);
+function remembered(kind, numbers, answers, options, find) {
+  const key = JSON.stringify([kind, numbers.publications.map(({ sha256 }) => sha256), answers, options]);
   if (!kept.has(key)) {
     if (kept.size >= MOST_KEPT) kept.clear();
-    kept.set(key, largestTotal(numbers, answers, options, sameCount));
+    kept.set(key, find());
   }
   return kept.get(key);
+}
+
+const largest = (numbers, answers, options) =>
+  remembered("largest", numbers, answers, options, () => largestTotal(numbers, answers, options, sameCount));
+
+// The open answer that can lower the limit most, where that shows: its title, and how low.
+function worth(numbers, answers, options, total) {
+  const found = remembered("worth", numbers, answers, options, () => worthAnswering(numbers, answers, options, total));
+  if (found === null || sameCount(found[1], total)) return null;
+  return { title: titleOf(numbers.fields[found[0]]), n: rightOfHundred(found[1]) };
 }
 
 // The total of a person by the answers for her rows, all of which can be read, and how many she has forgotten; null
@@ -117,7 +131,7 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
     total,
     wallet: count > 1 ? undefined : walletOf(numbers, rows, options),
     readings: rows === null ? null : readingsFor(numbers, rows, forgotten, options, partly),
-    promise: promised(publications, count),
+    promise: promised(numbers, count),
     insecure: publications.some(({ insecure }) => insecure !== null),
     lacks: publications.some(({ plan }) => plan.epsilon === null),
     count: publications.length,
@@ -128,6 +142,7 @@ export function viewOf(numbers, form, options, { refused, tries, line, settled }
     clipped: form.titles(filled.clipped),
     open,
     partly,
+    worth: state === "own" && partly && settled ? worth(numbers, rows[0], options, total) : null,
     crowded: state === "crowded",
     tried: tries.size > MOST_TRIES && !options.every,
     line,

@@ -1,12 +1,14 @@
 // What the publisher calls a row and everyone who was promised something; words of the page where nothing was declared.
 
-import { say } from "./language.js";
+import { language, say } from "./language.js";
 
 const capital = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 
 export function wordsOf(publications) {
   const ofPeople = publications.filter(({ plan }) => plan.unit === "person");
-  const declared = (name) => ofPeople.map(({ texts }) => texts[name]).find(Boolean);
+  // Words in another language do not complete a sentence in this one.
+  const spoken = ofPeople.filter(({ texts }) => [null, undefined, language()].includes(texts.language));
+  const declared = (name) => spoken.map(({ texts }) => texts[name]).find(Boolean);
   const row = declared("row_word") ?? say("form.row_word");
   return {
     row,
