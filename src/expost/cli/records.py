@@ -132,22 +132,25 @@ def _names(publication: Publication) -> list[str]:
 
 def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
     """The first predictions, each with its own probability: those of the other classes are for a file."""
-    classes = {name.removeprefix(_OF_CLASS): column for name, column in columns.items() if _OF_CLASS in name}
-    shown = {name: column for name, column in columns.items() if name.removeprefix(_OF_CLASS) not in classes}
+    likely = [name for name in columns if name.startswith(_OF_CLASS)]
+    shown = {name: column for name, column in columns.items() if name not in likely}
     if isinstance(label, NumberLabel):
         unit = "" if label.unit is None else f" ({label.unit})"
         shown[f"prediction{unit}"] = [_figure(one, label.high - label.low) for one in shown.pop("prediction")]
-    if classes:
-        pairs = enumerate(columns["prediction"])
-        shown["its probability"] = [f"{classes[one][place]:.4f}" for place, one in pairs]
+    if likely:
+        found = enumerate(columns["prediction"])
+        shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
     rows = [
-        (str(place), *(f"{one:.4g}" if isinstance(one, float) else one for one in cells))
+        (str(place), *(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in cells))
         for place, cells in enumerate(zip(*shown.values(), strict=True), start=1)
-    ][:_MOST_PREDICTIONS]
-    notes = [] if count <= _MOST_PREDICTIONS else ["Only the first records are shown; --output has them all."]
-    if len(classes) > 2:
-        notes.append("The probabilities of the other classes: --output FILE")
-    console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
+    ]
+    said = {
+        "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
+        "The probabilities of the other classes: --output FILE": len(likely) > 2,
+    }
+    notes = list(filter(said.get, said))
+    heads = ("record", *shown)
+    console.print(Summary("Predictions", rows[:_MOST_PREDICTIONS], heads, notes, figures=True).terminal())
 
 
 def _figure(value: float, span: float) -> str:

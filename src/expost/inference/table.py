@@ -29,6 +29,7 @@ _SMALLEST_P = 1e-3
 # Figures with more decimals, or larger ones, have an exponent.
 _MOST_DECIMALS, _LARGEST = 5, 1e5
 _INDENT = "  "
+_COLUMNS = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
 UNDETERMINED = "—"
 """What stands for a coefficient that the released Hessian does not determine."""
 
@@ -153,9 +154,7 @@ class CoefficientTable(Summarized):
         }
 
     def _summary(self) -> Summary:
-        columns: tuple[str, ...] = ("term", "estimate", "std. err.", "lower", "upper", "z", "p")
-        if self.without_errors:
-            columns = columns[:2]
+        columns, spelt = (_COLUMNS[:2], _estimate) if self.without_errors else (_COLUMNS, _cells)
         empty = [""] * (len(columns) - 1)
         figures = [np.atleast_2d(column) for column in self._figures().values()]
         rows: list[Sequence[str]] = []
@@ -163,8 +162,7 @@ class CoefficientTable(Summarized):
             if label is not None:
                 rows.append((class_text(label), *empty))
             indent = _INDENT * (label is not None)
-            found = zip(*(column[place] for column in figures), strict=True)
-            cells = [(_four_digits(one[0]),) if self.without_errors else _cells(one) for one in found]
+            cells = [spelt(found) for found in zip(*(column[place] for column in figures), strict=True)]
             for name, term in _grouped(self.terms):
                 rows.append((indent + name, *(empty if term is None else cells[term])))
         return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True, dense=True)
@@ -211,10 +209,11 @@ def _cells(figures: Sequence[float]) -> tuple[str, ...]:
     return (*(f"{number:{shown}}" for number in figures[:-2]), f"{z:.2f}", small)
 
 
-def _four_digits(value: float) -> str:
-    """A figure to four digits, with marks between thousands; one with many decimals has an exponent."""
+def _estimate(figures: Sequence[float]) -> tuple[str, ...]:
+    """A coefficient to four digits, with marks between thousands; with many decimals it has an exponent."""
+    value = figures[0]
     decimals = max(3 - math.floor(math.log10(abs(value))), 0) if value else 0
-    return f"{value:.4g}" if decimals > _MOST_DECIMALS + 2 else f"{value:,.{decimals}f}"
+    return (f"{value:.4g}" if decimals > _MOST_DECIMALS + 2 else f"{value:,.{decimals}f}",)
 
 
 def _plain(text: str) -> str:

@@ -208,16 +208,21 @@ def _lead(texts: Sequence[PublicationTexts], publisher: str | None, language: La
     """Who published what. Words in another language are quoted, and complete no sentence."""
     alike = all(speaks(text, language) for text in texts)
     purpose = texts[0].purpose if alike and len(texts) == 1 else None
+    who = "lead.publisher" if publisher else "lead.anonymous"
     known = {"publisher": publisher, "purpose": purpose, "count": len(texts)}
-    who = "publisher" if publisher else "anonymous"
-    said = [language.say(f"lead.{who}_purpose" if purpose else f"lead.{who}", **known)]
+    said = language.say(f"{who}_purpose" if purpose else who, **known)
+    return [said, *_whose(texts, language, alike=alike), language.say("lead.here")]
+
+
+def _whose(texts: Sequence[PublicationTexts], language: Language, *, alike: bool) -> list[str]:
+    """Whose records were used, and words that are not in the page's language as they are."""
     populations = {text.population for text in texts}
-    if alike and len(populations) == 1 and None not in populations:
-        said.append(language.say("lead.population", population=populations.pop()))
     if not alike:
-        quoted = dict.fromkeys(word for text in texts for word in (text.purpose, text.population) if word)
-        said += [language.say("lead.quoted", words=words) for words in quoted]
-    return [*said, language.say("lead.here")]
+        words = dict.fromkeys(word for text in texts for word in (text.purpose, text.population) if word)
+        return [language.say("lead.quoted", words=one) for one in words]
+    if len(populations) > 1 or None in populations:
+        return []
+    return [language.say("lead.population", population=populations.pop())]
 
 
 def _unit(publications: Sequence[PublishedFile], language: Language) -> list[str]:
