@@ -133,24 +133,27 @@ def _names(publication: Publication) -> list[str]:
 def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | None) -> None:
     """The first predictions, each with its own probability: those of the other classes are for a file."""
     likely = [name for name in columns if name.startswith(_OF_CLASS)]
-    shown = {name: column for name, column in columns.items() if name not in likely}
+    shown = {name: columns[name] for name in columns if name not in likely}
     if isinstance(label, NumberLabel):
-        unit = "" if label.unit is None else f" ({label.unit})"
-        shown[f"prediction{unit}"] = [_figure(one, label.high - label.low) for one in shown.pop("prediction")]
+        shown |= _in_units(shown.pop("prediction"), label)
     if likely:
         found = enumerate(columns["prediction"])
         shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
-    rows = [
-        (str(place), *(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in cells))
-        for place, cells in enumerate(zip(*shown.values(), strict=True), start=1)
-    ]
+    texts = ([one if isinstance(one, str) else f"{one:.4g}" for one in column] for column in shown.values())
+    places = map(str, range(1, _MOST_PREDICTIONS + 1))
+    rows = list(zip(places, *texts, strict=False))
     said = {
         "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
         "The probabilities of the other classes: --output FILE": len(likely) > 2,
     }
     notes = list(filter(said.get, said))
-    heads = ("record", *shown)
-    console.print(Summary("Predictions", rows[:_MOST_PREDICTIONS], heads, notes, figures=True).terminal())
+    console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
+
+
+def _in_units(values: list[float], label: NumberLabel) -> dict[str, list[str]]:
+    """Predicted numbers as the table has them, under a heading with their unit."""
+    unit = "" if label.unit is None else f" ({label.unit})"
+    return {f"prediction{unit}": [_figure(one, label.high - label.low) for one in values]}
 
 
 def _figure(value: float, span: float) -> str:
