@@ -139,15 +139,18 @@ def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | 
     if likely:
         found = enumerate(columns["prediction"])
         shown["its probability"] = [f"{columns[_OF_CLASS + one][place]:.4f}" for place, one in found]
-    texts = ([one if isinstance(one, str) else f"{one:.4g}" for one in column] for column in shown.values())
     places = map(str, range(1, _MOST_PREDICTIONS + 1))
-    rows = list(zip(places, *texts, strict=False))
+    rows = list(zip(places, *map(_texts, shown.values()), strict=False))
     said = {
         "Only the first records are shown; --output has them all.": count > _MOST_PREDICTIONS,
         "The probabilities of the other classes: --output FILE": len(likely) > 2,
     }
     notes = list(filter(said.get, said))
     console.print(Summary("Predictions", rows, ("record", *shown), notes, figures=True).terminal())
+
+
+def _texts(column: list[Any]) -> list[str]:
+    return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
 
 
 def _in_units(values: list[float], label: NumberLabel) -> dict[str, list[str]]:
