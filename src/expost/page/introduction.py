@@ -106,9 +106,11 @@ class Language:
 
     @property
     def of_scripts(self) -> dict[str, dict[str, str]]:
-        """The sentences that scripts need."""
-        return {part: self.sentences[part] for part in _SCRIPTS} | {
-            "page": {key: self.sentences["page"][key] for key in _OF_PAGE}
+        """The sentences that scripts need, in the plural where there are several publications."""
+        wanted = {part: self.sentences[part] for part in _SCRIPTS} | {"page": dict.fromkeys(_OF_PAGE, "")}
+        return {
+            part: {name: self._sentence(f"{part}.{name}") for name in names if not name.endswith("_several")}
+            for part, names in wanted.items()
         }
 
 

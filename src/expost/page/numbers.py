@@ -29,6 +29,7 @@ from expost.page.people import (
     person_quantiles,
 )
 from expost.page.promises import promises
+from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
 from expost.reports.forgotten import Forgotten
@@ -183,27 +184,31 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     -------
     Input and output are public.
     """
-    form, plans = Form.of(publications), [publication.release.plan for publication in publications]
+    form, releases = Form.of(publications), [publication.release for publication in publications]
     return {
         "fields": form.fields,
         "confidences": list(CONFIDENCES),
         "usual": list(CONFIDENCES.values()).index(CONFIDENCE),
         "constants": CONSTANTS,
-        "together": [
-            sum_noise([publication.release for publication in publications], 1.0 - level, Scope(None))
-            for level in CONFIDENCES.values()
-        ],
+        "together": [sum_noise(releases, 1.0 - level, Scope(None)) for level in CONFIDENCES.values()],
         "wallet": {
-            "scales": [_finite(first_scale(publication.release.plan)) for publication in publications],
+            "scales": [_finite(first_scale(release.plan)) for release in releases],
             "logarithms": [2.0 * math.log(1.0 / (1.0 - level)) for level in CONFIDENCES.values()],
         },
-        "promises": promises(plans, [family_promises(plan) for plan in plans]),
-        "promised_delta": sum(plan.delta for plan in plans),
-        "missing_words": sorted({word for one in publications for word in _missing_words(one)}),
+        **_promised([release.plan for release in releases]),
+        "missing_words": sorted(set(chain.from_iterable(map(_missing_words, publications)))),
         "publications": [
             _numbers(publication, len(publications)) | used
             for publication, used in zip(publications, form.used, strict=True)
         ],
+    }
+
+
+def _promised(plans: Sequence[Plan]) -> dict[str, Any]:
+    """What was promised for all publications together."""
+    return {
+        "promises": promises(plans, [family_promises(plan) for plan in plans]),
+        "promised_delta": sum(plan.delta for plan in plans),
     }
 
 

@@ -169,5 +169,5 @@ function start(numbers) {
 }
 
 const numbers = unpacked(JSON.parse($("numbers").textContent));
-speak(numbers.language, numbers.texts, numbers.publications.length > 1);
+speak(numbers.language, numbers.texts);
 start(numbers);

@@ -2,19 +2,17 @@
 
 let sentences = {};
 let code = "en";
-let several = false;
 
-// The catalogue is set once, before anything is shown. Where there are several publications, a sentence that has a plural
-// says that.
-export function speak(language, texts, plural = false) {
-  [code, sentences, several] = [language, texts, plural];
+// The catalogue is set once, before anything is shown.
+export function speak(language, texts) {
+  [code, sentences] = [language, texts];
 }
 
 export const language = () => code;
 
 function sentenceOf(key) {
   const [part, name] = key.split(".");
-  const sentence = (several ? sentences[part]?.[`${name}_several`] : undefined) ?? sentences[part]?.[name];
+  const sentence = sentences[part]?.[name];
   if (sentence === undefined) throw new Error(`no sentence ${key}`);
   return sentence;
 }
