@@ -1,5 +1,6 @@
 """Several threads find what one thread finds, in the order of the parts."""
 
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -64,9 +65,35 @@ def test_few_results_wait_for_their_turn(three_threads):
     results = LOCAL.map(lambda blocks: started.append(next(blocks)), PARTS, 1)
     next(results)
     time.sleep(0.05)
-    assert len(started) <= 4
+    assert len(started) <= 7
     results.close()
     assert machine.single_threaded_blas.users == 0
+
+
+def test_nothing_runs_on_after_a_pass_was_left(three_threads):
+    """Threads are kept for the next pass, but none of them still reads rows for this one."""
+    ended = []
+
+    def slow(blocks):
+        time.sleep(0.02)
+        ended.append(next(blocks))
+
+    results = LOCAL.map(slow, PARTS, 1)
+    next(results)
+    results.close()
+    count = len(ended)
+    time.sleep(0.05)
+    assert len(ended) == count
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no child processes of this kind")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_process_starts_threads_of_its_own(three_threads):
+    wanted = list(LOCAL.map(lambda blocks: sum(map(sum, blocks)), PARTS, 2))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if list(LOCAL.map(lambda blocks: sum(map(sum, blocks)), PARTS, 2)) == wanted else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_an_error_in_a_thread_reaches_the_caller(three_threads):

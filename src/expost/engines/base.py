@@ -1,10 +1,12 @@
 """What a pass, a part of the rows and an engine promise each other, and the engine of this process."""
 
+import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -97,8 +99,8 @@ class LocalEngine:
 
     @property
     def sums_held(self) -> int:
-        """Two for each thread, and those of the parts that wait."""
-        return 3 * self._workers
+        """Two for each thread, and one that waits where there are several."""
+        return 3 * self._workers if self._workers > 1 else 2
 
     @property
     def _workers(self) -> int:
@@ -112,19 +114,29 @@ class LocalEngine:
             if workers <= 1:
                 yield from (run(work, part, length) for part in parts)
                 return
-            with ThreadPoolExecutor(workers) as pool:
-                rest = iter(parts)
-                running: deque[Future[R]] = deque(
-                    pool.submit(run, work, part, length) for part in islice(rest, 2 * workers)
-                )
-                try:
-                    while running:
-                        result = running.popleft().result()
-                        running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
-                        yield result
-                finally:
-                    for future in running:
-                        future.cancel()
+            pool, rest = _pool(self._workers), iter(parts)
+            running: deque[Future[R]] = deque(
+                pool.submit(run, work, part, length) for part in islice(rest, 2 * workers)
+            )
+            try:
+                while running:
+                    result = running.popleft().result()
+                    running.extend(pool.submit(run, work, part, length) for part in islice(rest, 1))
+                    yield result
+            finally:
+                for future in running:
+                    future.cancel()
+                wait(running)  # nobody reads the rows when this has ended
 
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that are kept from one pass to the next: to start some takes longer than a short pass."""
+    return ThreadPoolExecutor(threads)
+
+
+# A child process has none of its parent's threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 LOCAL = LocalEngine()

@@ -165,14 +165,18 @@ def _added(
         sound = sound and answer != UNSOUND
         rows += block.count
         chunks += -(-block.count // CHUNK)
-    total = lanes[0], lanes[1] if len(lanes) == 2 else np.zeros_like(lanes[0])
-    while (half := total[0].shape[2] // 2) > 0:  # lanes in pairs, then those in pairs
-        first, second = (
-            (total[0][:, :, part], total[1][:, :, part]) for part in (slice(half), slice(half, None))
-        )
-        total = add_accurately(first, second)
     inner = None if squares is None else squares[:, :columns, :columns]
-    return Added((total[0][:, :, 0], total[1][:, :, 0]), sizes, inner, rows, chunks, sound)
+    return Added(_together(lanes), sizes, inner, rows, chunks, sound)
+
+
+def _together(lanes: list[FloatArray]) -> Pair:
+    """The sum of all lanes, added in pairs, then those in pairs; of doubles or of pairs of them."""
+    high, *low = (np.ascontiguousarray(np.moveaxis(one, 2, 0)) for one in lanes)
+    total: Pair = high, low[0] if low else np.zeros_like(high)
+    while (half := len(total[0]) // 2) > 0:
+        first, second = ((total[0][part], total[1][part]) for part in (slice(half), slice(half, None)))
+        total = add_accurately(first, second)
+    return total[0][0], total[1][0]
 
 
 def in_tiles(root: FloatArray) -> FloatArray:
