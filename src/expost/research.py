@@ -103,7 +103,7 @@ def imagine(
 
 
 def losses(
-    release: Release, private: PrivateFit, X: Any, y: Any, *, member: bool, groups: Any = None
+    release: Release, private: PrivateFit, X: Any, y: Any, *, member: Any, groups: Any = None
 ) -> LossTerms:
     r"""The exact privacy loss of each record, term by term.
 
@@ -112,7 +112,9 @@ def losses(
 
     with :math:`\nabla^2\ell = FF^\top` and the upper signs for members: the Theorem "ex-post pDP of objective
     perturbation" of Redberg and Wang (2021). Assumes that ``member`` is true of the records. With ``groups``
-    the losses are those of people, or with ``unit="row"`` of families (docs/mathematics.md, section 15).
+    the losses are those of people, or with ``unit="row"`` of families (docs/mathematics.md, section 15);
+    ``member`` may then be one truth value for each row, and the loss that of a change in which those leave
+    for whom it is true, and the others enter.
 
     Privacy
     -------
@@ -129,7 +131,7 @@ def bounds(
     *,
     report: Report | None = None,
     confidence: float = CONFIDENCE,
-    member: bool | None = None,
+    member: Any = None,
     groups: Any = None,
 ) -> Bounds:
     """What a reader can know of each record's loss, by the library's report or by one's own.

@@ -8,6 +8,7 @@ from test_vector_objective import written_out
 import expost
 from expost import research
 from expost.data.people import People
+from expost.exceptions import ExpostError
 from expost.losses import SoftmaxLoss
 
 SIGMA, L2, D = 1.3, 0.6, 3
@@ -90,6 +91,109 @@ def test_losses_of_three_classes(cap, unit):
     found = research.losses(release, private, X, y, member=True, groups=ids)
     truth = [ratio(density, weights, ids == one, True) for one in in_order(ids)]
     np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+
+
+def changes(seed, labels):
+    """A table, and families of its rows and of others that may enter it: all rows, whose, and who leaves."""
+    X, y, ids = table(seed, labels)
+    others, their_labels, _ = table(seed + 100, labels)
+    member = np.append(np.ones(len(ids), dtype=bool), np.zeros(len(ids), dtype=bool))
+    rng = np.random.default_rng(seed)
+    entering = rng.choice(np.append(in_order(ids), "somebody new"), len(ids))
+    order = rng.permutation(2 * len(ids))
+    both = np.vstack([X, others]), np.append(y, their_labels), np.append(ids, entering), member
+    return X, y, ids, tuple(part[order] for part in both)
+
+
+def change_of(density, asked, one, unit):
+    """The log ratio of densities of the table and of that with a family's change, by weights of all rows."""
+    _, _, groups, member = asked
+    hers = groups == one
+    before, after = np.where(member, 1.0, 0.0), np.where(member ^ hers, 1.0, 0.0)
+    if unit == "person":
+        for weights in (before, after):
+            counts = {who: np.sum(weights[groups == who]) for who in in_order(groups)}
+            weights /= np.array([max(counts[who], 1.0) for who in groups])
+    return density(before) - density(after)
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize("case", [*CASES, SoftmaxLoss(3), SoftmaxLoss(3, 0.6)], ids=str)
+def test_changes_in_which_some_leave_and_others_enter(case, unit):
+    """From one row to many more than coefficients, of whom any number leaves and any number enters."""
+    several = isinstance(case, SoftmaxLoss)
+    loss, outputs = (case, 2) if several else (case.loss, 1)
+    labels = (lambda rng, n: rng.integers(0, 3, n).astype(float)) if several else case.labels
+    X, y, ids, asked = changes(21, labels)
+    plan = expost.calibrate(loss=loss, sigma=SIGMA, l2=L2, unit=unit)
+    theta = np.random.default_rng(22).normal(size=outputs * D)
+
+    def of_row(row, label):
+        row, label = row[None, :], np.array([label])
+        if several:
+            return written_out(loss, row, label, theta, 0.0)
+        return gradient_and_hessian(case, row, label, theta, l2=0.0)
+
+    gradients, hessians = map(np.array, zip(*map(of_row, *asked[:2]), strict=True))
+
+    def density(weights):
+        gradient = L2 * theta + weights @ gradients
+        hessian = L2 * np.eye(len(theta)) + np.tensordot(weights, hessians, 1)
+        return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+    everybody = {} if unit == "row" else {"groups": ids}
+    release, private = research.imagine(plan, X, y, theta, **everybody)
+    found = research.losses(release, private, *asked[:2], member=asked[3], groups=asked[2])
+    truth = [change_of(density, asked, one, unit) for one in in_order(asked[2])]
+    np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+    # All that leave, and all that enter, are what one truth value says of them.
+    for member in (True, False):
+        some = asked[3] == member
+        here = (*(part[some] for part in asked[:2]),)
+        one = research.losses(release, private, *here, member=member, groups=asked[2][some])
+        rows = research.losses(release, private, *here, member=asked[3][some], groups=asked[2][some])
+        np.testing.assert_allclose(rows.signed, one.signed, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("rows_per_person", [None, 4])
+def test_changes_with_weights_and_a_declared_number_of_rows(rows_per_person):
+    case = CASES[0]
+    rows, labels, groups, member = changes(23, case.labels)[3]
+    weights = np.random.default_rng(24).random(len(groups))
+    plan = expost.calibrate(loss="logistic", sigma=SIGMA, l2=L2, unit="person", fit_intercept=True)
+    model = expost.LogisticRegression(
+        plan=plan, classes=[0, 1], rows_per_person=rows_per_person, random_state=1
+    ).fit(rows[member], labels[member], sample_weight=weights[member], groups=groups[member])
+    theta, A = np.append(model.coef_, model.intercept_), with_intercept(rows, True)
+
+    def density(here):
+        counted = np.zeros(len(groups))
+        counted[here] = weights[here] * shares(groups[here], rows_per_person)
+        gradient, hessian = gradient_and_hessian(case, A, labels, theta, l2=L2, weights=counted)
+        return -gradient @ gradient / (2 * SIGMA**2) + np.linalg.slogdet(hessian)[1]
+
+    found = model.ex_post_losses(
+        rows, labels, sample_weight=weights, groups=groups, member=member, return_terms=True
+    )
+    truth = [density(member) - density(member ^ (groups == one)) for one in in_order(groups)]
+    np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
+
+
+def test_who_leaves_is_said_for_every_row_or_for_all():
+    X, y, ids = table(25, CASES[0].labels)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=0).fit(X, y)
+    leaves = np.arange(len(X)) % 2 == 0
+    for member, groups, reason in (
+        (leaves, None, "one truth value for all rows"),
+        (leaves[1:], ids, "another length"),
+        (leaves.astype(int), ids, "got something else"),
+        ("yes", ids, "got something else"),
+    ):
+        for ask in (model.ex_post_losses, model.publication_.bounds):
+            with pytest.raises(ExpostError, match=f"`member` must .*{reason}"):
+                ask(X, y, member=member, groups=groups)
+    with pytest.raises(ExpostError, match="of whom no row is `forgotten`"):
+        model.publication_.bounds(X, y, member=leaves, groups=ids, forgotten=1)
 
 
 @pytest.mark.parametrize("rows_per_person", [None, 4])

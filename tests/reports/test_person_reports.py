@@ -6,6 +6,7 @@ the stated rate, one-sided, with a false-alarm rate of 1e-6 over the comparisons
 
 import numpy as np
 import pytest
+from grids import grid
 from problems import rows_in_ball
 from scipy import stats
 
@@ -50,10 +51,10 @@ def people(seed, labels=2, rows=(1, 2, 3, 5)):
 LOSSES = {"logistic": 2, "pseudo_huber": 2, SoftmaxLoss(3): 3}
 
 
-@pytest.mark.parametrize("unit", ["person", "row"])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("report", ["independent", "adaptive"])
-@pytest.mark.parametrize("fits", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("loss", "report", "unit"), grid(LOSSES, ["independent", "adaptive"], ["person", "row"]), ids=str
+)
+@pytest.mark.parametrize("fits", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_reports_of_people_and_families_cover(loss, report, unit, fits):
     X, y, ids = people(2, LOSSES[loss])
     some = ids < 100
@@ -66,6 +67,27 @@ def test_reports_of_people_and_families_cover(loss, report, unit, fits):
         for one in CONFIDENCES:
             found = research.bounds(release, X[some], y[some], confidence=one, member=True, groups=ids[some])
             missed[one] += (truth > found.upper) | (truth < found.lower)
+    for one in CONFIDENCES:
+        assert np.all(missed[one] <= stats.binom.isf(1e-6 / 12, fits, 1 - one)), one
+
+
+@pytest.mark.parametrize("loss", ["logistic", SoftmaxLoss(3)], ids=str)
+@pytest.mark.parametrize("report", ["independent", "leverage"])
+@pytest.mark.parametrize("fits", [30, pytest.param(150, marks=pytest.mark.slow)])
+def test_reports_of_changes_cover(loss, report, fits):
+    """Some rows of a family leave and others enter; the ends of the determinant term are certain."""
+    X, y, ids = people(2, LOSSES[loss])
+    some, leaves = ids < 100, np.arange(len(ids)) % 3 != 0
+    table, asked = leaves | ~some, (X[some], y[some])
+    who = {"groups": ids[some], "member": leaves[some]}
+    plan = expost.calibrate(loss=loss, epsilon=3.0, delta=1e-2, l2=2.0, report=report)
+    missed = {one: np.zeros(4, dtype=int) for one in CONFIDENCES}
+    for seed in range(fits):
+        release, private = research.draw(plan, X[table], y[table], random_state=seed)
+        truth = research.losses(release, private, *asked, **who)
+        for one in CONFIDENCES:
+            found = research.bounds(release, *asked, confidence=one, **who)
+            missed[one] += (truth.loss > found.upper) | (truth.loss < found.lower)
     for one in CONFIDENCES:
         assert np.all(missed[one] <= stats.binom.isf(1e-6 / 12, fits, 1 - one)), one
 

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from expost._common import kernels
+from expost._common import kernels, namespaces
 from expost._common.machine import block_length
 from expost._common.namespaces import Space, is_foreign
 from expost._common.progress import Watch
@@ -32,10 +32,10 @@ from expost.data.people import ONE_PERSON, IntArray, People
 from expost.data.placed import OnDevice, PlacedSource, sent_as_it_is, sent_length
 from expost.data.tables import StreamedTable, as_lazy, open_table, table_of, with_columns
 from expost.data.together import batches, by_person
-from expost.data.values import as_numbers
+from expost.data.values import as_numbers, attempted
 from expost.data.weights import Declared, check_weights_covered, one_label_per_row
 from expost.engines.base import LOCAL, Engine, Kernel, LocalEngine, Part, Pass
-from expost.exceptions import DomainError
+from expost.exceptions import DomainError, ParameterError
 from expost.losses import AnyLoss
 from expost.losses.convex import ConvexLoss
 
@@ -134,6 +134,24 @@ class Encoded:
             if isinstance(self.engine, LocalEngine):  # elsewhere rows are read where nobody watches
                 parts = [Watched(part, self.watch) for part in parts]
         return self.source.run(self.engine, work, parts, length)
+
+    def changed(self, member: Any) -> Self:
+        """The rows of people of whom some leave the table, where ``member`` is true, and others enter it."""
+        leaves = attempted(lambda: np.asarray(namespaces.on_host(member)))
+        if leaves is None or leaves.dtype != bool or leaves.ndim != 1:
+            raise ParameterError("`member` must be a truth value, or one for each row; got something else.")
+        if self.people is None or self.people.forgotten or not self.in_memory:
+            raise ParameterError(
+                "`member` must be one truth value for all rows, but for a table in memory whose `groups` say "
+                "who changes together, and of whom no row is `forgotten`."
+            )
+        if len(leaves) != self.n_rows:
+            raise DomainError(
+                "`member` must have one truth value for each row of `X`; it has another length."
+            )
+        people = replace(self.people, mixed=True)
+        source = self.source.with_people(people, people.signed_shares(leaves))
+        return replace(self, source=source, people=people)
 
     def by_person(
         self, work: Callable[[int], Pass[Block, Result]], width: int

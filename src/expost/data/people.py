@@ -54,6 +54,8 @@ class People:
     """How many more rows each person has, of which nothing is known."""
     shared_by: int | None = None
     """The least number of rows among which a person's weight of 1 is shared; None where each row has it."""
+    mixed: bool = False
+    """Whether some of a person's rows leave the table and others enter it: those that leave weigh below 0."""
 
     @classmethod
     def of(cls, column: Any, rows: int | None = None, *, name: str = "groups") -> Self:
@@ -108,6 +110,17 @@ class People:
         # One over a power of two is a double; any other quotient may have been rounded up.
         shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
         return np.asarray(shares.take(self.codes))
+
+    def signed_shares(self, leaves: NDArray[np.bool_]) -> FloatArray:
+        """What each row's weight is multiplied with where some leave, with a minus sign, and some enter.
+
+        Rows that leave share a person's weight of 1 among themselves, and so do those that enter.
+        """
+        sides = np.where(leaves, -1.0, 1.0)
+        if self.shared_by is None:
+            return sides
+        apart = type(self)(2 * self.codes + leaves, np.empty(2 * len(self), dtype=object))
+        return sides * apart.shares(self.shared_by) / self.shares(self.shared_by)
 
     def share(self, known: int) -> float:
         """What each row weighs of a person of whom so many are known."""
@@ -177,16 +190,22 @@ class Gather:
         ]
 
 
-def alike(codes: IntArray, counts: IntArray) -> Iterator[tuple[IntArray, int, IntArray]]:
+def alike(
+    codes: IntArray, counts: IntArray, later: NDArray[np.bool_] | None = None
+) -> Iterator[tuple[IntArray, int, IntArray]]:
     """People with equally many rows: their numbers, how many rows each has, and where these are.
 
-    The places are person by person, and for each in the table's order.
+    The places are person by person, and for each in the table's order, or first those that do not come
+    ``later``.
     """
     sizes = np.bincount(counts)
     people = by_number(counts, len(sizes))
     ranks = np.empty(len(people), dtype=_small(len(codes)))
     ranks[people] = np.arange(len(people))
-    order = by_number(ranks.take(codes), len(people))
+    ranked = ranks.take(codes)
+    order = (
+        by_number(ranked, len(people)) if later is None else by_number(2 * ranked + later, 2 * len(people))
+    )
     first = place = 0
     for each, count in enumerate(sizes.tolist()):
         if each and count:

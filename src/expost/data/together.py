@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from expost._common import kernels
 from expost._common.machine import block_length, spans, threads
@@ -107,14 +108,20 @@ def batches(
 ) -> Iterator[list[Batch]]:
     """All people in batches; rows that cannot be read in any order are gathered, some people at a time."""
     if isinstance(source, ArraySource) and source.table.in_any_order:
-        yield [Batch(n, each, at, source, design) for n, each, at in alike(people.codes, people.counts)]
+        some = alike(people.codes, people.counts, _leaving(people, source))
+        yield [Batch(n, each, at, source, design) for n, each, at in some]
         return
     for first, stop in people.ranges(max(1, _TOGETHER // design.dimension)):
         held, codes = _held(list(chain.from_iterable(gather(Gather(first, stop)))))
         # Their rows are encoded, so that they are scaled by one.
         encoded = Design(held.n_features, np.inf, False)
-        some = alike(codes - first, people.counts[first:stop])
+        some = alike(codes - first, people.counts[first:stop], _leaving(people, held))
         yield [Batch(first + n, each, at, held, encoded) for n, each, at in some]
+
+
+def _leaving(people: People, source: ArraySource) -> NDArray[np.bool_] | None:
+    """Which rows leave the table, where others enter it."""
+    return np.signbit(source.weights) if people.mixed and source.weights is not None else None
 
 
 def _held(gathered: Sequence[Block]) -> tuple[ArraySource, IntArray]:

@@ -121,7 +121,7 @@ class ConvexModel(PrivateEstimator):
         *,
         groups: Any = None,
         confidence: float = CONFIDENCE,
-        member: bool | None = None,
+        member: Any = None,
         simultaneous: Simultaneous = None,
     ) -> Bounds:
         """What the release cost each record, as far as anyone can know it from public values and the record.

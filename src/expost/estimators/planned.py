@@ -142,7 +142,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         *,
         sample_weight: Any = None,
         groups: Any = None,
-        member: bool = True,
+        member: Any = True,
         return_terms: Literal[False] = False,
     ) -> FloatArray: ...
     @overload
@@ -153,7 +153,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         *,
         sample_weight: Any = None,
         groups: Any = None,
-        member: bool = True,
+        member: Any = True,
         return_terms: Literal[True],
     ) -> LossTerms: ...
     def ex_post_losses(
@@ -163,7 +163,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         *,
         sample_weight: Any = None,
         groups: Any = None,
-        member: bool = True,
+        member: Any = True,
         return_terms: bool = False,
     ) -> FloatArray | LossTerms:
         """Exact privacy loss of each record, or of each person, at what was released.
@@ -180,7 +180,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             together. With ``unit="person"`` they must be given, or be the domain's.
         member
             Whether the records were in the table that was fitted. Passing ``True`` for a record that
-            was not is a mistake that cannot be detected, and gives a meaningless figure.
+            was not is a mistake that cannot be detected, and gives a meaningless figure. With ``groups``, of
+            a table in memory, it may be one truth value for each row: the loss is then that of a change in
+            which those rows of a group leave for whom it is true, and the others enter. With
+            ``unit="person"`` these are all rows that she has, and all that she would have instead.
         return_terms
             Return the three signed terms (:class:`~expost.fitting.ex_post.LossTerms`), not their size.
 

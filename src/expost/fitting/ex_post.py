@@ -9,7 +9,7 @@ import numpy as np
 
 from expost._common.namespaces import HERE, Space, namespace_of, on_host
 from expost._common.typing import FloatArray
-from expost._common.validation import LibraryName, parameter_error
+from expost._common.validation import LibraryName
 from expost.data.blocks import Block, RawBlock
 from expost.data.encoding import Encoded
 from expost.data.frame_tables import FrameKind
@@ -82,7 +82,7 @@ class LossTerms:
         return "LossTerms(withheld)"
 
 
-def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: bool) -> LossTerms:
+def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: Any) -> LossTerms:
     r"""Privacy loss that each person incurred from the coefficients actually released, term by term.
 
     .. math:: \epsilon_1(z) = \left|\log\frac{p(\hat\theta \mid D)}{p(\hat\theta \mid D_{\pm z})}\right|
@@ -105,6 +105,13 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
     and cannot be detected; the answer is then meaningless, and infinite where the record would
     outweigh all the curvature there is.
 
+    ``member`` may be one truth value for each row, where rows belong to people or families: those for whom it
+    is true leave the table, and the others enter it. With :math:`S` the diagonal matrix of signs, minus for
+    the columns of those who leave, and :math:`g` the sum of gradients with these signs,
+
+    .. math:: t_1 = -\log\det(I + SF^\top H(D)^{-1}F), \quad t_2 = \frac{\|g\|^2}{2\sigma^2}, \quad
+              t_3 = \frac{\nabla J(\hat\theta; D)^\top g}{\sigma^2}.
+
     Privacy
     -------
     The result is private: it is computed from the table, and publishing it can give the table away.
@@ -117,11 +124,11 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
 
 
 def streamed_terms(
-    fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: bool
+    fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: Any
 ) -> Iterator[LossTerms]:
     """The terms of :func:`ex_post_terms`, one part of the records after the other; private."""
     if not isinstance(member, bool | np.bool_):
-        raise parameter_error("member", "True or False", member)
+        records, member = records.changed(member), False
     there = records.kernels_in if records.people is None else None
     root, sign = fit.root(there), -1.0 if member else 1.0
     work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign)
@@ -135,7 +142,7 @@ def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:
     found = np.empty((3, len(people)))
     width = work.loss.factor_columns * len(work.coefficients)
 
-    for numbers, terms in records.by_person(partial(PersonTerms, work), width):
+    for numbers, terms in records.by_person(partial(PersonTerms, work, people.mixed), width):
         found[:, numbers] = terms.determinant, terms.quadratic, terms.inner_product
     return LossTerms(found[0], found[1], found[2], people.ids)
 
@@ -164,7 +171,8 @@ class Terms(Kernel[LossTerms]):
         root = space.put(self.root) if isinstance(self.root, np.ndarray) else self.root
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns), each=loss.each):
             records = loss.at(theta, block)
-            determinant = -log_determinants(records.leverages(root), sign)
+            signs = sign if records.signs is None else records.signs
+            determinant = -log_determinants(records.leverages(root), signs)
             quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance
             found.append(LossTerms(determinant, quadratic, along))
         return LossTerms.joined(found)
@@ -192,6 +200,8 @@ class PersonTerms(Kernel[LossTerms]):
     """The pass that finds the terms of people who all have as many rows, which lie one after the other."""
 
     rows: Terms
+    mixed: bool
+    """Whether some rows of a person leave the table and others enter it."""
     each: int
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
@@ -201,7 +211,7 @@ class PersonTerms(Kernel[LossTerms]):
     @property
     def compiles(self) -> bool:
         """As for rows, where people have not too many of them."""
-        return self.rows.compiles and self.each <= compiled.MOST_ROWS
+        return self.rows.compiles and self.each <= compiled.MOST_ROWS and not self.mixed
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
         """The terms of the part's people, in their order."""

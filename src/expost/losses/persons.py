@@ -24,7 +24,8 @@ class _PersonRecords(Records):
               \nabla^2\ell = FF^\top
 
     where the weights are in the rows' own gradients and factors. A family, whose records weigh 1, is the
-    same. NumPy's only: rows of one person are brought together in this machine's memory.
+    same. Where some rows leave the table and others enter it, gradients and columns of those that leave count
+    with a minus sign. NumPy's only: rows of one person are brought together in this machine's memory.
     """
 
     rows: Records
@@ -33,13 +34,23 @@ class _PersonRecords(Records):
     """The rows where all coefficients are zero."""
     each: int
     """How many rows each person has."""
+    sides: FloatArray | None = None
+    """The sign of each row, where some leave the table and others enter it; those that enter come first."""
 
     def __len__(self) -> int:
         return len(self.rows) // self.each
 
     @cached_property
     def gradient(self) -> FloatArray:
-        return self._summed(self.rows.gradient)
+        return self._summed(self._signed(self.rows.gradient))
+
+    @property
+    def signs(self) -> FloatArray | None:
+        """The sign of each column of the factors, people by columns."""
+        if self.sides is None:
+            return None
+        columns = self._columns.shape[1] // self.each
+        return np.repeat(self.sides.reshape(len(self), self.each), columns, axis=1)
 
     def along(self, direction: FloatArray) -> FloatArray:
         return np.asarray(np.vecdot(self.gradient, direction))  # one after the other, whoever is beside her
@@ -57,7 +68,19 @@ class _PersonRecords(Records):
     def leverages(self, root: FloatArray) -> FloatArray:
         if hasattr(root, "forms_under"):  # of a wide model
             return np.asarray(root.forms_under(self._columns))
-        return small_squares(np.swapaxes(self.coordinates(root.T), 1, 2))
+        found = self.coordinates(root.T)
+        if self.sides is not None:  # for every column, because each has its sign
+            return np.asarray(found @ np.swapaxes(found, 1, 2))
+        return small_squares(np.swapaxes(found, 1, 2))
+
+    def sided_determinants(self, l2: float) -> tuple[FloatArray, FloatArray]:
+        r""":math:`\log\det(I + FF^\top/\lambda)` of the columns that enter alone, and of those that leave."""
+        assert self.signs is not None
+        enter, leave = (
+            log_determinants(small_squares(np.swapaxes(chosen[:, :, None] * self._columns, 1, 2)) / l2, 1.0)
+            for chosen in (self.signs > 0.0, self.signs < 0.0)
+        )
+        return enter, leave
 
     @property
     def hessian_norm(self) -> FloatArray:
@@ -75,7 +98,7 @@ class _PersonRecords(Records):
         values decide it, and no noise.
         """
         start = self.at_zero()
-        towards = self._direction(start.gradient)
+        towards = self._direction(self._signed(start.gradient))
         missing = ~np.any(towards, axis=1)
         if missing.any():
             columns = start.coordinates(np.eye(towards.shape[1]))
@@ -105,6 +128,9 @@ class _PersonRecords(Records):
         kept = np.linalg.norm(found, axis=1)[:, None] > CANCELLED * lengths
         return np.asarray(np.where(kept, found, 0.0))
 
+    def _signed(self, rows: FloatArray) -> FloatArray:
+        return rows if self.sides is None else self.sides[:, None] * rows
+
     def _summed(self, rows: FloatArray) -> FloatArray:
         return np.asarray(rows.reshape(len(self), self.each, -1).sum(axis=1))
 
@@ -128,8 +154,12 @@ class PersonLoss(RecordLoss):
 
     def at(self, theta: FloatArray, block: Any) -> _PersonRecords:
         """The people of a block of rows at coefficients."""
+        sides = None
+        if block.weights is not None and np.any(np.signbit(block.weights)):
+            sides = np.where(np.signbit(block.weights), -1.0, 1.0)
+            block = block._replace(weights=np.abs(block.weights))
         at_zero = partial(self.loss.at, np.zeros_like(theta), block)
-        return _PersonRecords(self.loss.at(theta, block), at_zero, self.each)
+        return _PersonRecords(self.loss.at(theta, block), at_zero, self.each, sides)
 
     def coefficient_count(self, columns: int) -> int:
         """As many as rows have."""

@@ -37,6 +37,11 @@ class Records(ABC):
         """Factors of the Hessians where they are written out, records by coefficients by columns."""
         raise NotImplementedError
 
+    @property
+    def signs(self) -> FloatArray | None:
+        """The signs of the factors' columns, where some of a record leaves the table and some enters it."""
+        return None
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -195,28 +200,30 @@ def small_squares(factors: FloatArray) -> FloatArray:
     return np.asarray(transposed @ factors if factors.shape[2] <= factors.shape[1] else factors @ transposed)
 
 
-def log_determinants(matrices: FloatArray, sign: float) -> FloatArray:
-    r""":math:`\log\det(I + sN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
+def log_determinants(matrices: FloatArray, sign: float | FloatArray) -> FloatArray:
+    r""":math:`\log\det(I + SN)` of positive semi-definite :math:`N`, with digits however small :math:`N` is.
 
-    By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot itself. For
-    members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity where
-    :math:`I - N` is not positive definite: the record cannot have been in the table.
+    :math:`S` is one sign for all, or a diagonal matrix of signs, records by columns, each record's positive
+    ones first. By elimination that keeps :math:`s_j = d_j - 1` for each pivot :math:`d_j`, never the pivot
+    itself. For members (:math:`s = -1`) every update adds positive numbers. The result is minus infinity
+    where :math:`I - N` is not positive definite: the record cannot have been in the table.
     """
     xp = namespace_of(matrices)
     size = matrices.shape[1]
     # Records last: a step is a few operations on long runs, and not many on short ones.
     rest = xp.empty((size, size, matrices.shape[0]), dtype=matrices.dtype, device=matrices.device)
-    rest[...] = sign * xp.permute_dims(matrices, (1, 2, 0))
+    rest[...] = xp.permute_dims(matrices, (1, 2, 0))
     total: FloatArray = xp.zeros_like(rest[0, 0, :])
     for j in range(size):
+        side = sign if isinstance(sign, float) else sign[:, j]
         # What rounding has left on the wrong side of zero is zero.
-        pivot = xp.clip(xp.clip(sign * rest[j, j, :], 0.0, None) * sign, -1.0, None)
+        pivot = xp.clip(xp.clip(rest[j, j, :], 0.0, None) * side, -1.0, None)
         with np.errstate(divide="ignore"):
             total += xp.log1p(pivot)
         if j + 1 == size:
             break
         column = rest[j + 1 :, j, :]
-        scaled = column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[None, :]
+        scaled = side * column / xp.where(pivot > -1.0, 1.0 + pivot, 1.0)[None, :]
         rest[j + 1 :, j + 1 :, :] -= column[:, None, :] * scaled[None, :, :]
     return total
 

@@ -176,7 +176,7 @@ class ReadableDocument(PublishedDocument):
         groups: Any = None,
         forgotten: int = 0,
         confidence: float = CONFIDENCE,
-        member: bool | None = None,
+        member: Any = None,
         simultaneous: Simultaneous = None,
     ) -> Bounds:
         """What the publication cost each record: an interval for the model, the report's cost, the total.
@@ -206,7 +206,9 @@ class ReadableDocument(PublishedDocument):
             before the publication was made. The interval, the report's cost and the total each hold with it
             on their own, not jointly.
         member
-            Whether the records were in the table; ``None`` where that is unknown.
+            Whether the records were in the table; ``None`` where that is unknown. With ``groups``, of a table
+            in memory, it may be one truth value for each row: what a change is worth in which those rows of a
+            group leave for whom it is true, and the others enter.
         simultaneous
             ``None`` for each record on its own; a number of such records at once, at least as many as are
             asked about; or ``"all"`` for every record there could be, one chosen after seeing the

@@ -123,7 +123,7 @@ def form_quantile(dimension: int, failure: float, scope: Scope, outputs: int = 1
 def sides_of(member: Any) -> tuple[bool, ...]:
     """Whether the records were in the table, as one answer; both where that is unknown."""
     if not (member is None or isinstance(member, bool | np.bool_)):
-        raise parameter_error("member", "True, False or None", member)
+        raise parameter_error("member", "True, False or None", type(member).__name__)
     return (True, False) if member is None else (bool(member),)
 
 

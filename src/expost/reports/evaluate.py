@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +218,8 @@ def _figures_of_people(
 
     def work(each: int) -> FiguresPass | PeopleFigures:
         if people.forgotten == 0:
-            return FiguresPass(reader, sides, width) if each == 1 else PeopleFigures(reader, sides, each)
+            alone = each == 1 and not people.mixed
+            return FiguresPass(reader, sides, width) if alone else PeopleFigures(reader, sides, each)
         some = replace(reader, forgotten=Forgotten(people.forgotten, people.share(each)))
         return PeopleFigures(some, sides, each)
 
@@ -245,7 +247,7 @@ def streamed_figures(
     records: Encoded,
     *,
     confidence: float = CONFIDENCE,
-    member: bool | None = None,
+    member: Any = None,
     simultaneous: Simultaneous = None,
 ) -> Iterator[Figures]:
     """The figures of :func:`evaluate`, one part of the records after the other.
@@ -255,6 +257,8 @@ def streamed_figures(
     failure = check_confidence(confidence)
     scope = Scope.of(simultaneous)
     check_unit(release, records)
+    if not (member is None or isinstance(member, bool | np.bool_)):
+        records, member = records.changed(member), False
     known = records.source.n_rows if records.people is None else len(records.people)
     if known is not None:
         scope.check_records(known)
@@ -280,7 +284,7 @@ def evaluate(
     records: Encoded,
     *,
     confidence: float = CONFIDENCE,
-    member: bool | None = None,
+    member: Any = None,
     simultaneous: Simultaneous = None,
 ) -> Bounds:
     """Read a release for each record, in one pass; :meth:`expost.Publication.bounds` explains the options.

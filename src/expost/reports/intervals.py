@@ -134,7 +134,8 @@ class Determinant:
     .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
               0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)};
 
-    docs/mathematics.md, sections 7 and, for several linear predictors and a reduced Hessian, 11.
+    docs/mathematics.md, sections 7 and, for several linear predictors and a reduced Hessian, 11. Where some
+    rows of a person leave and others enter, both ends are those without data (section 15).
     """
 
     release: Release
@@ -147,6 +148,9 @@ class Determinant:
     def bound(self, records: ReadRecords, *, member: bool) -> Interval:
         """The interval of each record."""
         xp = namespace_of(records.norm)
+        if records.at.signs is not None:
+            enter, leave = records.at.sided_determinants(self.release.plan.l2)
+            return Interval(-enter, leave)
         if self.release.hessian is None and self.release.regularizer is None:
             largest = records.at.log_determinant(self.release.plan.l2)
             nothing = xp.zeros_like(largest)
