@@ -297,16 +297,26 @@ static void squared_lengths(const chunk *rows, ptrdiff_t columns, double *restri
             sums[i] += rows->cells[j * rows->stride + i] * rows->cells[j * rows->stride + i];
 }
 
-/* The level of every row, where a loss has several: how many limits its length is below, by halving. The margin is
-   that of expost.losses.records; `squares` is room. */
-static void find_levels(const loss *kind, const chunk *rows, ptrdiff_t columns, double *squares, int64_t *level) {
+/* The constants of every row, where a loss has several levels: a row's level is how many limits its length is below,
+   found by halving. The margin is that of expost.losses.records; `squares` is room. */
+static void find_shapes(
+    const loss *kind, const chunk *rows, ptrdiff_t columns, double *restrict squares, shapes_of_rows *restrict found
+) {
     if (kind->half == 0) return;
-    const double margin = (1.0 + 0x1p-40) + columns * 0x1p-51;
+    const double margin = (1.0 + 0x1p-40) + columns * 0x1p-51, *restrict limits = kind->limits;
+    const double *restrict numbers = (const double *)kind->shapes;
+    int64_t level[MOST_ROWS];
     squared_lengths(rows, columns, squares);
-    for (ptrdiff_t i = 0; i < rows->padded; i++) level[i] = 0;
+    for (ptrdiff_t i = 0; i < rows->padded; i++) {
+        level[i] = 0;
+        squares[i] *= margin;
+    }
     for (int64_t step = kind->half; step > 0; step /= 2)
-        for (ptrdiff_t i = 0; i < rows->padded; i++)
-            level[i] += kind->limits[level[i] + step - 1] >= squares[i] * margin ? step : 0;
+        for (ptrdiff_t i = 0; i < rows->padded; i++) level[i] += limits[level[i] + step - 1] >= squares[i] ? step : 0;
+    /* A width has the first four, and a cap the others. */
+    int first = kind->kind == PSEUDO_HUBER ? 0 : 4, last = kind->kind == PSEUDO_HUBER ? 4 : CONSTANTS;
+    for (int k = first; k < last; k++)
+        for (ptrdiff_t i = 0; i < rows->padded; i++) found->of[k][i] = numbers[level[i] * CONSTANTS + k];
 }
 
 /* How many scores a loss has, and how many sums of squares make its Hessian. */
@@ -330,12 +340,12 @@ EXPORT int64_t add_derivatives(
 ) {
     chunk rows;
     ptrdiff_t scores = scores_of(kind), sums = sums_of(kind), columns = of->features + of->intercept;
-    double *room = new_chunk(of, 2 * scores + sums + 13, &rows);
+    double *room = new_chunk(of, 2 * scores + sums + 12, &rows);
     if (room == NULL) return NO_MEMORY;
     ptrdiff_t stride = rows.stride;
     double *eta = room, *slopes = eta + scores * stride, *bends = slopes + scores * stride;
     double *y = bends + sums * stride, *weights = y + stride, *tile = weights + stride, *more = tile + TILE * stride;
-    int64_t *level = (int64_t *)(more + 6 * stride);
+    shapes_of_rows by_row;
     int64_t found = FINE;
     for (int64_t low = 0; low < of->rows; low += rows.most) {
         found = read_chunk(of, low, &rows);
@@ -343,10 +353,10 @@ EXPORT int64_t add_derivatives(
         copy_numbers(&rows, of->labels, low, 0.0, y);
         copy_numbers(&rows, of->weights, low, 1.0, weights);
         for (ptrdiff_t k = 0; k < scores; k++) products(&rows, columns, point + k * columns, eta + k * stride);
-        find_levels(kind, &rows, columns, more, level);
+        find_shapes(kind, &rows, columns, more, &by_row);
         if (kind->kind >= SOFTMAX)
-            softmax_derivatives_of(kind, rows.padded, stride, eta, y, level, slopes, bends, more);
-        else derivatives_of(kind, rows.padded, eta, y, level, slopes, bends);
+            softmax_derivatives_of(kind, rows.padded, stride, eta, y, &by_row, slopes, bends, more);
+        else derivatives_of(kind, rows.padded, eta, y, &by_row, slopes, bends);
         for (ptrdiff_t k = 0; k < scores + sums; k++)
             for (ptrdiff_t i = 0; i < rows.padded; i++) slopes[k * stride + i] *= weights[i];
         for (ptrdiff_t k = 0; k < scores; k++) {
@@ -374,14 +384,14 @@ EXPORT int64_t add_residual(
     if (!sound_settings()) return UNSOUND;
     chunk rows;
     ptrdiff_t scores = scores_of(kind), sums = sums_of(kind), columns = of->features + of->intercept;
-    double *room = new_chunk(of, 4 * scores + sums + 14, &rows);
+    double *room = new_chunk(of, 4 * scores + sums + 13, &rows);
     if (room == NULL) return NO_MEMORY;
     ptrdiff_t stride = rows.stride;
     double *eta = room, *eta_low = eta + scores * stride, *slopes = eta_low + scores * stride;
     double *slopes_low = slopes + scores * stride, *bends = slopes_low + scores * stride;
     double *y = bends + sums * stride, *weights = y + stride, *absolute = weights + stride;
     double *tile = absolute + stride, *more = tile + TILE * stride;
-    int64_t *level = (int64_t *)(more + 6 * stride);
+    shapes_of_rows by_row;
     int64_t found = FINE;
     for (int64_t low = 0; low < of->rows; low += rows.most) {
         found = read_chunk(of, low, &rows);
@@ -393,12 +403,12 @@ EXPORT int64_t add_residual(
                 &rows, columns, point + k * columns, point_low + k * columns, eta + k * stride, eta_low + k * stride
             );
         for (ptrdiff_t i = 0; i < rows.padded; i++) absolute[i] = kind->absolute;
-        find_levels(kind, &rows, columns, more, level);
+        find_shapes(kind, &rows, columns, more, &by_row);
         if (kind->kind >= SOFTMAX)
             proved_softmax_derivatives_of(
-                kind, rows.padded, stride, eta, eta_low, y, level, slopes, slopes_low, bends, more
+                kind, rows.padded, stride, eta, eta_low, y, &by_row, slopes, slopes_low, bends, more
             );
-        else proved_derivatives_of(kind, rows.padded, eta, eta_low, y, level, slopes, slopes_low, bends, absolute);
+        else proved_derivatives_of(kind, rows.padded, eta, eta_low, y, &by_row, slopes, slopes_low, bends, absolute);
         if (of->weights != NULL) {
             for (ptrdiff_t i = 0; i < rows.padded; i++) absolute[i] = weights[i] * absolute[i] + underflow;
             for (ptrdiff_t k = 0; k < scores; k++)
@@ -445,13 +455,14 @@ EXPORT int64_t find_terms(
     double *leverages, double *squares, double *along
 ) {
     chunk rows;
-    double *room = new_chunk(of, 9, &rows);
+    double *room = new_chunk(of, 8, &rows);
     if (room == NULL) return NO_MEMORY;
     ptrdiff_t columns = of->features + of->intercept, stride = rows.stride;
     double *eta = room, *y = eta + stride, *weights = y + stride, *slope = weights + stride;
     double *curvature = slope + stride, *along_row = curvature + stride, *lengths = along_row + stride;
     double *images = lengths + stride;
-    int64_t *level = (int64_t *)(images + stride), found = FINE;
+    shapes_of_rows by_row;
+    int64_t found = FINE;
     for (int64_t low = 0; low < of->rows; low += rows.most) {
         found = read_chunk(of, low, &rows);
         if (found != FINE) break;
@@ -459,8 +470,8 @@ EXPORT int64_t find_terms(
         copy_numbers(&rows, of->weights, low, 1.0, weights);
         products(&rows, columns, point, eta);
         products(&rows, columns, direction, along_row);
-        find_levels(kind, &rows, columns, lengths, level);
-        derivatives_of(kind, rows.padded, eta, y, level, slope, curvature);
+        find_shapes(kind, &rows, columns, lengths, &by_row);
+        derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
         squared_lengths(&rows, columns, lengths);
         squares_under(&rows, root, images);
         for (ptrdiff_t i = 0; i < rows.count; i++) {

@@ -17,6 +17,21 @@ typedef struct {
     pair place, rate, gap;            /* g0, r and c - m0, as pairs */
 } shape;
 
+#define CONSTANTS 14
+/* Rows of a chunk at most. */
+#define MOST_ROWS 512
+
+/* The constants of each row of a chunk: numbers of a kind side by side, which vectors are read from. */
+typedef struct { double of[CONSTANTS][MOST_ROWS]; } shapes_of_rows;
+
+static inline shape shape_of(const shapes_of_rows *by_row, ptrdiff_t i) {
+    const double (*of)[MOST_ROWS] = by_row->of;
+    return (shape){
+        of[0][i], of[1][i], of[2][i], of[3][i], of[4][i], of[5][i], of[6][i], of[7][i],
+        {of[8][i], of[9][i]}, {of[10][i], of[11][i]}, {of[12][i], of[13][i]},
+    };
+}
+
 typedef struct {
     int64_t kind, classes;
     int64_t half;                     /* half of the number of levels, a power of two; 0 for one level */
@@ -85,11 +100,11 @@ static inline double capped(const shape *at, double wrong, double *curvature) {
         const shape one_ = self.shapes[0], *at = &one_;                                                       \
         EACH { __VA_ARGS__ }                                                                                  \
     } else                                                                                                    \
-        EACH { const shape *at = &self.shapes[level[i]]; __VA_ARGS__ }
+        EACH { const shape own_ = shape_of(by_row, i), *at = &own_; __VA_ARGS__ }
 
 static void derivatives_of(
     const loss *of, ptrdiff_t count, const double *restrict eta, const double *restrict y,
-    const int64_t *restrict level, double *restrict slope, double *restrict curvature
+    const shapes_of_rows *restrict by_row, double *restrict slope, double *restrict curvature
 ) {
     const loss self = *of;
     switch (self.kind) {
@@ -191,7 +206,7 @@ static inline pair saturating(pair r, double c, double *curvature) {
 /* Slopes as pairs and curvatures. The absolute part of a slope's error comes as it is, or for a residual of one. */
 static void proved_derivatives_of(
     const loss *of, ptrdiff_t count, const double *restrict high, const double *restrict low,
-    const double *restrict y, const int64_t *restrict level, double *restrict slope, double *restrict slope_low,
+    const double *restrict y, const shapes_of_rows *restrict by_row, double *restrict slope, double *restrict slope_low,
     double *restrict curvature, double *restrict absolute
 ) {
     const loss self = *of;

@@ -12,7 +12,7 @@
 
 static void softmax_derivatives_of(
     const loss *of, ptrdiff_t count, ptrdiff_t stride, const double *restrict scores, const double *restrict y,
-    const int64_t *restrict level, double *restrict slopes, double *restrict weights, double *restrict room
+    const shapes_of_rows *restrict by_row, double *restrict slopes, double *restrict weights, double *restrict room
 ) {
     const loss self = *of;
     double *restrict top = room, *restrict total = top + stride, *restrict ahead = total + stride;
@@ -71,7 +71,7 @@ static inline pair logarithm(const loss *tables, pair a) {
 
 static void proved_softmax_derivatives_of(
     const loss *of, ptrdiff_t count, ptrdiff_t stride, const double *restrict high, const double *restrict low,
-    const double *restrict y, const int64_t *restrict level, double *restrict slopes, double *restrict slopes_low,
+    const double *restrict y, const shapes_of_rows *restrict by_row, double *restrict slopes, double *restrict slopes_low,
     double *restrict weights, double *restrict room
 ) {
     const loss self = *of;
