@@ -24,9 +24,16 @@ except ImportError:  # a benchmark compiles the kernels on a machine that builds
 
 KERNELS = Path("src") / "expost" / "_kernels"
 LANGUAGES = Path("src") / "expost" / "page" / "languages"
-# Nothing but the operations that are written: the proofs count on each of them being rounded once. The last
-# two let the compiler work on several numbers at a time.
-FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+# Nothing but the operations that are written: the proofs count on each of them being rounded once. Two more
+# let the compiler work on several numbers at a time, and a function that is nowhere ends the build.
+FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Werror=implicit-function-declaration",
+)
 SHARED = ("-shared", "-fPIC", "-fvisibility=hidden")
 # Instruction sets by the level that `machine_level` in kernels.c gives them; the first runs everywhere.
 LEVELS = {1: (), 3: ("-march=x86-64-v3",), 4: ("-march=x86-64-v4", "-mprefer-vector-width=512")}

@@ -27,7 +27,7 @@ SCALES = {
 }
 LOGISTIC, CAPPED, SOFTMAX = expost.LogisticLoss(), expost.LogisticLoss(cap=0.7), expost.SoftmaxLoss(3)
 HUBER, HINGE = expost.PseudoHuber(0.3), expost.SmoothedHinge(0.5)
-GRADIENTS = expost.LogisticLoss(cap=0.5, gradient_cap=0.7)
+GRADIENTS = expost.LogisticLoss(cap=0.6, gradient_cap=0.84)
 CASES = {
     **{f"logistic {report}": (LOGISTIC, ROWS, WRONG_WAY, {"report": report}) for report in SCALES},
     "capped": (CAPPED, ROWS, WRONG_WAY, {}),

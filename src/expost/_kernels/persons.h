@@ -106,14 +106,14 @@ EXPORT int64_t find_person_terms(
     chunk rows;
     ptrdiff_t most = chunk_rows(of->features + of->intercept) / each / LANES * LANES, pairs = first_pair(each);
     int64_t count = of->rows / each;
-    double *room = new_chunk(of, 7 + TILE, &rows);
+    double *room = new_chunk(of, 6 + TILE, &rows);
     double *gram = aligned_alloc(64, rounded_up((pairs + 6) * most * 8, 64));
     int64_t *order = malloc(each * most * sizeof *order), found = room == NULL ? NO_MEMORY : FINE;
     if (gram == NULL || order == NULL) found = NO_MEMORY;
     ptrdiff_t columns = of->features + of->intercept, stride = rows.stride;
     double *eta = room, *y = eta + stride, *weights = y + stride, *slope = weights + stride;
     double *curvature = slope + stride, *along_row = curvature + stride, *images = along_row + stride;
-    int64_t *level = (int64_t *)(images + TILE * stride);
+    shapes_of_rows by_row;
     table some = *of;
     some.order = order;
     for (int64_t first = 0; first < count && found == FINE; first += most) {
@@ -136,8 +136,8 @@ EXPORT int64_t find_person_terms(
         }
         products(&rows, columns, point, eta);
         products(&rows, columns, direction, along_row);
-        find_levels(kind, &rows, columns, images, level);
-        derivatives_of(kind, rows.padded, eta, y, level, slope, curvature);
+        find_shapes(kind, &rows, columns, images, &by_row);
+        derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
         for (ptrdiff_t i = 0; i < rows.count; i++) {
             slope[i] *= weights[i];
             curvature[i] = __builtin_sqrt(weights[i] * curvature[i]);
