@@ -31,6 +31,7 @@ from expost.data.tables import open_table
 from expost.data.weights import UNWEIGHTED, Declared
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
+from expost.losses.corners import Corners
 from expost.page.numbers import CONFIDENCES
 
 EXAMPLES = {
@@ -115,6 +116,7 @@ def published(
     kind,
     *,
     regularized=False,
+    cornered=False,
     fit_intercept=True,
     rows=120,
     seed=3,
@@ -148,11 +150,14 @@ def published(
     records = with_labels(design, y, declared)
     if unit == "person":
         records = encode_records(X, y, declared, groups=np.arange(rows) // 3)
+    columns = records.design.dimension - fit_intercept
+    corners = Corners.of(2.0, np.where(np.arange(columns) == 1, 0.0, -0.3), np.inf, intercept=fit_intercept)
     release, _ = perturb(
         plan,
         records,
         noise=SeededNoise(seed),
         regularizer=regularizer,
+        corners=corners if cornered else None,
     )
     names = None if domain is None else domain.column_names
     return Publication.from_release(

@@ -100,6 +100,13 @@ def test_a_public_regularizer_and_no_intercept(kind):
     assert compared([without], 500) < TOLERANCE
 
 
+@pytest.mark.parametrize(("loss", "kind"), [("capped", "leverage"), ("huber", "independent")])
+def test_corners(loss, kind):
+    publication = pages.published(loss, kind, cornered=True)
+    assert np.any(publication.release.corners.active(publication.release.coefficients))
+    assert compared([publication], RECORDS // 10) < TOLERANCE
+
+
 @pytest.mark.docs
 @pytest.mark.parametrize("kind", ["leverage", "adaptive"])
 def test_a_hessian_that_is_mostly_noise(kind):
@@ -115,6 +122,11 @@ def test_several_publications_share_the_confidence():
 TOGETHER = {
     "every kind of report": [("hinge", "dependent", 4.0), *(("capped", kind, 4.0) for kind in pages.KINDS)],
     "several classes": [("softmax", "leverage", 4.0), ("softmax", "leverage", 5.0)],
+    "corners": [
+        ("capped", "independent", 4.0, True),
+        ("capped", "leverage", 5.0, True),
+        ("capped", "leverage", 4.0),
+    ],
     "one that outweighs": [("logistic", "leverage", 0.2), ("logistic", "independent", 40.0)],
 }
 
@@ -124,7 +136,10 @@ TOGETHER = {
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "several classes")) for name in TOGETHER]
 )
 def test_what_several_publications_cost_together(name):
-    several = [pages.published(loss, kind, sigma=sigma) for loss, kind, sigma in TOGETHER[name]]
+    several = [
+        pages.published(loss, kind, sigma=sigma, cornered=bool(cornered))
+        for loss, kind, sigma, *cornered in TOGETHER[name]
+    ]
     rng = np.random.default_rng(8)
     numbers = json.loads(json.dumps(payload(several)))
     answers = pages.people(rng, 60, several[0].domain, several[0].loss)

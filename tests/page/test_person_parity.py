@@ -72,6 +72,12 @@ def test_every_loss_with_some_report(loss, kind, unit):
     assert worst(*compared(pages.published(loss, kind, unit=unit), 40)) < TOLERANCE
 
 
+@pytest.mark.parametrize("unit", ["person", "row"])
+@pytest.mark.parametrize("kind", ["leverage", "independent"])
+def test_corners(kind, unit):
+    assert worst(*compared(pages.published("capped", kind, cornered=True, unit=unit), 60)) < TOLERANCE
+
+
 @pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)

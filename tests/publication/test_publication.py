@@ -31,7 +31,13 @@ from expost.privacy.precision import REAL
 from expost.privacy.shapes import capped_logistic
 from expost.publication.checks import check_guarantee
 from expost.publication.rehearsal import _empty
-from expost.publication.schema import PublishedPlan, PublishedPrecision, PublishedWeights, Statistics
+from expost.publication.schema import (
+    PublishedCorners,
+    PublishedPlan,
+    PublishedPrecision,
+    PublishedWeights,
+    Statistics,
+)
 
 PLAN = {
     "epsilon", "delta", "sigma", "l2", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "report",
@@ -98,6 +104,7 @@ def test_the_document_lists_every_field_and_no_other():
     names += [f"plan.{name}" for name in PublishedPlan.model_fields]
     names += [f"precision.{name}" for name in PublishedPrecision.model_fields]
     names += [f"weights.{name}" for name in PublishedWeights.model_fields]
+    names += [f"corners.{name}" for name in PublishedCorners.model_fields]
     names += [f"statistics.{name}" for name in Statistics.model_fields]
     assert re.findall(r"^\| `([\w.]+)` \|", text, flags=re.MULTILINE) == names
     texts = [*FieldTexts.text_names, *PublicationTexts.model_fields]

@@ -110,6 +110,14 @@ class PlanOptions:
     l2: float | None = number(
         None, "Regularisation of the sum; by default from public values.", panel=_EXPERTS
     )
+    l1: str | None = option(
+        None,
+        "Let coefficients that are mostly noise become exactly 0: the weight of their absolute values, on "
+        "the scale of --l2, or auto, half of the noise. It pays with many useless columns. Signs and bounds "
+        "are `effect` in the domain.",
+        metavar="NUMBER|auto",
+        panel=_EXPERTS,
+    )
     cap: float | None = number(
         None,
         "Largest slope of the logistic loss, of two classes or more, 1 for none; by default gradients have a "

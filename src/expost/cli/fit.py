@@ -15,7 +15,7 @@ from expost._common.files import atomic_write, same_file
 from expost._common.validation import parameter_error
 from expost.cli.base import error_console, legible, output_console, print_json, say, show_progress, warn
 from expost.cli.commands import FitOptions
-from expost.cli.plan import declared_weighting, load_domain, make_plan
+from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
 from expost.cli.tables import check_identifier, connected
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
@@ -31,6 +31,7 @@ from expost.fitting.mechanism import perturb
 from expost.fitting.noise import ExactNoise
 from expost.fitting.private_fit import PrivateFit, check_room
 from expost.ledger import Account, Ledger
+from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.publication import Publication
 from expost.publication.readings import held_out_quality
@@ -50,6 +51,7 @@ class PlannedFit:
     plan: Plan
     account: Account | None
     began: datetime
+    corners: Corners | None
 
     @property
     def out(self) -> Console:
@@ -76,8 +78,8 @@ def fit(options: FitOptions) -> None:
         table = scan(options.table, client=client, device=options.device, dialect=dialect)
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
         _check_places(options, table, aside, declared.domain.person)
-        size = rehearse(plan, columns, **declared.published)
-        explain(declared.out, plan, columns)
+        size = rehearse(plan, columns, corners=declared.corners, **declared.published)
+        explain(declared.out, plan, columns, declared.corners)
         announce(declared.out, plan, options.output, options.losses, account)
         records, held = _read_tables(declared, table, aside)
         if options.dry_run:
@@ -111,7 +113,8 @@ def _declare(options: FitOptions) -> PlannedFit:
     elif options.ledger is not None or options.account is not None:
         missing = "ledger" if options.ledger is None else "account"
         raise parameter_error(missing, "given too: a ledger and one of its accounts go together", None)
-    return PlannedFit(options, domain, weighting, plan, account, began)
+    corners = make_corners(domain, options.model, plan)
+    return PlannedFit(options, domain, weighting, plan, account, began, corners)
 
 
 def _check_places(options: FitOptions, table: LazyTable, aside: LazyTable | None, person: str | None) -> None:
@@ -137,7 +140,7 @@ def _read_tables(
     def read(table: LazyTable, domain: Domain, weighting: Weighting, weight: str | None) -> Encoded:
         records = Declared.of(plan, classes=domain.classes, domain=domain, weighting=weighting)
         encoded = encode_records(table, None, records, weight)
-        check_room(plan, encoded)
+        check_room(plan, encoded, corners=declared.corners)
         return replace(encoded, watch=progress.watch).checked_for(plan.loss, plan.max_weight)
 
     with show_progress("Reading the table and checking it") as progress:
@@ -212,7 +215,12 @@ def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publica
             progress.step("Fitting", passes=_PASSES)
             watched = replace(records, watch=progress.watch)
             release, private = perturb(
-                declared.plan, watched, noise=ExactNoise(), step=progress.rename, before_noise=enter
+                declared.plan,
+                watched,
+                noise=ExactNoise(),
+                corners=declared.corners,
+                step=progress.rename,
+                before_noise=enter,
             )
             progress.step("Verifying and writing the publication")
             publication = Publication.from_release(release, **declared.published)

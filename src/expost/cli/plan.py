@@ -3,14 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from expost._common.validation import parameter_error
+from expost._common.validation import numeral, parameter_error
 from expost.cli.base import console, print_json, say
 from expost.cli.commands import PlanOptions
 from expost.cli.words import explain
 from expost.data.domain import Domain
 from expost.data.weights import Weighting
 from expost.exceptions import FileError
+from expost.fitting.private_fit import corners_for
 from expost.losses import AnyLoss, as_loss
+from expost.losses.corners import Corners
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan, row_radius
 from expost.privacy.shapes import classification_loss, default_reduced, regression_loss
@@ -24,10 +26,13 @@ def plan(domain: Path, options: PlanOptions, as_json: bool) -> None:
     """Show what a fit would spend and what noise it would add."""
     declared = load_domain(domain)
     planned = make_plan(declared, options)
+    corners = make_corners(declared, options, planned)
     if as_json:
-        print_json(planned.fields())
+        columns = len(declared.column_names)
+        known = {} if corners is None else {"corners": corners.described(columns)}
+        print_json(planned.fields() | known)
     else:
-        explain(console, planned, len(declared.column_names))
+        explain(console, planned, len(declared.column_names), corners)
         say("\nThe same in numbers, for experts:\n")
         console.print(planned)
 
@@ -76,6 +81,19 @@ def make_plan(domain: Domain, options: PlanOptions) -> Plan:
         reduced=default_reduced(loss, options.report, len(domain.column_names) + INTERCEPT),
         unit="row" if domain.person is None else "person",
     )
+
+
+def make_corners(domain: Domain, options: PlanOptions, plan: Plan) -> Corners | None:
+    """The L1 penalty of the options and the bounds of the domain, where there are any; public."""
+    if options.l1 is None and domain.coef_bounds is None:
+        return None
+    l1: Any = options.l1 or 0.0
+    if isinstance(l1, str) and l1 != "auto":
+        try:
+            l1 = numeral(l1)
+        except ValueError:
+            raise parameter_error("l1", "a number or 'auto'", options.l1) from None
+    return corners_for(plan, l1, domain.coef_bounds, len(domain.column_names))
 
 
 def _loss_for(classes: int, options: PlanOptions) -> str:

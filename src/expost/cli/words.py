@@ -16,6 +16,7 @@ from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
     from expost.ledger import Account
+    from expost.losses.corners import Corners
     from expost.publication.readings import Quality
 
 # What is about one run of a command, and not about its table or its model.
@@ -107,7 +108,7 @@ def _lowers_figures(plan: Plan) -> bool:
     return rise < math.log1p(curved / plan.l2)
 
 
-def explain(out: Console, plan: Plan, columns: int) -> None:
+def explain(out: Console, plan: Plan, columns: int, corners: "Corners | None" = None) -> None:
     """Say what a plan for so many encoded columns promises, and what will be published."""
     dimension = columns + plan.fit_intercept
     lines = Table.grid(padding=(0, 2))
@@ -119,7 +120,8 @@ def explain(out: Console, plan: Plan, columns: int) -> None:
     )
     lines.add_row("[bold]The promise[/bold]", promise)
     coefficients = plan.loss.coefficient_count(dimension)
-    lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.")
+    limits = "" if corners is None else f" {_limits(corners)}"
+    lines.add_row("[bold]The model[/bold]", f"{coefficients} coefficients, with noise.{limits}")
     if plan.max_weight > 1.0:
         weights = (
             f"A record may weigh up to {plan.max_weight:g}, so the noise is {plan.max_weight:g} times what "
@@ -128,6 +130,14 @@ def explain(out: Console, plan: Plan, columns: int) -> None:
         lines.add_row("[bold]The weights[/bold]", weights)
     lines.add_row("[bold]The report[/bold]", _report(plan, columns))
     out.print(lines, highlight=False)
+
+
+def _limits(corners: "Corners") -> str:
+    """What an L1 penalty and bounds do to the coefficients."""
+    l1, bounded = float(corners.l1.max()), int(((corners.low > -math.inf) | (corners.high < math.inf)).sum())
+    found = [f"Those that are mostly noise become exactly 0 (l1 = {l1:.4g})."] * (l1 > 0.0)
+    found += [f"{bounded} must stay inside declared bounds."] * (bounded > 0)
+    return " ".join(found)
 
 
 def right_at_most(plan: Plan) -> float:

@@ -174,6 +174,14 @@ class Domain(Summarized, Texts):
         """The names of the encoded columns."""
         return [name for feature in self.features for name in feature.column_names]
 
+    @cached_property
+    def coef_bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """The lower and the upper bounds of the columns' coefficients, where a feature has an effect."""
+        if all(feature.effect is None for feature in self.features):
+            return None
+        low, high = zip(*(ends for feature in self.features for ends in feature.coef_bounds), strict=True)
+        return low, high
+
     def encode(self, columns: Mapping[str, Any]) -> FloatArray:
         """Encode records as rows of numbers, as the page does.
 

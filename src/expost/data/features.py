@@ -113,6 +113,32 @@ class _Bounded(FieldTexts):
         return share
 
 
+# The bounds of a coefficient that each effect stands for.
+_BOUNDS = {
+    None: (-math.inf, math.inf),
+    "increasing": (0.0, math.inf),
+    "decreasing": (-math.inf, 0.0),
+    "monotone": (0.0, math.inf),
+}
+
+
+def _effect_of(*words: str) -> BeforeValidator:
+    """Accept one of some words, or the two bounds of a coefficient."""
+    wanted = ", ".join(f'"{word}"' for word in words) + " or two numbers [low, high] with low < high"
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str) and value in words:
+            return value
+        numbers = isinstance(value, list | tuple) and len(value) == 2
+        if numbers and all(type(end) in (int, float) and math.isfinite(end) for end in value):
+            low, high = map(float, value)
+            if low < high:
+                return low, high
+        raise ValueError(f"must be {wanted}")
+
+    return BeforeValidator(read)
+
+
 class _Encoded:
     """What is encoded as columns of numbers; no model, because files list fields in the models' order."""
 
@@ -121,9 +147,18 @@ class _Encoded:
         """How many columns it takes."""
         return len(self.column_names)  # type: ignore[attr-defined]
 
+    @property
+    def coef_bounds(self) -> list[tuple[float, float]]:
+        """Between which numbers the coefficient of each column must lie, as its effect says."""
+        effect: Any = self.effect  # type: ignore[attr-defined]
+        return [_BOUNDS.get(effect, effect)] * self.columns
+
 
 class _OneColumn(FieldTexts, _Encoded):
     """A feature that is encoded as one column, of its coded values."""
+
+    effect: Annotated[Any, _effect_of("increasing", "decreasing")] = None
+    """How a larger value may change the predictor, or the two bounds of the coefficient."""
 
     @property
     def column_names(self) -> list[str]:
@@ -255,13 +290,19 @@ class _Chosen(FieldTexts):
 
 
 class Category(_Chosen, _Encoded):
-    """A feature with a few declared values, encoded as one column of 0 or 1 for each of them."""
+    r"""A feature with a few declared values, encoded as one column of 0 or 1 for each of them.
+
+    With ``effect="monotone"`` the order of the categories counts: there is a column for each step, which is
+    :math:`1/\sqrt{K - 1}` from that category on and 0 before, and no coefficient may be negative.
+    """
 
     kind: Literal["category"] = "category"
     categories: Annotated[tuple[Text, ...], Field(min_length=2, strict=False)]
     missing: str | None = None
     """The category that a missing value counts as; if this is None, a missing value is an error."""
     example: str | None = None
+    effect: Annotated[Any, _effect_of("monotone")] = None
+    """Whether the predictor must not fall from one category to the next, or two bounds of coefficients."""
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
@@ -284,12 +325,27 @@ class Category(_Chosen, _Encoded):
         return text_codes(values, self.name, places.get, len(places), self.missing, refusal)
 
     def expanded(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
-        """A column for each category that is true where a coded value is that one."""
-        return [codes == place for place in range(len(self.categories))]
+        """A column for each category that is true where a coded value is that one, or one for each step."""
+        places = range(len(self.categories))
+        if self.monotone:
+            return [np.where(codes >= place, self.step, 0.0) for place in places[1:]]
+        return [codes == place for place in places]
+
+    @property
+    def monotone(self) -> bool:
+        """Whether its columns are steps."""
+        return bool(self.effect == "monotone")
+
+    @property
+    def step(self) -> float:
+        """What a column of a monotone effect counts: all steps together have the length 1."""
+        return 1.0 / math.sqrt(len(self.categories) - 1)
 
     @property
     def column_names(self) -> list[str]:
         """The names of the encoded columns."""
+        if self.monotone:
+            return [f"{self.name}≥{category}" for category in self.categories[1:]]
         return [f"{self.name}={category}" for category in self.categories]
 
 

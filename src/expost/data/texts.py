@@ -221,12 +221,15 @@ class Texts(DeclaredModel):
 
     text_names: ClassVar[tuple[str, ...]] = ()
     """The names of the texts in the order in which files have them; empty where all fields are texts."""
+    added_names: ClassVar[tuple[str, ...]] = ()
+    """The names of other fields that files leave out where they are not declared."""
 
     @model_serializer(mode="wrap")
     def _declared(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The other fields first, as files without texts have them."""
         fields: dict[str, Any] = whole(self)
-        texts = {name: fields.pop(name) for name in self.text_names or list(fields) if name in fields}
+        names = (*(self.text_names or list(fields)), *self.added_names)
+        texts = {name: fields.pop(name) for name in names if name in fields}
         return fields | {name: text for name, text in texts.items() if text not in (None, (), [], {})}
 
 
@@ -245,8 +248,9 @@ class FieldTexts(Texts):
     aliases: Annotated[tuple[Line, ...], Field(max_length=20, strict=False)] = ()
     """Other names that its column may have in a person's own file."""
 
-    # Kinds of fields declare an example each in their own type.
+    # Kinds of fields declare an example and an effect each in their own type.
     text_names = ("title", "question", "help", "group", "aliases", "unit", "units", "titles", "example")
+    added_names = ("effect",)
 
 
 class Contact(Texts):

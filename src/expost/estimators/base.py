@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,10 @@ from expost.exceptions import (
     UndeclaredWarning,
 )
 from expost.fitting.prediction import linear_predictor, predicted_labels, scored
+from expost.fitting.private_fit import corners_for
 from expost.ledger import Account
 from expost.losses import AnyLoss, Regularizer
+from expost.losses.corners import Corners
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan
@@ -55,6 +57,8 @@ class PrivateGLM(PrivateEstimator):
     calibration: CalibrationName = "tight"
     max_weight: float = 1.0
     regularizer: Regularizer | None = None
+    l1: float | Literal["auto"] = 0.0
+    coef_bounds: Any = None
     domain: Domain | None = None
 
     _of_plan: ClassVar[tuple[str, ...]] = (
@@ -124,9 +128,10 @@ class PrivateGLM(PrivateEstimator):
             declared = self._declared | {"feature_names": self._names}
             # Noise scales of one's own may be too small for any epsilon: then there is nothing to publish.
             promised = math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)
+            corners = self._corners(plan)
             if promised and can_be_published(plan.loss, self.regularizer):
-                rehearse(plan, self._width, regularizer=self.regularizer, **declared)
-            release = self._release(plan, records, spending, step, self.regularizer)
+                rehearse(plan, self._width, regularizer=self.regularizer, corners=corners, **declared)
+            release = self._release(plan, records, spending, step, self.regularizer, corners)
             table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
@@ -138,6 +143,17 @@ class PrivateGLM(PrivateEstimator):
                 self._publication = str(error)
             spending.finish(None if isinstance(self._publication, str) else self._publication.sha256)
         return self
+
+    def _corners(self, plan: Plan) -> Corners | None:
+        """The L1 penalty and the bounds of the coefficients, where there are any; public."""
+        declared = None if self.domain is None else self.domain.coef_bounds
+        if declared is not None and self.coef_bounds is not None:
+            wanted = "None with a domain whose features have an `effect`"
+            raise parameter_error("coef_bounds", wanted, self.coef_bounds)
+        bounds = declared or self.coef_bounds
+        if self.l1 == 0.0 and bounds is None:
+            return None
+        return corners_for(plan, self.l1, bounds, self._width, self.regularizer)
 
     def predict(self, X: Any) -> Any:
         """The predicted class or label of each record, where the loss has an obvious one.

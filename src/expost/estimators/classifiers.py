@@ -132,6 +132,13 @@ class LogisticRegression(LinearClassifier):
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
     regularizer
         A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
+    l1
+        The weight of the sum of the coefficients' absolute values, on the scale of ``l2``: coefficients that
+        are mostly noise become exactly 0. ``"auto"`` is half of the noise, ``0.5 * plan_.sigma``. The
+        intercept is exempt, and the promise costs nothing more.
+    coef_bounds
+        ``(low, high)``, numbers or one for each column, between which coefficients must lie: ``(0, inf)``
+        for effects that must not be negative. Public, never learnt from the table. Two classes only.
     random_state
         For tests only: a seed makes the noise repeatable and the release INSECURE.
     verbose
@@ -237,7 +244,7 @@ class SmoothedHingeClassifier(LinearClassifier):
         machine and needs more regularisation.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes
         As in :class:`expost.LogisticRegression`.
-    max_weight, class_weight, domain, l2, fit_intercept, regularizer, random_state, verbose
+    max_weight, class_weight, domain, l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

@@ -31,6 +31,7 @@ from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses import Regularizer
+from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 
 # The estimators that this process has fitted without an account, and the one fit of each that warns of it.
@@ -253,12 +254,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         spending: Spending,
         step: Step,
         regularizer: Regularizer | None = None,
+        corners: Corners | None = None,
     ) -> Release:
         """Spend the plan, and store everything but the coefficients, whose shape is the estimator's."""
         release, self._private = perturb(
             plan,
             records,
             regularizer=regularizer,
+            corners=corners,
             noise=noise_source(self.random_state),
             step=step,
             before_noise=lambda: spending.enter(plan),

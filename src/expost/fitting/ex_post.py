@@ -17,6 +17,7 @@ from expost.data.people import People
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
+from expost.fitting.faces import Face
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss
 from expost.losses.persons import PersonLoss
@@ -37,7 +38,10 @@ class LossTerms:
     quadratic: FloatArray
     """The squared norm of the record's gradient, over twice the noise variance; never negative."""
     inner_product: FloatArray
-    """The inner product of the record's gradient with the noise that was drawn, over its variance."""
+    """The inner product of the record's gradient with the noise that was drawn, over its variance.
+
+    Where coefficients are at a kink, the logarithms of its atoms are in it, and free ones alone in all else.
+    """
     people: Any = None
     """The ids of the people, in the order of the terms, where the terms are people's."""
 
@@ -98,7 +102,8 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
     outsiders (compared with the table that has it as well). This is the Theorem "ex-post pDP of objective
     perturbation" of [RW21]_ with its signs, and it is exact: no inequality, no failure probability. One
     linear predictor has one column :math:`F = \sqrt{f''}x`, so that :math:`t_1 = -\log(1 \mp f''\mu)` with
-    :math:`\mu = x^\top H^{-1}x`: the Corollary for generalised linear models there.
+    :math:`\mu = x^\top H^{-1}x`: the Corollary for generalised linear models there. At corners it is the
+    logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`).
 
     Assumes records inside the declared set (the design sees to it), add-or-remove neighbours and a minimiser
     that is exact to rounding. ``member=True`` for a record that was not in the table is the caller's mistake
@@ -130,8 +135,9 @@ def streamed_terms(
     if not isinstance(member, bool | np.bool_):
         records, member = records.changed(member), False
     there = records.kernels_in if records.people is None else None
-    root, sign = fit.root(there), -1.0 if member else 1.0
-    work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign)
+    face = None if fit.corners is None else fit.face
+    root, sign = None if face is not None else fit.root(there), -1.0 if member else 1.0
+    work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign, face)
     if records.people is not None:
         return iter([_of_people(records, records.people, work)])
     return records.sweep(work, width=len(fit.coefficients))
@@ -159,6 +165,8 @@ class Terms(Kernel[LossTerms]):
     r""":math:`U` with :math:`H^{-1} = U^\top U`, lower triangular. Here or on a device."""
     sigma: float
     sign: float
+    face: Face | None = None
+    """In the place of a root where there are corners."""
 
     def __call__(self, blocks: Iterator[Block], space: Space = HERE) -> LossTerms:
         """The terms of the part's records, in their order, left where the rows lie."""
@@ -171,11 +179,21 @@ class Terms(Kernel[LossTerms]):
         root = space.put(self.root) if isinstance(self.root, np.ndarray) else self.root
         for block in row_blocks(blocks, self.loss.numbers_held(self.columns), each=loss.each):
             records = loss.at(theta, block)
+            if self.face is not None:
+                found.append(LossTerms(*map(space.put, self._on_face(self.face, loss, records))))
+                continue
             signs = sign if records.signs is None else records.signs
             determinant = -log_determinants(records.leverages(root), signs)
             quadratic, along = records.squares / (2.0 * variance), sign * records.along(gradient) / variance
             found.append(LossTerms(determinant, quadratic, along))
         return LossTerms.joined(found)
+
+    def _on_face(self, face: Face, loss: RecordLoss, records: Any) -> tuple[FloatArray, ...]:
+        of_people = isinstance(loss, PersonLoss)
+        rows, sides = (records.rows, records.sides) if of_people else (records, None)
+        X, slope, curvature = map(on_host, (rows.rows.encoded(), rows.signed, rows.curvature))
+        signs = np.full(len(X), self.sign) if sides is None else sides
+        return face.terms(X, slope, curvature, signs.reshape(-1, loss.each or 1))
 
     @cached_property
     def matrix(self) -> FloatArray:

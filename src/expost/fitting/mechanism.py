@@ -26,6 +26,7 @@ from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
 from expost.fitting.wide import is_wide
 from expost.losses import Regularizer, SmoothedL1
+from expost.losses.corners import Corners
 from expost.privacy.plan import Plan, check_rows
 from expost.privacy.precision import Precision
 
@@ -41,6 +42,7 @@ def perturb(
     *,
     noise: NoiseSource,
     regularizer: Regularizer | None = None,
+    corners: Corners | None = None,
     step: Step = silent,
     before_noise: Callable[[], None] | None = None,
 ) -> tuple[Release, PrivateFit]:
@@ -63,6 +65,9 @@ def perturb(
     With ``plan.reduced`` the matrix is :math:`\lambda I + \sum_i\omega_iP_ix_ix_i^\top`, :math:`P` the
     smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
+    With ``corners`` :math:`\rho(\theta)` is added to the objective, and what is printed is put onto a kink
+    within :attr:`~expost.privacy.precision.Precision.window` of it (docs/mathematics.md, section 19).
+
     Assumes a convex, twice differentiable loss. The labels must be from its label set, and weights from 0 to
     the plan's ``max_weight``; the rows are inside the ball by construction of the design. ``step`` is called
     with what is being done, ``before_noise`` when nothing but the draw and the solution is left; what it
@@ -79,8 +84,8 @@ def perturb(
     if not proved(plan.loss, regularizer):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     check_rows(plan, records.people)
-    check_inputs(plan, records.design, regularizer)
-    check_room(plan, records, regularizer)
+    check_inputs(plan, records.design, regularizer, corners)
+    check_room(plan, records, regularizer, corners)
     step("Checking the table")
     records = records.checked_for(plan.loss, plan.max_weight)  # before anything is drawn
     if before_noise is not None:
@@ -88,7 +93,7 @@ def perturb(
     step("Drawing the noise and fitting")
     dimension = plan.loss.coefficient_count(records.design.dimension)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan, records.n_rows))
-    objective = Objective(records, plan.loss, l2=plan.l2, regularizer=regularizer, tilt=tilt.rounded)
+    objective = Objective(records, plan.loss, plan.l2, regularizer, tilt.rounded, corners)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
     solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan, regularizer))
     step("Certifying the minimiser")
@@ -97,14 +102,11 @@ def perturb(
     else:
         # The certificate makes a Hessian of its own; these are given back.
         solution = Solution(solution.theta, replace(solution.evaluation, hessian=None, rows_hessian=None))
-        point = _certified(plan, plan.precision, records, tilt, solution, regularizer)
+        point = _certified(plan, plan.precision, objective, tilt, solution)
     step("Measuring and printing")
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
-    coefficients = point.exact.doubles()
-    if plan.precision is not None:
-        grid, scale = plan.precision.grid, plan.precision.output_noise
-        coefficients = printed(point.exact.counts, noise.integers([scale / grid] * dimension), grid)
+    coefficients = _printed(plan.precision, point, noise, corners)
     public = None
     if regularizer is not None and not plan.reduced:  # its part in a reduced Hessian would not fit
         public = regularizer.hessian(coefficients)
@@ -113,8 +115,19 @@ def perturb(
     for numbers in (coefficients, *statistics.values()):
         if isinstance(numbers, np.ndarray):
             numbers.flags.writeable = False
-    release = Release(plan, coefficients, regularizer, insecure=noise.insecure, **statistics)
+    release = Release(plan, coefficients, regularizer, corners, insecure=noise.insecure, **statistics)
     return release, _keep(plan, objective, solution, point, coefficients)
+
+
+def _printed(
+    precision: Precision | None, point: "_Point", noise: NoiseSource, corners: Corners | None
+) -> FloatArray:
+    """The coefficients with their noise, on their grid and on kinks that are close; public."""
+    if precision is None:
+        return point.exact.doubles()
+    steps, grid = point.exact.counts, precision.grid
+    found = printed(steps, noise.integers([precision.output_noise / grid] * len(steps)), grid)
+    return found if corners is None else corners.snapped(found, precision.window)
 
 
 def _tilt_rounding(plan: Plan, rows: int) -> float:
@@ -163,12 +176,12 @@ class _Point:
 def _certified(
     plan: Plan,
     precision: Precision,
-    records: Encoded,
+    objective: Objective,
     tilt: Tilt,
     solution: Solution,
-    regularizer: Regularizer | None,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
+    records, regularizer = objective.records, objective.regularizer
     assert regularizer is None or isinstance(regularizer, SmoothedL1), "no other is certified"
     if records.kernels_in is not None and not exact_in(records.kernels_in):
         records = replace(records, on_host=True)
@@ -179,6 +192,7 @@ def _certified(
         radius=records.design.radius,
         tilt=tilt.parts,
         regularizer=regularizer,
+        corners=objective.corners,
         tilt_rounding=tilt.rounding,
         max_weight=plan.max_weight,
     )
@@ -205,7 +219,7 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
             "derivatives of the loss may be wrong: raise it, shrink `norm`, or run `expost.check_loss` or "
             "`expost.check_convex_loss`."
         )
-    wide = is_wide(plan.loss, objective.dimension, objective.regularizer)
+    wide = is_wide(plan.loss, objective.dimension, objective.regularizer, objective.corners)
     here = objective.evaluate(solution.theta, hessian=None if wide else np.float64)
     measured = None
     if needs_hessian(plan):
@@ -223,14 +237,15 @@ def _keep(
     Large tables are not evaluated there: the step is so short that the gradient follows to first order.
     """
     products = objective.records.n_rows * objective.dimension**2
-    reached = solution.evaluation
-    if is_wide(plan.loss, objective.dimension, objective.regularizer):
+    reached, corners = solution.evaluation, objective.corners
+    if is_wide(plan.loss, objective.dimension, objective.regularizer, corners):
         moved = (Dyadic.of(coefficients) - point.exact).doubles()
         gradient = point.gradient.doubles() + objective.curvature_product(coefficients)(moved)
         steepest = plan.l2 + plan.curve.max_curvature * plan.radius**2 * objective.records.n_rows
         norm = reached.norm if plan.precision is None else point.radius * steepest
         return PrivateFit(coefficients.copy(), gradient, None, plan, norm, reached.floor, objective)
-    if point.hessian is None or products <= _FEW_PRODUCTS:
+    # At a kink the noise does not tell the gradient.
+    if point.hessian is None or products <= _FEW_PRODUCTS or corners is not None:
         here = objective.evaluate(coefficients, hessian=np.float64)
         assert here.hessian is not None
         gradient, hessian = here.gradient, here.hessian
@@ -238,4 +253,4 @@ def _keep(
         hessian = point.hessian
         gradient = point.gradient.doubles() + hessian @ (Dyadic.of(coefficients) - point.exact).doubles()
     norm = reached.norm if plan.precision is None else point.radius * float(np.linalg.norm(hessian))
-    return PrivateFit(coefficients.copy(), gradient, hessian, plan, norm, reached.floor)
+    return PrivateFit(coefficients.copy(), gradient, hessian, plan, norm, reached.floor, corners=corners)

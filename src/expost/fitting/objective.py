@@ -21,6 +21,7 @@ from expost.engines.base import Kernel
 from expost.fitting import compiled
 from expost.losses import RecordLoss, Regularizer
 from expost.losses.base import LinearRecords
+from expost.losses.corners import Corners
 from expost.losses.softmax import centring
 
 _EPS = np.finfo(np.float64).eps
@@ -157,8 +158,9 @@ class Evaluation:
     gradient: FloatArray
     """Gradient of the objective without its linear term."""
     tilted_gradient: FloatArray
-    """Gradient of the whole perturbed objective, zero at its minimum; ``norm`` is its length."""
+    """Gradient of the whole perturbed objective but for its corners."""
     norm: float
+    """The length of that gradient, or of its shortest sum with a slope of the corners; zero at the end."""
     floor: float
     """How far rounding alone may have moved ``tilted_gradient``."""
     hessian: FloatArray | None
@@ -177,9 +179,10 @@ class Objective:
     .. math:: J(\theta; D) + b^\top\theta, \qquad
               J(\theta; D) = \sum_i \omega_i\ell(\theta; z_i) + r(\theta) + \frac{\lambda}{2}\|\theta\|^2
 
-    The weights :math:`\omega_i` are 1 where none are given. This is the only place where the scaling of the
-    terms is decided (Redberg and Wang 2021, Section "Objective Perturbation"). Coefficients of several linear
-    predictors are one vector, predictor by predictor.
+    to which :math:`\rho(\theta)` is added where there are corners. The weights :math:`\omega_i` are 1 where
+    none are given. This is the only place where the scaling of the terms is decided (Redberg and Wang 2021,
+    Section "Objective Perturbation"). Coefficients of several linear predictors are one vector, predictor by
+    predictor.
 
     Privacy
     -------
@@ -191,6 +194,7 @@ class Objective:
     l2: float
     regularizer: Regularizer | None = None
     tilt: FloatArray | float = 0.0
+    corners: Corners | None = None
     stand_for: int | None = None
     """How many rows these stand for, where they are a part of them."""
 
@@ -226,10 +230,11 @@ class Objective:
             if square is not None:
                 square += self.regularizer.hessian(theta)
         tilted, penalty = gradient + self.tilt, self.l2 * float(np.linalg.norm(theta))
+        left = tilted if self.corners is None else self.corners.residual(tilted, theta)
         return Evaluation(
             gradient=gradient,
             tilted_gradient=tilted,
-            norm=float(np.linalg.norm(tilted)),
+            norm=float(np.linalg.norm(left)),
             # Rounding moves each summand by a few units of itself and of its predictor.
             floor=4.0 * float(_EPS) * (sums.size + penalty + float(np.linalg.norm(self.tilt))),
             hessian=square,

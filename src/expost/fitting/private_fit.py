@@ -16,16 +16,22 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.encoding import Encoded
-from expost.exceptions import DomainError, PrivateStateError, SolverError
+from expost.exceptions import DomainError, ParameterError, PrivateStateError, SolverError
+from expost.fitting.faces import Face
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.fitting.wide import GramRoot, is_wide
 from expost.losses import Regularizer, SmoothedL1
+from expost.losses.corners import Corners, bounds_of, l1_of
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
 
 # How many times as wide as the output's noise the corner of a regulariser is, at least.
 _SHARPEST = 2.0**14
+# How much farther than by its noise a coefficient may have been moved to be printed on a kink.
+_SNAPPED = 17.0
+# How many times as far apart as the output's noise two kinks of a coefficient are, at least.
+_CLOSEST = 2.0**6
 # Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates. A
 # regulariser has a Hessian of its own, which is added to a copy and factored again.
@@ -61,7 +67,9 @@ def needs_hessian(plan: Plan) -> bool:
     return plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
 
 
-def check_inputs(plan: Plan, design: Design, regularizer: Regularizer | None) -> None:
+def check_inputs(
+    plan: Plan, design: Design, regularizer: Regularizer | None, corners: Corners | None = None
+) -> None:
     """Refuse what the plan was not made for, before anything is drawn.
 
     Privacy
@@ -79,6 +87,8 @@ def check_inputs(plan: Plan, design: Design, regularizer: Regularizer | None) ->
             raise parameter_error(
                 "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
             )
+    if corners is not None:
+        check_corners(plan, corners, regularizer)
     dimension = plan.loss.coefficient_count(design.dimension)
     numbers = dimension + plan.entries(dimension)
     if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
@@ -88,7 +98,52 @@ def check_inputs(plan: Plan, design: Design, regularizer: Regularizer | None) ->
         )
 
 
-def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = None) -> None:
+def check_corners(plan: Plan, corners: Corners, regularizer: Regularizer | None = None) -> None:
+    """Refuse corners for which no theorem holds, from public values.
+
+    Each problem is about ``l1`` or ``coef_bounds``, whichever of them was given.
+    """
+    name = "l1" if np.any(corners.l1 > 0.0) else "coef_bounds"
+    none = {"l1": "0", "coef_bounds": "None, and no feature have an `effect`,"}[name]
+    if not plan.loss.along_row:
+        raise ParameterError(
+            f"`{name}` must be {none} for {type(plan.loss).__name__}: losses of several predictors and "
+            "of convex models are not known at corners. Fit one class against the others instead."
+        )
+    if math.isinf(plan.curve.max_slope):
+        raise ParameterError(
+            f"`{name}` must be {none} for {type(plan.loss).__name__}, whose slope is unbounded: no report "
+            "holds at corners without a largest slope. Choose loss='pseudo_huber'."
+        )
+    if plan.sigma_gradient is not None:
+        raise ParameterError(
+            f"`{name}` must be {none} with report={plan.report!r}, whose noisy gradient says too little of "
+            "the noise at corners. Choose report='leverage' or 'independent'."
+        )
+    if regularizer is not None:
+        raise ParameterError(f"`{name}` must be {none} with a `regularizer` of one's own. Use one of them.")
+    closest = 0.0 if plan.precision is None else _CLOSEST * plan.precision.output_noise
+    if corners.narrowest < closest:
+        raise ParameterError(
+            f"`coef_bounds` must leave {closest:.3g} or more between two bounds, and with `l1` between a "
+            f"bound and zero; got {corners.narrowest:.3g}. Move them apart, or leave the column out."
+        )
+
+
+def corners_for(
+    plan: Plan, l1: Any, coef_bounds: Any, columns: int, regularizer: Regularizer | None = None
+) -> Corners | None:
+    """The corners that arguments describe for a model of so many columns, or ParameterError; public."""
+    low, high = bounds_of(coef_bounds, columns)
+    corners = Corners.of(l1_of(l1, plan.sigma), low, high, intercept=plan.fit_intercept)
+    if corners is not None:
+        check_corners(plan, corners, regularizer)
+    return corners
+
+
+def check_room(
+    plan: Plan, records: Encoded, regularizer: Regularizer | None = None, corners: Corners | None = None
+) -> None:
     """Refuse a model whose fit, or whose exact losses, would run out of memory halfway.
 
     Privacy
@@ -100,7 +155,7 @@ def check_room(plan: Plan, records: Encoded, regularizer: Regularizer | None = N
     dimension = plan.loss.coefficient_count(columns)
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
     matrices += 0 if regularizer is None else _OF_REGULARIZER
-    matrices = 0 if is_wide(plan.loss, dimension, regularizer) else matrices
+    matrices = 0 if is_wide(plan.loss, dimension, regularizer, corners) else matrices
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
     block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
     numbers = matrices * dimension**2 + held * _COPIES * block
@@ -128,6 +183,7 @@ class PrivateFit:
     floor: float
     """The part of that norm that rounding alone may account for."""
     objective: Objective | None = None
+    corners: Corners | None = None
 
     @property
     def sigma(self) -> float:
@@ -174,7 +230,14 @@ class PrivateFit:
         share = (plan.output_noise or 0.0) * largest / plan.sigma
         steepest = plan.curve.max_slope * plan.radius / plan.sigma
         steepness = max(1.0, steepest) if math.isfinite(steepest) else 1.0
-        return steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
+        error = steepness * math.sqrt(len(self.coefficients)) * share**2 + 2.0**-16 * share
+        return error if self.corners is None else error + steepness * self.face.remainder
+
+    @cached_property
+    def face(self) -> Face:
+        """Where the coefficients are at kinks, and what losses need to know of it."""
+        assert self.corners is not None
+        return Face.of(self.corners, self.coefficients, self.gradient, self.hessian, self.plan)
 
     def __repr__(self) -> str:
         return "PrivateFit(withheld)"
@@ -195,13 +258,14 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     if len(release.coefficients) != release.plan.loss.coefficient_count(records.design.dimension):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
-    check_room(plan, records, release.regularizer)
+    check_room(plan, records, release.regularizer, release.corners)
     objective = Objective(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
-    wide = is_wide(plan.loss, objective.dimension, release.regularizer)
+    wide = is_wide(plan.loss, objective.dimension, release.regularizer, release.corners)
     here = objective.evaluate(release.coefficients, hessian=None if wide else np.float64)
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
     kept = objective if wide else None
-    return PrivateFit(release.coefficients, here.gradient, here.hessian, plan, 0.0, here.floor, kept)
+    found = release.coefficients, here.gradient, here.hessian
+    return PrivateFit(*found, plan, 0.0, here.floor, kept, release.corners)
 
 
 def plausible(fit: PrivateFit, *, level: float = FALSE_ALARMS) -> bool:
@@ -217,6 +281,10 @@ def plausible(fit: PrivateFit, *, level: float = FALSE_ALARMS) -> bool:
     -------
     The answer is private: it depends on the table.
     """
-    length = float(fit.gradient @ fit.gradient) / fit.sigma**2
     freedom, printed = len(fit.gradient), (1.0 + fit.printing_share) ** 2
+    if fit.corners is not None:  # the shortest noise that leads there is no longer than the noise that did
+        shortest = fit.corners.residual(fit.gradient, fit.coefficients)
+        printed = (1.0 + _SNAPPED * fit.printing_share) ** 2
+        return bool(chdtrc(freedom, float(shortest @ shortest) / fit.sigma**2 / printed) >= level)
+    length = float(fit.gradient @ fit.gradient) / fit.sigma**2
     return bool(2.0 * min(chdtrc(freedom, length / printed), chdtr(freedom, length)) >= level)

@@ -8,6 +8,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost.losses import Regularizer
+from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 
 
@@ -26,6 +27,8 @@ class Release:
     """The minimiser of the perturbed objective, the intercept last where there is one."""
     regularizer: Regularizer | None = None
     """The public regulariser, besides the quadratic one."""
+    corners: Corners | None = None
+    """The public L1 penalty and bounds of the coefficients."""
     gradient: FloatArray | None = None
     """The noisy gradient of the objective at the coefficients, where it is released."""
     hessian: FloatArray | None = None

@@ -11,10 +11,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from expost._common.machine import limit_blas_threads
 from expost._common.typing import FloatArray
+from expost.fitting.faces import model_minimum
 from expost.fitting.objective import Evaluation, Objective
 from expost.fitting.wide import is_wide
+from expost.losses.corners import Corners
 
 Evaluate = Callable[[FloatArray], Evaluation]
+_Move = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,36 @@ def backtrack(
     return None
 
 
+def _shortened(
+    corners: Corners | None,
+    theta: FloatArray,
+    move: _Move,
+    here: Evaluation,
+    evaluate: Evaluate,
+    count: int,
+) -> tuple[FloatArray, Evaluation] | None:
+    """Shorten a step of an objective with corners until it no longer overshoots; else :func:`backtrack`.
+
+    Its derivative along the step may have risen to half of its size at the start, with the other sign; after
+    a ``count`` of steps to zero. Then the objective has fallen by at least half as much as anywhere along the
+    step, because it is convex.
+    """
+    (step, end), length = move, 1.0
+    if corners is None:
+        return backtrack(theta, step, here.norm, evaluate)
+    allowed = -(0.5 if count < _FREE_STEPS else 0.0) * corners.rate(here.tilted_gradient, theta, step)
+    while length > 1e-12 and allowed >= 0.0:
+        candidate = end if length == 1.0 else theta + length * step
+        evaluation = evaluate(candidate)
+        if corners.rate(evaluation.tilted_gradient, candidate, step, arriving=True) <= allowed:
+            return candidate, evaluation
+        length *= 0.5
+    return None
+
+
 _MAX_STEPS = 200
+# After so many steps with corners, no step may overshoot at all.
+_FREE_STEPS = 30
 # How far a single-precision Hessian lets one step shrink the gradient.
 _SINGLE = 1e-6
 # A Hessian whose last step shrank the gradient this much is kept for another one.
@@ -87,17 +119,17 @@ def newton(
     here = objective.evaluate(start, hessian=np.float32 if model is None else None)
     goal = max(tolerance, relative * here.norm)
     state = _State(start, here, model or here, kept=kept)
-    for _ in range(_MAX_STEPS):
+    for count in range(_MAX_STEPS):
         here, model = state.here, state.model
         if here.norm <= max(goal, here.floor):
             break
-        step, reached = _solve(model.hessian, here.tilted_gradient), None
-        if step is not None:
-            length = float(np.linalg.norm(step))
+        move, reached = _solve(model.hessian, here.tilted_gradient, state.theta, objective.corners), None
+        if move is not None:
+            length = float(np.linalg.norm(move[0]))
             if length * state.error_rate <= unseen:
-                return Solution(state.theta + step, here, model)
+                return Solution(move[1], here, model)
             evaluate = partial(objective.evaluate, hessian=state.next_hessian(length, goal, unseen))
-            reached = backtrack(state.theta, step, here.norm, evaluate)
+            reached = _shortened(objective.corners, state.theta, move, here, evaluate, count)
         if reached is not None:
             state.move(*reached)
         elif model is here and here.precise:
@@ -151,17 +183,23 @@ class _State:
             self.model = there
 
 
-def _solve(hessian: FloatArray | None, gradient: FloatArray) -> FloatArray | None:
+def _solve(
+    hessian: FloatArray | None, gradient: FloatArray, theta: FloatArray, corners: Corners | None
+) -> _Move | None:
     """The Newton step, or ``None`` where rounding has cost the Hessian its positive definiteness."""
     assert hessian is not None
     if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
         return None  # beyond the range of its precision
     try:
-        with limit_blas_threads(len(gradient)):
-            step: FloatArray = -cho_solve(cho_factor(hessian), gradient)
+        if corners is not None:
+            step, end, _ = model_minimum(hessian, gradient + corners.offset(theta), theta, corners)
+        else:
+            with limit_blas_threads(len(gradient)):
+                step = -cho_solve(cho_factor(hessian), gradient)
+            end = theta + step
     except LinAlgError:
         return None
-    return step if np.all(np.isfinite(step)) else None
+    return (step, end) if np.all(np.isfinite(step)) else None
 
 
 def newton_cg(
@@ -242,8 +280,10 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     rows. Wide ones are solved without a matrix, while that takes fewer passes than Hessians would. The caller
     checks whether the tolerance was met: :meth:`Solution.meets`. For ``unseen`` see :func:`newton`.
     """
-    theta = np.zeros(objective.dimension)
-    if objective.dimension > LARGEST_DENSE_DIMENSION:
+    theta, corners = np.zeros(objective.dimension), objective.corners
+    if corners is not None:
+        theta = corners.inside(theta)
+    elif objective.dimension > LARGEST_DENSE_DIMENSION:
         return _minimize_wide(objective, theta, tolerance)
     coarse, fine = _THINNINGS
     per_column, model = objective.records.n_rows / objective.columns, None

@@ -56,8 +56,8 @@ def plain_coordinates(names: Sequence[str] | None, n_features: int, *, intercept
     return Coordinates(named, same, same, same, np.zeros((len(same), 0)), constants)
 
 
-def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coordinates:
-    """The contrasts of a domain's columns, in the units of its features.
+def domain_coordinates(domain: Domain, norm: float, *, intercept: bool, apart: bool = False) -> Coordinates:
+    """The contrasts of a domain's columns, or the columns ``apart``, in the units of its features.
 
     docs/inference.md, "Categories" and "Units". No row is scaled into the ball, so that some directions are
     known to be unseen, where ``norm`` is at least :attr:`expost.Domain.longest_row`.
@@ -68,7 +68,7 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     references: list[str] = []
     anchored = intercept
     for feature, columns in _placed(domain):
-        if isinstance(feature, Category):
+        if _has_contrasts(feature, apart=apart):
             sums.append(np.isin(np.arange(size), columns).astype(np.float64))
             if anchored:
                 references.append(feature.column_names[0])
@@ -99,6 +99,11 @@ def domain_coordinates(domain: Domain, norm: float, *, intercept: bool) -> Coord
     return Coordinates(tuple(names), basis, contrasts, units, unseen, constants, tuple(references))
 
 
+def _has_contrasts(feature: Feature, *, apart: bool) -> bool:
+    """Whether a feature's columns add up to the intercept's; those of steps do not."""
+    return isinstance(feature, Category) and not (feature.monotone or apart)
+
+
 def _placed(domain: Domain) -> Iterator[tuple[Feature, range]]:
     """Each feature with the places of its columns."""
     place = 0
@@ -111,10 +116,12 @@ def _placed(domain: Domain) -> Iterator[tuple[Feature, range]]:
 def _slopes(domain: Domain, size: int) -> tuple[FloatArray, FloatArray]:
     """What a row in original units is, in columns: the slope of each, and a constant part."""
     slopes, constant = np.ones(size), np.zeros(size)
-    for feature, (column, *_) in _placed(domain):
+    for feature, (column, *others) in _placed(domain):
         if isinstance(feature, Number | Date):  # a date counts days
             low, high = feature.limits
             symmetric = feature.scale == "symmetric"
             slopes[column] = (2.0 if symmetric else 1.0) / (high - low)
             constant[column] = -low * slopes[column] - symmetric
+        elif isinstance(feature, Category) and feature.monotone:
+            slopes[[column, *others]] = feature.step
     return slopes, constant

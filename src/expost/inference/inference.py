@@ -120,6 +120,11 @@ class Inference:
 
     def __post_init__(self) -> None:
         plan = self.release.plan
+        if self.release.corners is not None:
+            raise PublicationError(
+                "no intervals are known for a model with an L1 penalty or bounds; use its coefficients and "
+                "predictions without them."
+            )
         if not isinstance(plan.loss, Likelihood):
             raise PublicationError(
                 "inference needs the logistic or the softmax loss, whose Hessian says how much the gradient "
@@ -238,7 +243,8 @@ def coordinates_of(
     """The contrasts of one linear predictor of a release."""
     plan = release.plan
     if domain is not None:
-        return domain_coordinates(domain, plan.norm, intercept=plan.fit_intercept)
+        apart = release.corners is not None  # whose zeros and bounds are those of columns
+        return domain_coordinates(domain, plan.norm, intercept=plan.fit_intercept, apart=apart)
     size = len(release.coefficients) // plan.loss.outputs - plan.fit_intercept
     return plain_coordinates(feature_names, size, intercept=plan.fit_intercept)
 
@@ -289,6 +295,7 @@ def published_coefficients(
         predictor = label.name
     nothing = np.full_like(values, np.nan)
     references = ", ".join(coordinates.references)
+    states = () if release.corners is None else release.corners.states(release.coefficients)
     return CoefficientTable(
         terms=coordinates.names,
         classes=several,
@@ -303,6 +310,7 @@ def published_coefficients(
         title=f"Coefficients as published: change of the {predictor} for one unit (public)",
         predictor=predictor,
         notes=(*([f"Compared with {references}."] * bool(references)), "With the penalty's shrinkage."),
+        states=(*states, *[""] * (len(coordinates.names) - len(states))) if states else (),
     )
 
 

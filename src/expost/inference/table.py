@@ -72,6 +72,8 @@ class CoefficientTable(Summarized):
     """What a coefficient changes."""
     notes: Sequence[str] = ()
     """What the figures assume."""
+    states: tuple[str, ...] = ()
+    """With an L1 penalty or bounds, what each published coefficient is: free, not used, or at a bound."""
     alarm: str | None = None
     """The sentence that voids the guarantee, where the noise came from a seed."""
 
@@ -154,18 +156,25 @@ class CoefficientTable(Summarized):
         }
 
     def _summary(self) -> Summary:
-        columns, spelt = (_COLUMNS[:2], _estimate) if self.without_errors else (_COLUMNS, _cells)
+        columns, cells = self._cells()
         empty = [""] * (len(columns) - 1)
-        figures = [np.atleast_2d(column) for column in self._figures().values()]
         rows: list[Sequence[str]] = []
         for place, label in enumerate(self.classes or [None]):
             if label is not None:
                 rows.append((class_text(label), *empty))
             indent = _INDENT * (label is not None)
-            cells = [spelt(found) for found in zip(*(column[place] for column in figures), strict=True)]
             for name, term in _grouped(self.terms):
-                rows.append((indent + name, *(empty if term is None else cells[term])))
+                rows.append((indent + name, *(empty if term is None else cells[place][term])))
         return Summary(self.title, rows, columns, self.notes, self.alarm, figures=True, dense=True)
+
+    def _cells(self) -> tuple[tuple[str, ...], list[list[tuple[str, ...]]]]:
+        """The names of the columns, and what they hold: classes by terms by columns."""
+        columns, spelt = (_COLUMNS[:2], _estimate) if self.without_errors else (_COLUMNS, _cells)
+        figures = np.stack([np.atleast_2d(column) for column in self._figures().values()], axis=-1)
+        cells = [[spelt(found) for found in terms] for terms in figures.tolist()]
+        if not self.states:
+            return columns, cells
+        return (*columns, ""), [[(*found, state) for found, state in zip(cells[0], self.states, strict=True)]]
 
     def __repr__(self) -> str:
         return f"CoefficientTable({len(self)} coefficients, confidence={self.confidence:g})"

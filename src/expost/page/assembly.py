@@ -56,6 +56,7 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
         of_people=all(publication.release.plan.unit == "person" for publication in publications),
         several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
+        cornered=any(publication.release.corners is not None for publication in publications),
     )
 
 

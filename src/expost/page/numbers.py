@@ -33,7 +33,7 @@ from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
 from expost.reports.forgotten import Forgotten
-from expost.reports.intervals import gradient_factors, reach_factors
+from expost.reports.intervals import Determinant, gradient_factors, noise_factors
 from expost.reports.laws import Drift
 from expost.reports.records import DEFINITE, FEW_WEIGHTS, Pencil
 from expost.reports.several import sum_noise
@@ -86,7 +86,8 @@ class Form:
 
 def _encoding(field: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for one answer to serve two publications: everything but the words."""
-    return {key: value for key, value in field.items() if key not in _WORDS}
+    plain = {key: value for key, value in field.items() if key not in _WORDS | {"effect"}}
+    return plain | {"monotone": field.get("effect") == "monotone"}
 
 
 def _asked(publication: PublishedFile) -> Iterator[tuple[_Key, dict[str, Any]]]:
@@ -238,6 +239,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "sha256": publication.sha256,
         "loss": describe(loss),
         "regularizer": None if release.regularizer is None else describe(release.regularizer),
+        "corners": _corners(publication),
         "labels": loss.labels.values,
         "class_weight": publication.weighting.class_weight,
         "max_weight": publication.weighting.max_weight,
@@ -275,6 +277,11 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
     }
 
 
+def _corners(publication: PublishedFile) -> dict[str, Any] | None:
+    corners = publication.release.corners
+    return None if corners is None else corners.described(len(column_names(publication)))
+
+
 def packed(numbers: FloatArray) -> str:
     """The bytes of doubles in base 64, as ``numbers.js`` reads them: half as long as digits, and exact."""
     return in_base64(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
@@ -300,19 +307,23 @@ def _quantiles(
         whitened = release.regularizer is not None and not plan.reduced
         public = _mixtures(determinant.public, bases, spectra, None if whitened else determinant.margin)
     return {
-        "noise": reach_factors(scope, shares.tilt, dimension, drift, plan.loss),
+        "noise": noise_factors(release, scope, shares.tilt, drift),
         "gradient": measured,
         "cost": cost,
         "whole": whole,
         "public": public,
         "adaptive": determinant.adaptive
         and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
-        "upper": determinant.upper
-        and _mixtures(determinant.upper, bases, spectra, -determinant.upper_margin),
+        "upper": determinant.upper and _mixtures(determinant.upper, bases, spectra, _raised(determinant)),
         "people": _of_people(release, failure, scope, bases, spectra),
         # A family is asked for every answer: a record at its worst would say no more than the promise.
         **(_forgotten(release, failure, scope, bases, spectra) if plan.unit == "person" else {}),
     }
+
+
+def _raised(determinant: Determinant) -> float | None:
+    """By what the upper bound's eigenvalues are those of the Hessian; those of a block are its own."""
+    return -determinant.upper_margin if determinant.release.corners is None else None
 
 
 def _forgotten(

@@ -11,7 +11,7 @@ from expost.privacy.plan import Plan
 from expost.reports.base import Scope
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten, moved
-from expost.reports.intervals import gradient_factors, reach_factors
+from expost.reports.intervals import gradient_factors, noise_factors
 from expost.reports.records import Pencil
 from expost.reports.total import whole_noise
 
@@ -59,31 +59,43 @@ def person_quantiles(
 ) -> tuple[FloatArray, float | None, Pencil | None]:
     """What a reader allows for people with one different row, two and so on, a line for each.
 
-    How far the noise of the objective and of the gradient reaches, the two factors of the total, and how far
-    noise can have raised the Hessian; zero for what is not released. Then the lower bound by the smallest
-    eigenvalue, and the mixtures that all share where there is a regulariser and a Hessian. With
-    ``forgotten`` rows there is less of the failure probability for those that are known.
+    How far the noise of the objective and of the gradient reaches, the two factors of the total, how far
+    noise can have raised the Hessian, and what corners add to the first; zero for what is not released. Then
+    the lower bound by the smallest eigenvalue, and the mixtures that all share where there is a regulariser
+    beside the Hessian. With ``forgotten`` rows there is less of the failure probability for those that are
+    known.
     """
     plan, dimension = release.plan, len(release.coefficients)
     reader = TightReader(release, failure, scope, forgotten=forgotten)
     lines = []
-    for rows in range(1, 2 if scope.every else most_rows(plan) + 1):
+    for rows in _counted(release, scope):
         of_people = reader.for_people(rows)
         shares, drift, law = of_people.shares, of_people.drift, of_people.law
-        noise = reach_factors(scope, shares.tilt, dimension, drift, plan.loss, law=law).norm
+        noise = noise_factors(release, scope, shares.tilt, drift, law, rows, of_people.parts)
         measured, model, statistics, margin = 0.0, 0.0, 0.0, 0.0
         if release.gradient is not None:
             measured = gradient_factors(scope, shares.gradient, dimension, drift, plan, law).norm
         if plan.scales.releases_statistics:
-            model, statistics, _, _ = whole_noise(release, scope, shares.whole, law)
+            model, statistics, _, _ = whole_noise(release, scope, shares.whole, law, rows, of_people.parts)
         if release.hessian is not None:
             margin = of_people.determinant.margin
-        lines.append([noise, measured, model, statistics, margin])
+        lines.append([noise.norm, measured, model, statistics, margin, noise.slope, noise.rest])
     determinant = reader.for_people(1).determinant
     adaptive = determinant.adaptive
-    whitened = release.hessian is not None and release.regularizer is not None and not plan.reduced
     floor = None if adaptive is None else adaptive.floor
-    return np.array(lines), floor, determinant.public if whitened else None
+    return np.array(lines), floor, determinant.public if _whitened(release) else None
+
+
+def _whitened(release: Release) -> bool:
+    """Whether a regulariser and a Hessian share their mixtures."""
+    return release.hessian is not None and release.regularizer is not None and not release.plan.reduced
+
+
+def _counted(release: Release, scope: Scope) -> range:
+    """Numbers of rows that differ in what is allowed for noise: all, or one that stands for all."""
+    # Rows of a family each weigh as much as one, which counts at corners.
+    alike = scope.every and (release.corners is None or release.plan.unit == "person")
+    return range(1, 2 if alike else most_rows(release.plan) + 1)
 
 
 def forgotten_quantiles(release: Release, failure: float, scope: Scope) -> FloatArray:
@@ -91,14 +103,14 @@ def forgotten_quantiles(release: Release, failure: float, scope: Scope) -> Float
 
     How far the noise of the objective reaches along each, and the two factors of the total.
     """
-    plan, dimension = release.plan, len(release.coefficients)
+    plan = release.plan
     reader = TightReader(release, failure, scope, forgotten=SOME)
     lines = []
     for rows in range(1, most_rows(plan)):
         each = reader.left / rows
-        noise = reach_factors(scope, each, dimension, reader.drift, plan.loss).norm
+        noise = noise_factors(release, scope, each, reader.drift, parts=reader.parts).norm
         model, statistics = 0.0, 0.0
         if plan.scales.releases_statistics:
-            model, statistics, _, _ = whole_noise(release, scope, each)
+            model, statistics, _, _ = whole_noise(release, scope, each, parts=reader.parts)
         lines.append([noise, model, statistics])
     return np.array(lines)

@@ -90,6 +90,11 @@ class Precision:
     grid: float
     rows_at_most: int
 
+    @property
+    def window(self) -> float:
+        r""":math:`w = 2^4s`: no farther from a kink, a coefficient is printed on it (section 19)."""
+        return 2.0**4 * self.output_noise
+
     @classmethod
     def choose(
         cls,

@@ -10,8 +10,11 @@ from scipy.linalg import eigvalsh
 from expost._common.strict_json import digest, publication_error, require, shown
 from expost._common.typing import FloatArray
 from expost.data.features import NumberLabel
+from expost.exceptions import ParameterError
+from expost.fitting.private_fit import check_corners
 from expost.fitting.release import unpack
 from expost.losses import describe
+from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
@@ -46,6 +49,7 @@ def verify(document: PublishedDocument) -> None:
     check_weights(document)
     _check_domain(document)
     check_outcome(document)
+    check_corners_of(document)
     _check_statistics(document)
     _check_precision(document)
     check_guarantee(document)
@@ -125,6 +129,37 @@ def check_outcome(document: PublishedDocument) -> None:
     require(accepted, f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
 
 
+def check_corners_of(document: PublishedDocument) -> None:
+    """Refuse corners that are none, that no theorem is about, and coefficients that they would have moved."""
+    declared = None if document.domain is None else document.domain.coef_bounds
+    as_declared = "`corners` must have the bounds that the effects in `domain` stand for"
+    require(declared is None or document.corners is not None, as_declared)
+    if document.corners is None:
+        return
+    columns = document.n_features
+    for name, ends in (("low", document.corners.low), ("high", document.corners.high)):
+        text = f"`corners.{name}` must be null or {columns} bounds, one of each feature"
+        require(ends is None or len(ends) == columns, text)
+    corners = document.release.corners
+    require(corners is not None, "`corners` must have an `l1` or bounds, or be absent")
+    assert corners is not None
+    found = corners.low[:columns].tolist(), corners.high[:columns].tolist()
+    require(declared is None or found == tuple(map(list, declared)), as_declared)
+    require(bool(np.all(corners.low < corners.high)), "`corners.low` must be below `corners.high`")
+    _check_snapped(document, corners)
+
+
+def _check_snapped(document: PublishedDocument, corners: Corners) -> None:
+    plan, theta = document.release.plan, document.release.coefficients
+    try:
+        check_corners(plan, corners, document.regularizer)
+    except ParameterError as error:
+        raise publication_error(f"`corners` must be absent: {error}") from None
+    window = 0.0 if plan.precision is None else plan.precision.window
+    text = "`coefficients` must be inside `corners`, and on a bound or zero where they are close to it"
+    require(np.array_equal(corners.snapped(theta, window), theta), text)
+
+
 def _check_statistics(document: PublishedDocument) -> None:
     """Refuse statistics that the report does not release or that its noise cannot have produced."""
     plan, statistics, loss = document.plan, document.statistics, document.loss
@@ -178,7 +213,10 @@ def _check_precision(document: PublishedDocument) -> None:
     if precision is None:
         return
     _check_printing(precision)
-    _check_multiples("coefficients", document.coefficients, precision.grid)
+    # A coefficient on a bound is the bound, on whatever grid that is.
+    corners, theta = document.release.corners, document.release.coefficients
+    free = theta if corners is None else theta[~corners.active(theta)]
+    _check_multiples("coefficients", free.tolist(), precision.grid)
     for name in STATISTICS:
         grid = getattr(precision, f"{name}_grid")
         follows = grid == grid_of(document.plan.scales, name)

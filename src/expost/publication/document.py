@@ -26,6 +26,7 @@ from expost.publication.schema import (
     Classes,
     FeatureNames,
     Positive,
+    PublishedCorners,
     PublishedLoss,
     PublishedPlan,
     PublishedPrecision,
@@ -58,6 +59,7 @@ class PublishedDocument(FrozenModel):
     precision: PublishedPrecision | None
     weights: PublishedWeights | None = None
     outcome: NumberLabel | None = None
+    corners: PublishedCorners | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
     sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
@@ -85,6 +87,9 @@ class PublishedDocument(FrozenModel):
             plan=plan_of(self),
             coefficients=_frozen(self.coefficients),
             regularizer=self.regularizer,
+            corners=None
+            if self.corners is None
+            else self.corners.value(self.n_features, intercept=self.fit_intercept),
             gradient=None if gradient is None else _frozen(gradient),
             hessian=None if hessian is None else _frozen(unpack(hessian)),
             eigenvalue=self.statistics.eigenvalue,
@@ -124,7 +129,7 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
 
 
 # Fields that were added to the format: left out where they say nothing.
-_ADDED = ("reduced", "unit", "weights", "outcome", "rows_per_person")
+_ADDED = ("reduced", "unit", "weights", "outcome", "corners", "rows_per_person")
 
 
 def _without_absent(document: dict[str, Any]) -> dict[str, Any]:
@@ -170,6 +175,7 @@ def content(
         "insecure": INSECURE if release.insecure else None,
         "weights": _weights(weighting),
         "outcome": outcome.model_dump(mode="json") if outcome else None,
+        "corners": _corners(release),
     }
     return _without_absent(document)
 
@@ -183,6 +189,11 @@ def _weights(weighting: Weighting) -> dict[str, Any] | None:
         return None
     by_class, rows = _each(float, weighting.class_weight), weighting.rows_per_person
     return {"max_weight": weighting.max_weight, "class_weight": by_class, "rows_per_person": rows}
+
+
+def _corners(release: Release) -> dict[str, Any] | None:
+    columns = len(release.coefficients) - release.plan.fit_intercept
+    return None if release.corners is None else release.corners.described(columns)
 
 
 def _statistics(release: Release) -> dict[str, Any]:

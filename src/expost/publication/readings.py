@@ -20,6 +20,7 @@ from expost.fitting.prediction import (
     scored,
 )
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
+from expost.inference.inference import published_coefficients
 from expost.losses import describe
 from expost.publication.document import PublishedDocument
 from expost.reports import Bounds, evaluate
@@ -141,7 +142,8 @@ class ReadableDocument(PublishedDocument):
 
         In the features' own units where there is a domain, each category compared with the first one of its
         feature. Each interval holds with the confidence on its own. docs/inference.md derives the figures and
-        says what they assume.
+        says what they assume. With an L1 penalty or bounds they are the coefficients as published, without
+        intervals, and zeros are "not used".
 
         Raises
         ------
@@ -162,7 +164,10 @@ class ReadableDocument(PublishedDocument):
         >>> summary.terms
         ('x0', 'x1', 'intercept')
         """
-        return replace(self._inference().table(confidence), alarm=self.insecure)
+        if self.release.corners is None:
+            return replace(self._inference().table(confidence), alarm=self.insecure)
+        declared = self.domain, self.feature_names, self.classes
+        return replace(published_coefficients(self.release, *declared), alarm=self.insecure)
 
     def _inference(self) -> Inference:
         return Inference(self.release, self.domain, self.feature_names, self.classes, self.weighting)

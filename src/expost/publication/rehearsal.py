@@ -8,6 +8,7 @@ from expost._common.strict_json import check_size
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses import Regularizer
+from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -16,7 +17,14 @@ from expost.publication.publication import Publication
 _LONGEST_NUMBER, _SHORTEST_NUMBER = 24, 3
 
 
-def rehearse(plan: Plan, n_features: int, *, regularizer: Regularizer | None = None, **declared: Any) -> int:
+def rehearse(
+    plan: Plan,
+    n_features: int,
+    *,
+    regularizer: Regularizer | None = None,
+    corners: Corners | None = None,
+    **declared: Any,
+) -> int:
     """Check that what a fit will publish can be read, and return how many bytes it can take.
 
     The publication is made from the plan and from what is ``declared`` in the keywords of
@@ -31,7 +39,7 @@ def rehearse(plan: Plan, n_features: int, *, regularizer: Regularizer | None = N
     dimension = (n_features + plan.fit_intercept) * plan.loss.outputs
     numbers = dimension + plan.entries(dimension)
     _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
-    publication = Publication.from_release(_empty(plan, dimension, regularizer), **declared)
+    publication = Publication.from_release(_empty(plan, dimension, regularizer, corners), **declared)
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
     _check_room(plan, size)
     return size
@@ -52,16 +60,20 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         ) from None
 
 
-def _empty(plan: Plan, dimension: int, regularizer: Regularizer | None) -> Release:
+def _empty(
+    plan: Plan, dimension: int, regularizer: Regularizer | None, corners: Corners | None = None
+) -> Release:
     """A release of a table without rows and without noise, on its grids."""
     least = {}
     for statistic, scale in plan.scales.released:
         grid = statistic_grid(scale)
         least[statistic.name] = round(plan.l2 / grid) * grid
+    zeros = np.zeros(dimension)
     return Release(
         plan=plan,
-        coefficients=np.zeros(dimension),
+        coefficients=zeros if corners is None else corners.inside(zeros),
         regularizer=regularizer,
+        corners=corners,
         gradient=np.zeros(dimension) if "gradient" in least else None,
         hessian=least["hessian"] * np.eye(plan.hessian_order(dimension)) if "hessian" in least else None,
         eigenvalue=least.get("eigenvalue"),

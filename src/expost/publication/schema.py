@@ -1,5 +1,6 @@
 """The parts of a published file: what each value may be, and the sentence that refuses anything else."""
 
+import math
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from expost.data.values import of_one_kind
 from expost.data.weights import Weighting
 from expost.exceptions import LossError, ParameterError, PublicationError
 from expost.losses import AnyLoss, Regularizer, as_loss, describe
+from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED, REGULARIZERS
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
@@ -88,16 +90,16 @@ def _check_parameter(field: str, given: Any, declared: Any, *, positive: bool) -
     require(fits, f"`{field}` must be {wanted} but is {shown(given)}")
 
 
-def numbers(field: str) -> BeforeValidator:
+def numbers(field: str, *, or_null: bool = False) -> BeforeValidator:
     """Read a list of numbers as floats; the first wrong entry is named, and no others are collected."""
 
     def read(value: Any) -> Any:
         listed = isinstance(value, list | tuple)
         require(listed, f"`{field}` must be a list of numbers but is {shown(value)}")
         for place, entry in enumerate(value):
-            if type(entry) is not float and type(entry) is not int:
+            if type(entry) is not float and type(entry) is not int and not (or_null and entry is None):
                 raise publication_error(f"`{field}[{place}]` must be a number but is {shown(entry)}")
-        return tuple(map(float, value))
+        return tuple(None if entry is None else float(entry) for entry in value)
 
     return BeforeValidator(read)
 
@@ -206,6 +208,25 @@ class PublishedPrecision(FrozenModel):
     def value(self) -> Precision:
         """The precision of the coefficients as a plan has it."""
         return Precision(self.output_noise, self.solver_radius, self.grid, self.rows_at_most)
+
+
+class PublishedCorners(FrozenModel):
+    """The L1 penalty and bounds of the features' coefficients; see :class:`expost.losses.corners.Corners`.
+
+    A bound is null where there is none, and a list of them where no feature has one.
+    """
+
+    l1: Annotated[float, Field(ge=0.0)]
+    low: Annotated[tuple[float | None, ...], numbers("corners.low", or_null=True)] | None
+    high: Annotated[tuple[float | None, ...], numbers("corners.high", or_null=True)] | None
+
+    def value(self, columns: int, *, intercept: bool) -> Corners | None:
+        """The corners of a model of so many features; None where there is no kink."""
+        low, high = (
+            [missing if end is None else end for end in ends or [None] * columns]
+            for ends, missing in ((self.low, -math.inf), (self.high, math.inf))
+        )
+        return Corners.of(self.l1, low, high, intercept=intercept)
 
 
 class PublishedWeights(FrozenModel):

@@ -34,7 +34,7 @@ from expost.reports.forgotten import Forgotten
 from expost.reports.intervals import Determinant, inner_product
 from expost.reports.laws import Across, Drift, person_law
 from expost.reports.records import ReadRecords, records_of
-from expost.reports.total import report_cost, whole_cost, whole_parts
+from expost.reports.total import report_cost, whole_cost, whole_noise, whole_parts
 
 # Above every rounding error in adding up the terms, so that intervals err on the wide side.
 SLACK = 1e-12
@@ -56,6 +56,8 @@ class TightReader:
 
     law: Across | None = None
     """That of people with several rows."""
+    rows: int = 1
+    """How many these are."""
     forgotten: Forgotten | None = None
     """Rows of theirs of which nothing is known."""
 
@@ -68,6 +70,11 @@ class TightReader:
     def left(self) -> float:
         """What of the failure probability is for forgotten rows."""
         return 0.0 if self.forgotten is None else 0.5 * self.failure
+
+    @property
+    def parts(self) -> float:
+        """How many equal parts the noise is bounded in: known rows, and forgotten ones."""
+        return 1.0 if self.forgotten is None else 2.0
 
     @cached_property
     def drift(self) -> Drift:
@@ -87,7 +94,7 @@ class TightReader:
         """The reader for people with so many different rows."""
         if rows not in self._of_people:
             law = person_law(self.release.plan.loss, rows, len(self.release.coefficients))
-            self._of_people[rows] = replace(self, law=law)
+            self._of_people[rows] = replace(self, law=law, rows=rows)
         return self._of_people[rows]
 
     def read(self, records: ReadRecords, sides: tuple[bool, ...]) -> Figures:
@@ -102,7 +109,15 @@ class TightReader:
         """The ends of the interval, and the total."""
         plan, determinant = self.release.plan, self.determinant.bound(records, member=member)
         product = inner_product(
-            self.release, records, self.shares, self.scope, self.drift, member=member, law=self.law
+            self.release,
+            records,
+            self.shares,
+            self.scope,
+            self.drift,
+            member=member,
+            law=self.law,
+            rows=self.rows,
+            parts=self.parts,
         )
         length, some = records.gradient_norm, self.forgotten
         if some is not None:
@@ -115,7 +130,8 @@ class TightReader:
         if not plan.scales.releases_statistics:
             return model.low, model.high, model.high
         size, failure = self.determinant_size(determinant), self.shares.whole
-        total = whole_cost(self.release, records, size, self.scope, failure, self.drift, self.law)
+        noise = whole_noise(self.release, self.scope, failure, self.law, self.rows, self.parts)
+        total = whole_cost(self.release, records, size, noise, self.drift)
         if some is not None:
             parts = whole_parts(self.release, records, self.drift)
             total = total + some.whole(self.release, parts, self.scope, self.left)
@@ -191,7 +207,7 @@ class PeopleFigures:
         return Figures.joined([self._read(block) for block in blocks])
 
     def _read(self, block: Block) -> Figures:
-        rows = distinct_rows(block.X, self.each)
+        rows = rows_counted(self.reader.release, block.X, self.each)
         found = np.empty((len(Figures._fields), len(rows)))
         for count in np.unique(rows):
             chosen = rows == count
@@ -201,6 +217,16 @@ class PeopleFigures:
                 records = records_of(self.reader.release, some, self.reader.scope, self.each)
                 found[:, chosen] = self.reader.for_people(int(count)).read(records, self.sides)
         return Figures(*found)
+
+
+def rows_counted(release: Release, rows: FloatArray, each: int) -> NDArray[np.int64]:
+    """How many rows of each person count: the different ones, or all where each weighs as much as the first.
+
+    Without corners a quantile of the noise does not depend on their weight.
+    """
+    if release.corners is not None and release.plan.unit == "row":
+        return np.full(len(rows) // each, each, dtype=np.int64)
+    return distinct_rows(rows, each)
 
 
 def distinct_rows(rows: FloatArray, each: int) -> NDArray[np.int64]:

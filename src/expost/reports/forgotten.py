@@ -9,7 +9,7 @@ import numpy as np
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Scope
-from expost.reports.intervals import reach_factors
+from expost.reports.intervals import noise_factors
 from expost.reports.laws import Drift
 from expost.reports.total import WholeParts, whole_noise
 
@@ -41,6 +41,11 @@ class Forgotten:
         """Their weight together."""
         return self.rows * self.weight
 
+    @property
+    def parts(self) -> float:
+        """How many parts of this size the noise has with corners: half of it is for the known rows."""
+        return 2.0 * max(self.count, 1.0)
+
     def determinant(self, plan: Plan, known: Interval, *, member: bool) -> Interval:
         """An interval for the first term, from that of the known rows."""
         curvature = self.weight * plan.accounting.curvature
@@ -55,8 +60,8 @@ class Forgotten:
         self, release: Release, known: Interval, scope: Scope, failure: float, drift: Drift
     ) -> Interval:
         """An interval for the third term; ``failure`` is the share of these rows together."""
-        plan, dimension = release.plan, len(release.coefficients)
-        factors = reach_factors(scope, failure / self.rows, dimension, drift, plan.loss)
+        plan = release.plan
+        factors = noise_factors(release, scope, failure / self.rows, drift, parts=self.parts)
         more = self.length(plan) * factors.norm / plan.sigma
         return Interval(known.low - more, known.high + more)
 
@@ -69,7 +74,7 @@ class Forgotten:
         plan = release.plan
         steep = self.count * math.hypot(plan.accounting.slope / plan.sigma, moved(plan, "gradient"))
         curved = self.count * moved(plan, "hessian", "eigenvalue")
-        noise = whole_noise(release, scope, failure / self.rows)
+        noise = whole_noise(release, scope, failure / self.rows, parts=self.parts)
         reached = noise.model * steep, noise.statistics * curved
         squares = (parts.moved + 0.5 * steep) * steep + (parts.curved + 0.5 * curved) * curved
         return squares + (sum(reached) if noise.apart else math.hypot(*reached))

@@ -17,11 +17,14 @@ from expost.privacy.plan import Plan
 from expost.reports.base import Interval, Scope, Shares, form_quantile, goe_quantile
 from expost.reports.laws import (
     NO_DRIFT,
+    NORMAL,
     SHARE,
     Across,
+    Chi,
     Drift,
     NoiseLaw,
     chi_quantile,
+    conditional_quantile,
     every_quantile,
     noise_law,
 )
@@ -29,10 +32,16 @@ from expost.reports.records import DEFINITE, FEW_WEIGHTS, WEIGHTS, Pencil, ReadR
 
 
 class Factors(NamedTuple):
-    """How far the noise reaches per unit of a row's Euclidean norm and, where given, of its entries' sum."""
+    """How far the noise reaches per unit of a row's Euclidean norm and, where given, of its entries' sum.
+
+    With corners also per unit of the gradient, and whatever it is, because it is the gradient at the exact
+    minimiser that counts.
+    """
 
     norm: float
     norm1: float | None
+    slope: float = 0.0
+    rest: float = 0.0
 
     def reach(self, records: ReadRecords) -> Any:
         """How far noise along each row reaches (docs/mathematics.md, sections 4 and 11)."""
@@ -77,6 +86,50 @@ def reach_factors(
     )
 
 
+def noise_factors(
+    release: Release,
+    scope: Scope,
+    failure: float,
+    drift: Drift,
+    law: NoiseLaw | None = None,
+    rows: int = 1,
+    parts: float = 1.0,
+) -> Factors:
+    r"""How far the noise of the objective reaches along records of ``rows`` rows; public.
+
+    With corners :math:`\zeta a + \delta a' + r`, where :math:`a` is the record's steepness and :math:`a'` the
+    length of its gradient, both in units of the noise, and :math:`r` is for what printing changes (section
+    19). The noise is bounded by an exponential moment there; each of ``parts`` equal parts has that of all.
+    """
+    plan, dimension, corners = release.plan, len(release.coefficients), release.corners
+    if corners is None:
+        return reach_factors(scope, failure, dimension, drift, plan.loss, law=law)
+    largest, weight = largest_reach(plan, law, rows), weight_of(plan, rows)
+    known: NoiseLaw = Chi(dimension) if scope.every else law or NORMAL
+    solver = plan.rounding.solver
+    share = SHARE * failure if solver > 0.0 else 0.0
+    reach = conditional_quantile(known, scope.each(failure - share), parts * largest / (1.0 - SHARE))
+    slope, rest = drift.slope * largest * plan.sigma / plan.accounting.slope, 0.0
+    if share > 0.0:
+        other: NoiseLaw = Chi(dimension) if scope.every else NORMAL
+        rest = solver * conditional_quantile(other, scope.each(share), parts * solver / SHARE)
+    rest += reach * slope + 0.5 * (slope**2 + solver**2)
+    # Curvatures change too: no determinant is larger than that of the largest curvature.
+    rest += 2.0 * drift.curvature * weight * plan.accounting.curvature / plan.l2
+    return Factors(reach, None, slope, rest)
+
+
+def weight_of(plan: Plan, rows: int) -> int:
+    """The weight of so many rows together at most, in units of the largest of the plan's unit."""
+    return 1 if plan.unit == "person" else rows
+
+
+def largest_reach(plan: Plan, law: NoiseLaw | None, rows: int) -> float:
+    """The largest steepness of a record of so many rows, in units of the objective's noise."""
+    stretch = law.stretch if isinstance(law, Across) else 1.0
+    return stretch * weight_of(plan, rows) * plan.accounting.slope / plan.sigma
+
+
 def gradient_factors(
     scope: Scope, failure: float, dimension: int, drift: Drift, plan: Plan, law: NoiseLaw | None = None
 ) -> Factors:
@@ -95,6 +148,8 @@ def inner_product(
     *,
     member: bool,
     law: NoiseLaw | None = None,
+    rows: int = 1,
+    parts: float = 1.0,
 ) -> Interval:
     r"""An interval for :math:`t_3 = \mp\nabla J \cdot \nabla\ell/\sigma^2` (section 7, "Inner product").
 
@@ -103,8 +158,10 @@ def inner_product(
     """
     plan, dimension = release.plan, len(release.coefficients)
     steepness = records.steepness
-    factors = reach_factors(scope, shares.tilt, dimension, drift, plan.loss, law=law)
+    factors = noise_factors(release, scope, shares.tilt, drift, law, rows, parts)
     width = steepness * factors.reach(records) / plan.sigma
+    if release.corners is not None:
+        width = width + (factors.slope * records.gradient_norm / plan.sigma + factors.rest)
     if plan.sigma_gradient is None:
         return Interval(-width, width)
     assert records.along is not None
@@ -194,6 +251,18 @@ class Determinant:
         values, vectors = eigh(self.release.hessian)
         return values, vectors
 
+    @cached_property
+    def _free_spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Of the free coefficients' block, whose determinant is the smallest that there may have been."""
+        release = self.release
+        assert release.hessian is not None
+        assert release.corners is not None
+        free = np.flatnonzero(~release.corners.active(release.coefficients))
+        values, vectors = eigh(release.hessian[np.ix_(free, free)])
+        basis = np.zeros((len(release.hessian), len(free)))
+        basis[free] = vectors
+        return values, basis
+
     def _lowered(self, values: FloatArray) -> FloatArray:
         """Lower bounds of the Hessian's eigenvalues at the printed coefficients."""
         lowered = values - self.margin
@@ -231,14 +300,17 @@ class Determinant:
     @cached_property
     def upper_margin(self) -> float:
         """How far noise and rounding can have lowered the Hessian in any direction."""
-        return self._moved(goe_quantile(len(self.spectrum[0]), self.shares.hessian_above))
+        assert self.release.hessian is not None
+        return self._moved(goe_quantile(len(self.release.hessian), self.shares.hessian_above))
 
     @cached_property
     def upper(self) -> Pencil | None:
         """The upper bound of the Hessian, where it is positive definite."""
         if self.release.hessian is None or self.release.plan.reduced:
             return None
-        values, vectors = self.spectrum
+        values, vectors = self.spectrum if self.release.corners is None else self._free_spectrum
+        if not len(values):
+            return None
         margin = self.upper_margin
         raised = (values + margin) + self.drift.curvature * np.abs(values + margin)
         if raised[0] <= DEFINITE * raised[-1]:

@@ -116,6 +116,34 @@ def _spread_quantile(law: Spread, failure: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
 
 
+# Beyond this the exponential moment of a law is bounded in closed form: its tail is below all doubles there.
+_STEEPEST = 20.0
+# Panels of the integral over a tail, each one standard deviation wide.
+_PANEL, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+@cache
+def conditional_quantile(law: "Chi | Spread | Across", failure: float, largest: float) -> float:
+    r"""What the noise reaches on average given what was published, but for a probability of ``failure``.
+
+    .. math:: \zeta = \frac{1}{a_1}\log\mathrm{CVaR}_{1 - \rho}\bigl(e^{a_1Q}\bigr)
+              = q + \frac{1}{a_1}\log\Bigl(1 + \frac{a_1}{\rho}\int_0^\infty e^{a_1u}P(Q > q + u)\,du\Bigr)
+
+    for a variable :math:`Q \ge 0` of the law with the quantile :math:`q` of :math:`1 - \rho`. At corners the
+    noise is not a function of what was published, and a quantile of it would not do (docs/mathematics.md,
+    section 19). ``largest`` is :math:`a_1`, at least every multiple of the noise that a record can have.
+    """
+    quantile = law.quantile(failure)
+    if largest > _STEEPEST:
+        # A length of k normals, at most: its exponential moments are those of a normal, shifted by the root.
+        return math.sqrt(getattr(law, "freedom", 1)) + 0.5 * largest - math.log(failure) / largest
+    panels = math.ceil(max(largest - quantile, 0.0) + 14.0)
+    at = (np.arange(panels)[:, None] + 0.5 * (_PANEL + 1.0)).ravel()
+    weights = np.tile(0.5 * _PANEL_WEIGHTS, panels)
+    mean = float(weights @ (np.exp(largest * at) * law.tail(quantile + at))) / failure
+    return quantile + math.log1p(largest * mean) / largest
+
+
 NoiseLaw: TypeAlias = Chi | Spread | Across
 NORMAL = Chi(1)
 """The size of one standard normal: for one linear predictor."""
@@ -186,6 +214,9 @@ class Drift:
         noise, curvature = plan.precision.output_noise, plan.curve.max_curvature * plan.radius**2
         # Longer output noise has a probability below 1e-15, far below every share of a failure.
         distance = noise * (chi_quantile(dimension, 1e-15) + 1.0)
+        if release.corners is not None:
+            at_kinks = int(np.sum(release.corners.active(release.coefficients)))
+            distance += plan.precision.window * math.sqrt(at_kinks)
         change = (third_order(plan.loss) or 0.0) * plan.radius * distance
         largest = plan.l2 + curvature * plan.precision.rows_at_most
         if isinstance(release.regularizer, SmoothedL1):

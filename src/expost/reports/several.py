@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,9 +17,17 @@ from expost.exceptions import ParameterError
 from expost.fitting.release import Release
 from expost.reports.base import Scope, Shares, check_confidence, sides_of
 from expost.reports.evaluate import SLACK, TightReader, check_unit, row_width, streamed_figures
-from expost.reports.laws import chi_quantile, noise_law, person_law
+from expost.reports.intervals import noise_factors, weight_of
+from expost.reports.laws import NO_DRIFT, Chi, chi_quantile, conditional_quantile, person_law
 from expost.reports.records import records_of
-from expost.reports.total import BEYOND, gradient_error, largest_shifts, whole_noise, whole_parts
+from expost.reports.total import (
+    BEYOND,
+    gradient_error,
+    largest_curved,
+    largest_shifts,
+    whole_noise,
+    whole_parts,
+)
 
 Part = TypeVar("Part")
 
@@ -139,26 +147,45 @@ def sum_noise(releases: Sequence[Release], failure: float, scope: Scope, rows: i
     """
     if len(releases) == 1 or scope.every:
         return None
-    left, normals, rest, shifts, apart = 0.0, 0, 0.0, [], 0.0
-    for release in releases:
-        plan = release.plan
-        statistics = plan.scales.releases_statistics
-        law = None if rows == 1 else person_law(plan.loss, rows, len(release.coefficients))
-        # What the determinant's bound does not need of the share is the noise's.
-        share = Shares.of(plan.report, failure / len(releases)).whole
-        steep, curved = (plan.max_weight * largest for largest in largest_shifts(plan))
-        shifts += [steep, curved]
-        if statistics:
-            noise = whole_noise(release, scope, share, law)
-            apart += math.hypot(noise.model * steep, noise.statistics * curved)
-            rest += BEYOND * gradient_error(plan)  # which counts the solver's error
-        else:
-            apart += (law or noise_law(plan.loss)).quantile(scope.each(share)) * steep
-            rest += BEYOND * plan.rounding.solver
-        left += share
-        normals += (plan.loss.outputs if law is None else law.freedom) + statistics
-    quantile = chi_quantile(normals, scope.each(left))
-    return None if apart < math.hypot(*shifts) * quantile else SumNoise(quantile, rest)
+    corners = any(release.corners is not None for release in releases)
+    each = failure / len(releases)
+    parts = [_part(release, each, scope, rows, corners=corners) for release in releases]
+    shares, shifts, normals, apart, rest = zip(*parts, strict=True)
+    longest, failing = math.hypot(*chain.from_iterable(shifts)), scope.each(sum(shares))
+    quantile = chi_quantile(sum(normals), failing)
+    if corners:  # the noise is known on average only
+        quantile = conditional_quantile(Chi(sum(normals)), failing, longest)
+    return None if sum(apart) < longest * quantile else SumNoise(quantile, sum(rest))
+
+
+class _Part(NamedTuple):
+    """What one release adds to the noise of a sum."""
+
+    share: float  # what the determinant's bound does not need of its failure probability
+    shifts: tuple[float, float]
+    normals: int
+    apart: float  # what its own bound allows
+    rest: float
+
+
+def _part(release: Release, failure: float, scope: Scope, rows: int, *, corners: bool) -> _Part:
+    plan = release.plan
+    law = None if rows == 1 else person_law(plan.loss, rows, len(release.coefficients))
+    share = Shares.of(plan.report, failure).whole
+    steep, curved = (plan.max_weight * largest for largest in largest_shifts(plan))
+    if corners:  # an exponential moment needs the largest of all that is counted
+        weight = weight_of(plan, rows)
+        steep, curved = weight * steep, weight * largest_curved(plan)
+    normals = plan.loss.outputs if law is None else law.freedom
+    if plan.scales.releases_statistics:
+        noise = whole_noise(release, scope, share, law, rows)
+        apart = math.hypot(noise.model * steep, noise.statistics * curved)
+        # The solver's error is counted with the statistics.
+        return _Part(share, (steep, curved), normals + 1, apart, BEYOND * gradient_error(plan))
+    apart = noise_factors(release, scope, share, NO_DRIFT, law, rows).norm * steep
+    # At corners it is one more normal.
+    rest = 0.0 if corners else BEYOND * plan.rounding.solver
+    return _Part(share, (steep, curved), normals + corners, apart, rest)
 
 
 def _bounded(runs: Iterator[tuple[Shifts, ...]], noise: SumNoise, scope: Scope) -> Iterator[FloatArray]:

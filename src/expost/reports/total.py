@@ -14,12 +14,15 @@ from expost._common.typing import FloatArray
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan, accounting_of
 from expost.reports.base import Scope
+from expost.reports.intervals import largest_reach, weight_of
 from expost.reports.laws import (
     NORMAL,
     Across,
+    Chi,
     Drift,
     NoiseLaw,
     chi_quantile,
+    conditional_quantile,
     every_quantile,
     noise_law,
     two_sided,
@@ -63,10 +66,8 @@ def whole_cost(
     release: Release,
     records: ReadRecords,
     determinant: FloatArray,
-    scope: Scope,
-    failure: float,
+    noise: "WholeNoise",
     drift: Drift,
-    law: Across | None = None,
 ) -> FloatArray:
     r"""The loss of the whole publication, treated as one Gaussian experiment.
 
@@ -74,11 +75,10 @@ def whole_cost(
               A^2 = \|\nabla\ell\|^2\Bigl(\frac{1}{\sigma^2} + \frac{1}{\sigma_2^2}\Bigr), \quad
               C^2 = \Delta^2 - \frac{\|\nabla\ell\|^2}{\sigma_2^2}
 
-    ``determinant`` bounds :math:`|t_1|`. For every record at once the last term is :math:`q_1A + q_2C`
-    (docs/mathematics.md, section 7, "Total").
+    ``determinant`` bounds :math:`|t_1|`, and ``noise`` is :func:`whole_noise`. For every record at once the
+    last term is :math:`q_1A + q_2C` (docs/mathematics.md, section 7, "Total").
     """
     parts = whole_parts(release, records, drift)
-    noise = whole_noise(release, scope, failure, law)
     steep_part, curved_part = noise.model * parts.reaching, noise.statistics * parts.curved
     hypot = namespace_of(determinant).hypot
     reached = steep_part + curved_part if noise.apart else hypot(steep_part, curved_part)
@@ -121,12 +121,22 @@ class WholeNoise(NamedTuple):
     rest: float  # for errors of what was computed, which need not lie along the row
 
 
-def whole_noise(release: Release, scope: Scope, failure: float, law: Across | None = None) -> WholeNoise:
+def whole_noise(
+    release: Release,
+    scope: Scope,
+    failure: float,
+    law: Across | None = None,
+    rows: int = 1,
+    parts: float = 1.0,
+) -> WholeNoise:
     """What to allow for the noise of a whole release: public, and equal for every record.
 
-    ``law`` is that of people with several rows: the statistics are one more direction.
+    ``law`` is that of people with several ``rows``: the statistics are one more direction. For ``parts`` see
+    :func:`~expost.reports.intervals.noise_factors`.
     """
     plan = release.plan
+    if release.corners is not None:
+        return _conditional_noise(release, scope, failure, law, rows, parts)
     dimension = len(release.coefficients)
     error = gradient_error(plan)
     if scope.every:
@@ -142,6 +152,34 @@ def whole_noise(release: Release, scope: Scope, failure: float, law: Across | No
     stretch = ellipse_stretch(plan)
     quantile = ellipse_quantile(stretch, scope.each(failure), noise_law(plan.loss))
     return WholeNoise(quantile, stretch * quantile, False, error * BEYOND)
+
+
+def _conditional_noise(
+    release: Release, scope: Scope, failure: float, law: Across | None, rows: int, parts: float
+) -> WholeNoise:
+    """The same with corners: exponential moments in the place of quantiles (section 19, "Reports")."""
+    plan, dimension = release.plan, len(release.coefficients)
+    steep, weight = largest_reach(plan, law, rows), weight_of(plan, rows)
+    curved = weight * largest_curved(plan)
+    if scope.every:
+        # The noise of what is printed lies in directions of its own; each of the two bounds has half of all.
+        others = Chi(plan.entries(dimension) + dimension)
+        return WholeNoise(
+            conditional_quantile(Chi(dimension), 0.5 * failure, 2.0 * parts * steep),
+            conditional_quantile(others, 0.5 * failure, 2.0 * parts * curved),
+            True,
+            0.0,
+        )
+    ellipse = Across(2, ellipse_stretch(plan)) if law is None else replace(law, freedom=law.freedom + 1)
+    largest = parts * math.hypot(steep, ellipse.stretch * curved)
+    quantile = conditional_quantile(ellipse, scope.each(failure), largest)
+    return WholeNoise(quantile, ellipse.stretch * quantile, False, 0.0)
+
+
+def largest_curved(plan: Plan) -> float:
+    """How far a record moves the other statistics and what is printed at most, all errors included."""
+    others = replace(plan.scales, sigma_gradient=None)
+    return float(others.shift(0.0, plan.released_curvature, rounding=plan.rounding))
 
 
 def gradient_error(plan: Plan) -> float:

@@ -20,7 +20,9 @@ from expost.fitting.certified.functions import ProvedLoss
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
 from expost.fitting.certified.slopes import gradient_pair, proved_loss
+from expost.fitting.faces import Move, model_minimum
 from expost.losses import AnyLoss, SmoothedL1
+from expost.losses.corners import Corners
 
 UP = 1.0 + 2.0**-30
 """Above all roundings in the evaluation of a bound."""
@@ -35,11 +37,11 @@ _CAUTION = 2.0**-6
 class ExactProblem:
     r"""The perturbed objective.
 
-    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + (b_1 + b_2)^\top w
+    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + \rho(w) + (b_1 + b_2)^\top w
 
     Privacy
     -------
-    All of it is private but ``loss``, ``l2``, ``radius`` and ``regularizer``.
+    All of it is private but ``loss``, ``l2``, ``radius``, ``regularizer`` and ``corners``.
     """
 
     rows: Encoded
@@ -52,6 +54,7 @@ class ExactProblem:
     regularizer: SmoothedL1 | None = None
     tilt_rounding: float = 0.0
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
+    corners: Corners | None = None
     max_weight: float = 1.0
     """No row is longer than ``radius``, and no weight larger than this."""
 
@@ -175,6 +178,7 @@ class Visit:
 
     point: Dyadic
     gradient: FloatArray
+    """Or its shortest sum with a slope of the corners."""
     step: FloatArray
     certified: Dyadic
     radius: float
@@ -192,15 +196,29 @@ def bound(
     gradient, theta = data.doubles(), point.doubles()
     if problem.regularizer is not None:
         gradient = gradient + problem.regularizer.gradient(theta)
-    matrix = problem.with_regularizer(curvature.matrix, theta)
-    step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
+    corners = problem.corners
+    if corners is None:
+        matrix = problem.with_regularizer(curvature.matrix, theta)
+        step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
+        end = point + Dyadic.of(step)
+    else:
+        # The slope of the corners is added without rounding: near the minimiser nearly all of it cancels.
+        offset = corners.offset(theta)
+        data = data + Dyadic.of(offset)
+        gradient = corners.residual(data.doubles(), theta, offset)
+        end = _on_face(corners, point, _to_face(corners, curvature, data.doubles(), theta))
+        step = (end - point).doubles()
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
-    end = point + Dyadic.of(step)
-    left, error = _remainder(problem, data, curvature.matrix @ step, end)
+    if corners is None:
+        left, error = _remainder(problem, data, curvature.matrix @ step, end)
+    else:
+        reached = data + Dyadic.of(curvature.matrix @ step)
+        left, error = _off_subdifferential(corners, reached, end.doubles(), offset), 0.0
     errors += error
     stride, trace = length(step), float(np.trace(curvature.matrix))
-    left += (problem.dimension + 4) * UNIT * trace * stride  # the product with the step is rounded
+    # The product with the step is rounded, and with corners the step itself.
+    left += (problem.dimension + 4 + (corners is not None)) * UNIT * trace * stride
     zeta, steepening = problem.proved.third_order, problem.steepening
     a, change = steepening * stride, problem.change(curvature.distance(point))
     if not max(a, change, zeta * predictor_error) <= 1.0:
@@ -242,6 +260,38 @@ def euclidean_gradient(
     slopes = sums.per_curvature + UP * predictor_error * math.exp(2.0 * zeta * predictor_error)
     errors += UP * problem.radius * slopes * sums.curvature + UNIT * length(gradient)
     return gradient, errors
+
+
+def _to_face(corners: Corners, curvature: Curvature, gradient: FloatArray, theta: FloatArray) -> Move:
+    """The step to the minimiser of the model with corners."""
+    matrix, lift = curvature.matrix, curvature.factored[1]
+    if lift > 0.0:
+        matrix = matrix + lift * np.eye(len(theta))
+    return model_minimum(matrix, gradient, theta, corners)
+
+
+def _on_face(corners: Corners, point: Dyadic, move: Move) -> Dyadic:
+    """The exact end of a step: on a kink where it is to end there, else as far as the step is long."""
+    there = point + Dyadic.of(move.step)
+    nearest = np.where(move.active, move.end, corners.inside(there.doubles()))
+    off = there - Dyadic.of(nearest)
+    on_kink = corners.active(nearest).tolist()
+    kept = [0 if at else count for count, at in zip(off.counts, on_kink, strict=True)]
+    return Dyadic.of(nearest) + Dyadic(kept, off.exponent)
+
+
+def _off_subdifferential(corners: Corners, data: Dyadic, end: FloatArray, offset: FloatArray) -> float:
+    """How far the computed gradient at a point is from minus a slope of the corners, at most.
+
+    ``data`` is the gradient with an offset of the slopes in it.
+    """
+    left = data.doubles()
+    below, above = corners.slopes(end, offset)
+    # Between the kinks where the step began nothing is rounded but the sum itself.
+    ends = np.where(np.isfinite(below), np.abs(below), np.abs(above))
+    margin = np.where((below == 0.0) & (above == 0.0), 0.0, 8.0 * UNIT * (np.abs(left) + ends))
+    inside = (below < above) & (-left >= below + margin) & (-left <= above - margin)
+    return length(np.where(inside, 0.0, np.abs(corners.residual(left, end, offset)) + margin))
 
 
 def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:

@@ -140,7 +140,8 @@ class _Search:
             if here.floor > 0.5 * self.target:
                 return
             far = self.problem.steepening * length(here.step) > _FRESH
-            there = self._visit(here.point + Dyadic.of(share * here.step), fresh=far)
+            whole = here.certified if share == 1.0 else here.point + Dyadic.of(share * here.step)
+            there = self._visit(whole, fresh=far)
             if there is not None and length(there.gradient) <= (1.0 - 1e-4 * share) * length(here.gradient):
                 here, share = there, 1.0
             else:

@@ -6,6 +6,7 @@ docs/mathematics.md, section 10, "Decimals".
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -20,6 +21,8 @@ from expost.data.blocks import Block
 from expost.fitting.certified.bound import ExactProblem, Minimum
 from expost.fitting.certified.functions import DecimalArray, ProvedLoss, context
 from expost.fitting.certified.pairs import Dyadic, FloatArray, Pair, length
+from expost.fitting.faces import model_minimum
+from expost.losses.corners import Corners
 
 _exactly: Callable[..., Any] = np.frompyfunc(Decimal, 1, 1)
 
@@ -87,7 +90,8 @@ def certify_in_decimals(
     Steps use the double Hessian while they halve the gradient, and one in decimals, damped, afterwards. More
     digits are taken whenever rounding stands in the way.
     """
-    digits = 50
+    corners = problem.corners
+    digits = 50 if corners is None else max(50, corners.digits + 5)
     with localcontext(context(60)):  # for the comparisons; every evaluation sets its own
         allowed = Decimal(problem.l2) * Decimal(target) / 4  # the grid and the noise take at most half
         here = _evaluate(problem, rounded(start, digits), digits, hessian=hessian is None)
@@ -105,7 +109,7 @@ def certify_in_decimals(
                 hessian = None
                 if here.hessian is None:
                     here = _evaluate(problem, here.point, digits, hessian=True)
-                there = _damped(problem, here, digits)
+                there = (_damped if corners is None else _to_face)(problem, here, digits)
             if there is None:
                 digits *= 2
                 here = _evaluate(problem, here.point, digits, hessian=True)
@@ -140,6 +144,8 @@ def _evaluate(
     """Gradient a step from a point, in this many digits, with a bound on its error."""
     with localcontext(context(digits)):
         point = start + step
+        if problem.corners is not None:  # a step to a kink may have been rounded
+            point = problem.corners.in_decimals().snapped(point, Decimal(10) ** (10 - digits))
         sums = DecimalPass(problem.proved, point, digits, hessian=hessian).over(problem)
         penalty, radius = Decimal(problem.l2), Decimal(problem.radius)
         tilt = [_exactly(part) for part in problem.tilt]
@@ -161,11 +167,18 @@ def _evaluate(
         slopes = 16 * several * radius * (sums.rows * slope + sums.steepness)
         error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
         square = sums.hessian + np.diag(bends) if hessian else None
-        return _Found(point, gradient, norm(gradient), error, square)
+        left = gradient
+        if problem.corners is not None:
+            left = problem.corners.in_decimals().residual(gradient, point)
+        return _Found(point, gradient, norm(left), error, square)
 
 
 def _halved(problem: ExactProblem, here: _Found, digits: int, hessian: FloatArray) -> _Found | None:
     """One step with a double Hessian, or None where doubles fail or the gradient is not halved."""
+    if problem.corners is not None:
+        move = _model_step(problem.corners, here, _exactly(hessian), digits)
+        there = None if move is None else _evaluate(problem, here.point, digits, move)
+        return there if there is not None and there.norm <= here.norm / 2 else None
     top = max(map(abs, here.gradient))
     try:
         matrix = problem.with_regularizer(hessian, here.point.astype(np.float64))
@@ -188,6 +201,39 @@ def _damped(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:
     while step is not None and share > Decimal(10) ** (10 - digits):
         there = _evaluate(problem, here.point, digits, share * step, hessian=True)
         if there.norm <= (1 - share / 10000) * here.norm:
+            return there
+        share /= 4
+    return None
+
+
+def _model_step(corners: Corners, here: _Found, hessian: DecimalArray, digits: int) -> DecimalArray | None:
+    """The step to the minimiser of the model with corners, or None where it is not positive definite."""
+    exact = corners.in_decimals()
+    with localcontext(context(digits)), suppress(LinAlgError):
+        gradient = here.gradient + exact.offset(here.point)
+        return model_minimum(hessian, gradient, here.point, exact, _solve_or_raise).end - here.point
+    return None
+
+
+def _solve_or_raise(matrix: DecimalArray, vector: DecimalArray) -> DecimalArray:
+    found = solve(matrix, -vector)
+    if found is None:
+        raise LinAlgError
+    return found
+
+
+def _to_face(problem: ExactProblem, here: _Found, digits: int) -> _Found | None:
+    """Along the step to the model's minimiser as far as the objective falls, or as :func:`_damped`."""
+    corners = problem.corners
+    assert here.hessian is not None
+    assert corners is not None
+    step, exact = _model_step(corners, here, here.hessian, digits), corners.in_decimals()
+    share = Decimal(1)
+    while step is not None and share > Decimal(10) ** (10 - digits):
+        there = _evaluate(problem, here.point, digits, share * step, hessian=True)
+        with localcontext(context(digits)):
+            rate = exact.rate(there.gradient, there.point, step, arriving=True)
+        if there.norm <= here.norm / 2 or rate <= 0:
             return there
         share /= 4
     return None

@@ -20,7 +20,9 @@ const reach = (facts, [norm, norm1]) =>
 // Bounds on the inner product of the record's gradient with the noise.
 function innerProduct({ plan }, facts, { noise, gradient, scope }, member) {
   const steepness = facts.steepness[scope];
-  const width = (steepness * reach(facts, noise)) / plan.sigma;
+  // With corners the noise also reaches so much further by the gradient's length, and whatever it is.
+  const [, , slope, rest] = noise;
+  const width = (steepness * reach(facts, noise)) / plan.sigma + ((slope * facts.gradientNorm) / plan.sigma + rest);
   if (gradient === null) return [-width, width];
   const together = Math.hypot(plan.sigma, plan.sigma_gradient);
   const centre = ((member ? -1 : 1) * facts.along) / together ** 2;

@@ -45,11 +45,20 @@ const parameters = (thing) =>
 
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${shown(weights[i])}`).join(", ");
 
+// Whether a coefficient is on a bound or, with an L1 penalty, exactly zero; the intercept has neither.
+function stateOf(corners, value, i) {
+  if (corners === null) return [];
+  const bound = value === corners.low?.[i] || value === corners.high?.[i];
+  if (value === 0 && (bound || corners.l1 > 0)) return [say("experts.not_used")];
+  return [bound ? say("experts.at_bound") : ""];
+}
+
 // One column, or one for each class: the coefficients of the classes sum to zero.
-function coefficientTable(title, outcome, { loss, columns, coefficients, intercept }) {
+function coefficientTable(title, outcome, { loss, columns, coefficients, intercept, corners }) {
   const names = columns.map((name, i) => (intercept && i === columns.length - 1 ? say("experts.intercept") : name));
   if (loss.name !== "softmax") {
-    return tableOfRows(title, say("experts.coefficients"), names.map((name, i) => [name, coefficients[0][i]]));
+    const rows = names.map((name, i) => [name, coefficients[0][i], ...stateOf(corners, coefficients[0][i], i)]);
+    return tableOfRows(title, say("experts.coefficients"), rows);
   }
   const basis = centring(loss.classes);
   const rows = names.map((name, i) => {
@@ -73,6 +82,7 @@ function factsOfFile(fields, publication) {
       classWeights(fields[publication.outcome].classes, publication.class_weight),
     ),
     ...optional(publication.regularizer !== null, "regularizer", () => parameters(publication.regularizer)),
+    ...optional(publication.corners?.l1 > 0, "l1", () => publication.corners.l1),
     ...scales.map(([key, name]) => [say(`experts.${name}`), plan[key]]),
     ...optional(plan.reduced, "reduced", () => say("experts.reduced_value")),
     [say("experts.fingerprint"), publication.sha256],

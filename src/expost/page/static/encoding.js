@@ -86,8 +86,12 @@ const COLUMNS = {
     return [field.scale === "symmetric" ? 2 * share(field, value) - 1 : share(field, value)];
   },
   category(field, text) {
-    if (!field.categories.includes(text)) throw new Refusal(field, "need_choice");
-    return field.categories.map((category) => (category === text ? 1 : 0));
+    const place = field.categories.indexOf(text);
+    if (place < 0) throw new Refusal(field, "need_choice");
+    if (field.effect !== "monotone") return field.categories.map((_, i) => (i === place ? 1 : 0));
+    // A column for each step, all of them together of length 1.
+    const steps = field.categories.length - 1;
+    return Array.from({ length: steps }, (_, i) => (i < place ? 1 / Math.sqrt(steps) : 0));
   },
   yes_no(field, text, words) {
     const answer = yesOrNo(text, words);

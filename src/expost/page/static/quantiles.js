@@ -33,10 +33,11 @@ export function quantilesFor({ constants }, publication, { confidence, every }, 
   const level = publication.levels[confidence][scope];
   if (person === undefined) return { ...level, scope };
   const known = person.forgotten ? level.remembered : level.people;
-  const [noise, gradient, model, statistics, margin] = known.lines[Math.min(person.distinct, known.lines.length) - 1];
+  const rows = publication.corners && publication.plan.unit === "row" ? person.count : person.distinct;
+  const [noise, gradient, model, statistics, margin, slope, rest] = known.lines[Math.min(rows, known.lines.length) - 1];
   return {
     scope,
-    noise: [noise, null],
+    noise: [noise, null, slope, rest],
     gradient: level.gradient && [gradient, null],
     cost: level.cost,
     whole: level.whole && [model, statistics, ...level.whole.slice(2)],
