@@ -381,6 +381,8 @@ def test_03b_every_total_of_several_says_what_has_to_be_fixed_in_advance():
         "expost.total": "plans and their number were fixed in advance",
         "en": "if the plans and their number were fixed in advance",
         "de": "wenn die Pläne und ihre Anzahl vorher feststanden",
+        "fr": "si les plans et leur nombre étaient fixés d’avance",
+        "es": "si los planes y su número estaban fijados de antemano",
     }
     told = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("mathematics.md", "limitations.md")}
     told |= {"expost.total": expost.total.__doc__}

@@ -125,7 +125,8 @@ class Domain(Summarized, Texts):
             raise ValueError("features and label must have different names")
         if self.person in names:
             raise ValueError("`person` must name a column that is neither a feature nor the label")
-        both = next((name for name in (*names, self.person) if name in self.ignore), None)
+        ignored = set(self.ignore)
+        both = next((name for name in (*names, self.person) if name in ignored), None)
         if both is not None:
             raise ValueError(f"`{printable(both)}` is in `ignore` and declared too; delete one of the two")
         if len(set(self.column_names)) < len(self.column_names):
