@@ -39,13 +39,12 @@ WEIGHTED = {
     "squared": Weighting(1.0),
     "softmax-capped": Weighting(3.0, (0.5, 1.0, 2.0)),
 }
-# Python takes longest over several classes.
-CASES = grid(
-    WEIGHTED,
-    pages.KINDS,
-    [True, False, None],
-    slow=lambda loss, kind, member: loss.startswith("softmax") and (kind, member) != ("dependent", True),
-)
+AXES = WEIGHTED, pages.KINDS, [True, False, None]
+
+
+def takes_long(loss, kind, member, noise=(4.0, 3.0)):
+    """Python takes longest over several classes: one cell of them is quick."""
+    return loss.startswith("softmax") and (kind, member, noise) != ("dependent", True, (4.0, 3.0))
 
 
 def weighed_people(loss, kind, count, **options):
@@ -63,24 +62,23 @@ def weighed_people(loss, kind, count, **options):
 NOISE = [(4.0, 3.0), (0.7, 3.0), (4.0, 0.1)]
 
 
-@pytest.mark.parametrize(("loss", "kind", "member"), CASES)
-def test_01a_what_holds_for_an_unknown_weight_holds_for_every_weight(loss, kind, member):
+@pytest.mark.parametrize(("loss", "kind", "member", "noise"), grid(*AXES, NOISE, slow=takes_long))
+def test_01a_what_holds_for_an_unknown_weight_holds_for_every_weight(loss, kind, member, noise):
     """The interval covers that of every weight, and no cost or total is larger."""
     options = {"confidence": 0.9, "member": member}
-    for sigma, gradient in NOISE:
-        publication, X, y = weighed_people(loss, kind, 25, sigma=sigma, sigma_gradient=gradient)
-        unknown = publication.bounds(X, y, **options)
-        for weight in np.linspace(0.0, publication.weighting.max_weight, 6):
-            known = publication.bounds(X, y, sample_weight=np.full(len(y), weight), **options)
-            assert np.all(unknown.lower <= known.lower)
-            for name in ("upper", "report_cost", "total"):
-                assert np.all(getattr(unknown, name) >= getattr(known, name) * (1.0 - 1e-12))
-        # No more than that: it is the total of the largest weight, but for outsiders without statistics.
-        if publication.plan.scales.releases_statistics or member is not False:
-            np.testing.assert_allclose(unknown.total, known.total, rtol=1e-11)
+    publication, X, y = weighed_people(loss, kind, 25, sigma=noise[0], sigma_gradient=noise[1])
+    unknown = publication.bounds(X, y, **options)
+    for weight in np.linspace(0.0, publication.weighting.max_weight, 6):
+        known = publication.bounds(X, y, sample_weight=np.full(len(y), weight), **options)
+        assert np.all(unknown.lower <= known.lower)
+        for name in ("upper", "report_cost", "total"):
+            assert np.all(getattr(unknown, name) >= getattr(known, name) * (1.0 - 1e-12))
+    # No more than that: it is the total of the largest weight, but for outsiders without statistics.
+    if publication.plan.scales.releases_statistics or member is not False:
+        np.testing.assert_allclose(unknown.total, known.total, rtol=1e-11)
 
 
-@pytest.mark.parametrize(("loss", "kind", "member"), CASES)
+@pytest.mark.parametrize(("loss", "kind", "member"), grid(*AXES, together=1, slow=takes_long))
 def test_01b_a_total_rises_with_the_weight(loss, kind, member):
     publication, X, y = weighed_people(loss, kind, 25)
     another = pages.published(loss, kind, weighting=WEIGHTED[loss], seed=5)
@@ -254,7 +252,7 @@ FILES = ("the domain.toml", "a table.csv")
 WEIGHTS = {"weight": "gewicht", "max_weight": 4}
 
 
-def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions):
+def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions, remembered):
     """The weighted model is the one that is fitted, and its losses are those of its weights."""
     checked = run("check", *FILES, *spelled(**WEIGHTS, id="id"))
     assert checked.exit_code == 0, checked.output
@@ -300,7 +298,7 @@ OPTIONS_OF_FIT = {
 ELSEWHERE = {"threshold", "dask", "device", "as_json", "dry_run"}
 
 
-def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions):
+def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions, remembered):
     taken = {name.replace("identifier", "id") for name in inspect.signature(fit_command).parameters}
     assert taken - {"domain", "table"} == set(OPTIONS_OF_FIT) | ELSEWHERE
     book = expost.Ledger("the ledger.db")

@@ -127,7 +127,9 @@ def test_06a_no_thread_of_arrows_outlives_the_file_that_it_reads(command, tmp_pa
     assert "Fatal" not in done.stderr
 
 
-@pytest.mark.parametrize(("size", "column", "share"), grid([160_000, 3_000_000], range(3), [0.0, 0.5, 1.0]))
+@pytest.mark.parametrize(
+    ("size", "column", "share"), grid([160_000, 3_000_000], range(3), [0.0, 0.5, 1.0], together=1)
+)
 def test_06b_the_answer_has_the_line_of_the_quote(size, column, share, tmp_path):
     line = 2 + round(share * (size // 14 - 2))
     path = unclosed(tmp_path / "t.csv", size, line, column)

@@ -19,6 +19,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from grids import grid
 from pyarrow import dataset, parquet
 from sklearn.linear_model import LinearRegression as Peer
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -113,8 +114,9 @@ def test_12a_classes_of_every_kind_are_given_back_whatever_the_table(kind, tmp_p
         assert model.publication_.predict(frame).tolist() == predicted.tolist()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc", "neg_log_loss"])
+@pytest.mark.parametrize(
+    ("kind", "scoring"), grid(KINDS, [None, "accuracy", "roc_auc", "neg_log_loss"], together=1)
+)
 def test_12b_searches_and_cross_validation_have_no_nan(kind, scoring):
     frame = frame_of(KINDS[kind])
     plans = [expost.calibrate(sigma=1.0, l2=l2, fit_intercept=True) for l2 in (0.5, 1.0)]
@@ -159,7 +161,7 @@ def test_12e_a_domain_file_says_it_in_a_sentence():
 @pytest.mark.parametrize(
     ("declared", "held"), [("codes", "integers"), ("integers", "codes"), ("booleans", "texts")]
 )
-def test_12f_what_does_not_match_is_refused_before_noise(declared, held, tmp_path, no_noise):
+def test_12f_what_does_not_match_is_refused_before_noise(declared, held, tmp_path, no_noise, remembered):
     table = inputs_of(frame_of(KINDS[held]), tmp_path)
     fitted_on_csv = table.pop("csv")
     for records in table.values():

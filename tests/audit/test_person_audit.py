@@ -74,7 +74,7 @@ ANGLES = np.linspace(0.0, np.pi, 6)
 TWO = [
     pytest.param(name, place, shared, seen, marks=() if place in quick else pytest.mark.slow)
     for (name, shared, seen, quick) in (
-        ("logistic", (0.5, 0.5), {}, (0,)),
+        ("logistic", (0.5, 0.5), {}, ()),
         ("logistic", (0.3, 0.4), {}, ()),
         ("logistic", (0.5, 0.5), {"sigma_hessian": 0.6}, (1,)),
         ("huber", (0.5, 0.5), {"sigma_hessian": 0.9}, ()),

@@ -20,7 +20,7 @@ def filled(text):
     return text
 
 
-def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch):
+def test_six_commands_from_a_table_to_a_page(tmp_path, monkeypatch, remembered):
     monkeypatch.chdir(tmp_path)
     write_csv("table.csv", patients())
     write_csv("me.csv", patients(1))

@@ -138,7 +138,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("together", [None, 60])
 @pytest.mark.parametrize("kept", [True, False])
-def test_figures_have_the_bits_of_the_table_in_memory(folder, kept, together, monkeypatch):
+def test_figures_have_the_bits_of_the_table_in_memory(folder, kept, together, monkeypatch, remembered):
     model = fitted()
     exact, bounds = model.ex_post_losses(X, Y, groups=IDS), model.publication_.bounds(X, Y, groups=IDS)
     if not kept:

@@ -31,7 +31,7 @@ def device_of(place):
 
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
-def test_a_table_in_memory_that_is_sent(place, classes):
+def test_a_table_in_memory_that_is_sent(place, classes, remembered):
     y = Y if len(classes) == 2 else CLASSES
     sent = expost.scan(X, device=device_of(place))
     models = [expost.LogisticRegression(norm=1.0, classes=classes, random_state=3) for _ in range(2)]
@@ -86,7 +86,7 @@ def test_what_cannot_be_sent_is_refused():
 
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize("kind", ["f4", "f2", "i1", "bool", "F", "sparse", "frame"])
-def test_rows_of_any_kind_are_sent(place, kind):
+def test_rows_of_any_kind_are_sent(place, kind, remembered):
     import polars
     import scipy.sparse
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from grids import grid
 from problems import hides_its_cause
 
 import expost
@@ -119,9 +120,8 @@ def write_files(frame, folder, kind, pieces=3):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("kept", [True, False])
-def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch):
+@pytest.mark.parametrize(("kind", "kept"), grid(["csv", "parquet"], [True, False], together=1))
+def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch, remembered):
     """Bit for bit where they are held in memory, and to rounding where every pass reads them."""
     frame = people()
     folder = write_files(frame, tmp_path / "table", kind)
@@ -169,7 +169,9 @@ class Count:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_everything_has_the_same_bits_whether_records_are_held_or_read_again(tmp_path, kind, monkeypatch):
+def test_everything_has_the_same_bits_whether_records_are_held_or_read_again(
+    tmp_path, kind, monkeypatch, remembered
+):
     """Down to the Hessian: rows are cut, and results are added, in one way."""
     monkeypatch.setattr(lazy_source, "CHUNK_ROWS", 700)
     monkeypatch.setattr(files_module, "_PART_ROWS", 900)

@@ -106,7 +106,9 @@ def test_an_error_in_a_thread_reaches_the_caller(three_threads):
 
 
 @pytest.mark.parametrize("report", ["independent", "adaptive"])
-def test_a_fit_its_losses_and_its_bounds_do_not_depend_on_the_number_of_threads(report, monkeypatch):
+def test_a_fit_its_losses_and_its_bounds_do_not_depend_on_the_number_of_threads(
+    report, monkeypatch, remembered
+):
     rng = np.random.default_rng(6)
     X, y = rows_in_ball(rng, 120_000, 12), CASES[0].labels(rng, 120_000).astype(int)
 

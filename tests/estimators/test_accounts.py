@@ -60,7 +60,7 @@ class Drawn(BaseException):
 
 
 @pytest.fixture
-def watched(monkeypatch):
+def watched(monkeypatch, remembered):
     """What was entered at the moment when noise is first drawn, which ends the fit."""
     seen = []
 
@@ -177,7 +177,7 @@ def fresh(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["logistic", "convex"])
-def test_the_second_fit_that_nobody_counts_is_warned_of_once(name, fresh, account):
+def test_the_second_fit_that_nobody_counts_is_warned_of_once(name, fresh, account, remembered):
     model, table, y = MODELS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

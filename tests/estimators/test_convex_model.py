@@ -30,7 +30,12 @@ def fitted(**parameters):
     return expost.ConvexModel(plan=CHEAP, **parameters).fit(table())
 
 
-@pytest.mark.parametrize("loss", CONVEX, ids=str)
+# The plans of the others take a second each.
+@pytest.mark.parametrize(
+    "loss",
+    [CONVEX[0], *(pytest.param(loss, marks=pytest.mark.slow) for loss in CONVEX[1:3]), *CONVEX[3:]],
+    ids=str,
+)
 def test_every_loss_fits_and_accounts(loss):
     X, y = draw_records(loss, np.random.default_rng(1), 500)
     model = expost.ConvexModel(loss=loss, epsilon=2.0, random_state=0).fit(X, y)

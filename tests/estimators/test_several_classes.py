@@ -110,7 +110,7 @@ def test_the_hessian_is_reduced_above_a_hundred_coefficients():
         table = np.hstack([X, np.zeros((600, columns - 4))])
         wide = clone(model).set_params(fit_intercept=intercept).fit(table, Y)
         assert wide.plan_.reduced is reduced
-        assert not wide.set_params(report="independent").fit(table, Y).plan_.reduced
+    assert not wide.set_params(report="independent").fit(table, Y).plan_.reduced
 
 
 STATISTICS = {

@@ -74,7 +74,7 @@ def test_scikit_learns_checks_of_the_other_losses(estimator, check):
         *((expost.LogisticRegression, name) for name in WEIGHTS | CLASS_WEIGHTS),
     ],
 )
-def test_scikit_learns_checks_of_weights(kind, name, monkeypatch):
+def test_scikit_learns_checks_of_weights(kind, name, monkeypatch, remembered):
     """Without noise, where a weight of two is the row twice."""
     if (
         kind is expost.SmoothedHingeClassifier
@@ -110,7 +110,13 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("logistic", "squared") else pytest.param(name, marks=pytest.mark.slow)
+        for name in ESTIMATORS
+    ],
+)
 def test_pipelines_clones_and_searches(name):
     """They work; docs/limitations.md says that each of these fits spends its budget again."""
     model = clone(ESTIMATORS[name])

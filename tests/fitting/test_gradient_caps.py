@@ -45,7 +45,7 @@ def log_density(theta, rows, labels, loss):
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", [BINARY, HUBER], ids=str)
-def test_exact_losses_are_the_ratio_of_densities(loss, intercept, compiled, monkeypatch):
+def test_exact_losses_are_the_ratio_of_densities(loss, intercept, compiled, monkeypatch, remembered):
     if not compiled:
         monkeypatch.setattr(kernels, "library", lambda: None)
     rng = np.random.default_rng(5)

@@ -32,7 +32,7 @@ PLAN = calibrate(
 )
 
 
-@pytest.fixture(scope="module", params=[500, pytest.param(2500, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[300, pytest.param(2500, marks=pytest.mark.slow)])
 def fits(request):
     rng = np.random.default_rng(21)
     X, y = rows_in_ball(rng, 30, DIMENSION), CASES[0].labels(rng, 30)
@@ -60,7 +60,7 @@ def test_the_hessians_noise_has_its_variance_off_the_diagonal_and_twice_that_on_
     for i, j in zip(rows, columns, strict=True):
         variance = PLAN.sigma_hessian**2 * (2.0 if i == j else 1.0)
         assert variance_passes(hessian_noise[:, i, j], variance, share), (i, j)
-        # 500 draws tell a variance from twice it, 2500 from a quarter more.
+        # 300 draws tell a variance from twice it, 2500 from a quarter more.
         wrong = 2.0 if len(hessian_noise) < 2500 else 1.25
         assert not variance_passes(hessian_noise[:, i, j], wrong * variance, share)
 

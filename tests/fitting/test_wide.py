@@ -28,7 +28,9 @@ def fitted(table, **options):
 
 @pytest.mark.parametrize("options", [{}, {"cap": 1.0, "fit_intercept": False}, {"unit": "person"}], ids=str)
 @pytest.mark.parametrize("kind", TABLES)
-def test_coefficients_are_within_the_certified_radius_and_losses_are_equal(kind, options, monkeypatch):
+def test_coefficients_are_within_the_certified_radius_and_losses_are_equal(
+    kind, options, monkeypatch, remembered
+):
     table, groups = TABLES[kind], {"groups": PEOPLE} if "unit" in options else {}
     with_matrix = fitted(table, **options)
     losses = {

@@ -16,7 +16,7 @@ from expost.losses import ConvexLoss, DerivativeCurve
 
 
 @pytest.mark.parametrize("loss", CONVEX, ids=str)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_loss_passes_its_check(loss, seed):
     expost.check_convex_loss(loss, seed=seed)
 

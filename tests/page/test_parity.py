@@ -72,14 +72,15 @@ def test_the_scripts_know_every_loss_and_every_report():
     ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
 )
 def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind):
-    assert compared([pages.published(loss, kind)], RECORDS // 10) < TOLERANCE
+    # Python takes longest over several classes.
+    count = RECORDS // (50 if loss.startswith("softmax") else 10)
+    assert compared([pages.published(loss, kind)], count) < TOLERANCE
 
 
 @pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)
 def test_every_loss_and_report_kind(loss, kind):
-    # Python takes longest over several classes.
     count = RECORDS // 4 if loss.startswith("softmax") else RECORDS
     assert compared([pages.published(loss, kind)], count) < TOLERANCE
 

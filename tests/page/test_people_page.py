@@ -51,7 +51,9 @@ def expected(publication, rows, forgotten=0):
     return pages.persons_by_python(publication, [rows], [USUAL], [forgotten])[0]
 
 
-@pytest.mark.parametrize("count", [1, 3, 12])
+@pytest.mark.parametrize(
+    "count", [pytest.param(1, marks=pytest.mark.docs), pytest.param(3, marks=pytest.mark.docs), 12]
+)
 def test_a_file_with_all_her_visits_answers_for_her(open_page, count):
     publication, rows = published(), visits(count)
     visit = open_page(publication)
@@ -161,6 +163,7 @@ def test_a_household_is_read_together_with_its_own_promise(open_page):
     assert visit.figure("total") == pytest.approx(alone, rel=1e-12)
 
 
+@pytest.mark.docs
 def test_german_words(open_page):
     visit = open_page(published("de"), language="de")
     paste(visit, visits(3))
@@ -170,6 +173,7 @@ def test_german_words(open_page):
     assert "für alle 3 Besuche zusammen" in visit.text("#answer .status")
 
 
+@pytest.mark.docs
 def test_print_has_what_differs_between_visits(open_page):
     visit = open_page(published())
     paste(visit, visits(3))
@@ -187,6 +191,7 @@ def test_print_has_what_differs_between_visits(open_page):
     assert "Visit 2" not in visit.text("#print-answers")
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("width", [1280, 390, 320])
 def test_nothing_sticks_out(open_page, width):
     visit = open_page(published(), viewport={"width": width, "height": 800})

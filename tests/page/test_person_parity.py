@@ -69,7 +69,9 @@ def worst(ours, theirs):
     ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
 )
 def test_every_loss_with_some_report(loss, kind, unit):
-    assert worst(*compared(pages.published(loss, kind, unit=unit), 40)) < TOLERANCE
+    # Python takes longest over several classes.
+    count = 6 if loss.startswith("softmax") and unit == "person" else 40
+    assert worst(*compared(pages.published(loss, kind, unit=unit), count)) < TOLERANCE
 
 
 @pytest.mark.parametrize("unit", ["person", "row"])

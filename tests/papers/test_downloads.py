@@ -150,6 +150,7 @@ def at_hand(name):
     return next(path.read_bytes() for path in paths if path.is_file())
 
 
+@pytest.mark.slow
 def test_ucis_csv_of_the_credit_data_is_the_same_table(request):
     raw = at_hand("credit")
     table = credit()

@@ -54,7 +54,7 @@ def otherwise(claims):
 
 
 # Even the quick runs of the others take seconds or more.
-FAST = {"01_rotation", "06_kidney"}
+FAST = {"06_kidney"}
 QUICK_RUNS = [
     pytest.param(experiment, id=experiment.name, marks=[pytest.mark.slow] * (experiment.name not in FAST))
     for experiment in EXPERIMENTS
@@ -122,7 +122,7 @@ def test_a_run_writes_numbers_figures_and_page(tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_quick_run_never_writes_over_the_committed_results(tmp_path, capsys, monkeypatch):
+def test_a_quick_run_never_writes_over_the_committed_results(tmp_path, capsys, monkeypatch, remembered):
     kept = tmp_path / "results" / "01_rotation.json"
     kept.parent.mkdir()
     kept.write_text("the full run", encoding="utf-8")

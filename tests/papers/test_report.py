@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grids import grid
 from problems import CASES, rows_in_ball
 from scipy import stats
 
@@ -28,8 +29,7 @@ def test_its_events_are_the_noise_of_the_objective_of_the_hessian_and_of_the_gra
     assert EVENTS[kind] == 1 + (scales.sigma_hessian is not None) + (scales.sigma_gradient is not None)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("member", [True, False, None])
+@pytest.mark.parametrize(("kind", "member"), grid(KINDS, [True, False, None], together=1))
 def test_ours_is_never_above_the_papers(kind, member):
     rng = np.random.default_rng(0)
     X, y = rows_in_ball(rng, 300, 4), rng.integers(0, 2, 300)
@@ -46,8 +46,7 @@ def test_ours_is_never_above_the_papers(kind, member):
                 np.testing.assert_allclose(theirs.report_cost, ours.report_cost, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", BOUNDED, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("case", "kind"), grid(BOUNDED, KINDS, together=1), ids=str)
 def test_the_true_loss_lies_below_at_overwhelming_confidence(case, kind):
     """At a failure probability of 1e-12 per record a miss is a bug, not chance."""
     rng = np.random.default_rng(1)

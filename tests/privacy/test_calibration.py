@@ -114,7 +114,7 @@ def test_strong_regularisation_gives_the_analytic_gaussian_mechanism(epsilon):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_more_regularisation_never_needs_more_noise(loss):
-    sigmas = [expost.calibrate(loss=loss, l2=l2).sigma for l2 in (0.7, 1.0, 3.0, 30.0)]
+    sigmas = [expost.calibrate(loss=loss, l2=l2).sigma for l2 in (0.7, 3.0, 30.0)]
     assert all(later <= earlier * (1.0 + 1e-5) for earlier, later in pairwise(sigmas))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from convex_losses import CONVEX, AsConvex
+from grids import grid
 from scipy import integrate, stats
 
 import expost
@@ -34,12 +35,12 @@ def test_noise_without_a_determinant(across, sigma):
     assert first[1].delta(1.0).upper <= 1e-6 < first[0].delta(1.0).lower
 
 
-@pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize(
-    ("l2", "epsilon", "delta"), [(50.0, 1.0, 1e-6), (20.0, 0.5, 1e-3), (400.0, 0.2, 1e-4)]
+    ("d", "budget"), grid([2, 5], [(50.0, 1.0, 1e-6), (20.0, 0.5, 1e-3), (400.0, 0.2, 1e-4)], together=1)
 )
-def test_the_certificate_is_the_integral(d, l2, epsilon, delta):
+def test_the_certificate_is_the_integral(d, budget):
     """δ = E h(T* + ξ²/2σ² + (ξ/σ)χ), by quadrature."""
+    l2, epsilon, delta = budget
     loss = Box(d, smoothing=2.0)
     plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=delta, l2=l2)
     steep, most = loss.max_gradient / plan.sigma, d * np.log1p(loss.max_curvature / l2)
@@ -102,7 +103,8 @@ def test_a_declared_trace_lowers_the_determinant():
     assert told.sigma < plain.sigma
 
 
-def test_one_direction_has_the_certificate_of_a_linear_predictor():
+@pytest.mark.parametrize("l2", [pytest.param(0.8, marks=pytest.mark.slow), 5.0])
+def test_one_direction_has_the_certificate_of_a_linear_predictor(l2):
     """Gradients along one line make a generalised linear model, and its sharper profile."""
 
     class Exact(AsConvex):
@@ -110,12 +112,13 @@ def test_one_direction_has_the_certificate_of_a_linear_predictor():
         def curve(self):
             return self.loss.curve
 
-    for l2 in (0.8, 5.0):
-        scalar = expost.calibrate(loss=PseudoHuber(1.0), l2=l2, epsilon=1.0, delta=1e-6)
-        convex = expost.calibrate_convex(Exact(PseudoHuber(1.0), 2), l2=l2, epsilon=1.0, delta=1e-6)
-        # Which pays for printed numbers too.
-        assert (1.0 - 1e-3) * scalar.sigma < convex.sigma <= scalar.sigma * (1.0 + 1e-6)
-    # The two-direction form of a box.
+    scalar = expost.calibrate(loss=PseudoHuber(1.0), l2=l2, epsilon=1.0, delta=1e-6)
+    convex = expost.calibrate_convex(Exact(PseudoHuber(1.0), 2), l2=l2, epsilon=1.0, delta=1e-6)
+    # Which pays for printed numbers too.
+    assert (1.0 - 1e-3) * scalar.sigma < convex.sigma <= scalar.sigma * (1.0 + 1e-6)
+
+
+def test_a_box_of_one_direction_has_the_form_of_two():
     box = expost.calibrate_convex(Box(1, smoothing=4.0), l2=0.5)
     assert replace(box, scales=NoiseScales(6.855)).profile.first.delta(1.0).upper == pytest.approx(
         1e-6, rel=0.05

@@ -384,7 +384,10 @@ def test_what_classes_cost_people():
 
 @pytest.mark.parametrize(
     ("report", "reduced"),
-    [("independent", False), pytest.param("leverage", False, marks=pytest.mark.slow), ("leverage", True)],
+    [
+        ("independent", False),
+        *(pytest.param("leverage", reduced, marks=pytest.mark.slow) for reduced in (False, True)),
+    ],
 )
 def test_what_reports_of_classes_cost_people(report, reduced):
     row, person = (

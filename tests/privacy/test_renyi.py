@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from convex_losses import OneOfMany
+from grids import grid
 from scipy.special import expit, logsumexp, softmax
 
 import expost
@@ -188,17 +189,18 @@ def test_sums_of_eigenvalues_are_covered():
         )
 
 
-@pytest.mark.parametrize(("classes", "cap"), [(3, 1.0), (10, 1.0), (10, 0.66), (5, 0.8)])
-@pytest.mark.parametrize("unit", ["row", "person"])
-def test_the_supremum_over_class_masses_is_certified(classes, cap, unit):
+CURVES = [SoftmaxCurve(3), SoftmaxCurve(10), SoftmaxCurve(10, cap=0.66), SoftmaxCurve(5, cap=0.8)]
+
+
+@pytest.mark.parametrize(("curve", "unit"), grid(CURVES, ["row", "person"], together=1), ids=str)
+def test_the_supremum_over_class_masses_is_certified(curve, unit):
     """Random masses, equal ones and one class: none above the bound, and some close to it."""
-    rng, l2, sigma = np.random.default_rng(classes), 3.0, 4.0
-    curve = SoftmaxCurve(classes, cap)
+    rng, l2, sigma = np.random.default_rng(curve.classes), 3.0, 4.0
     found = SoftmaxProfile(curve, 1.0, l2, NoiseScales(sigma), unit=unit).divergences(ORDERS)
     nearest = 0.0
     for trial in range(1500):
         q = curve.cap * (rng.random() if trial % 3 else 1.0 - 1e-3 * rng.random())
-        share = rng.dirichlet(np.full(classes - 1, rng.choice([0.05, 1.0, 100.0])))
+        share = rng.dirichlet(np.full(curve.classes - 1, rng.choice([0.05, 1.0, 100.0])))
         mass = float(curve.mass(np.array(q)))
         masses = np.append(q * share, mass - q)
         values = np.linalg.eigvalsh(np.diag(masses) - np.outer(masses, masses) / mass) / l2

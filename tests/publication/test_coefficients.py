@@ -18,10 +18,13 @@ from expost.privacy.shapes import capped_logistic
 
 BUDGET = {"epsilon": 8.0, "report": "leverage", "split": 0.98, "fit_intercept": True}
 ENOUGH = expost.calibrate(**BUDGET)
-REDUCED = expost.calibrate(loss=expost.SoftmaxLoss(3), report="leverage", reduced=True)
 rng = np.random.default_rng(3)
 X = rows_in_ball(rng, 4000, 3)
 Y = (rng.uniform(size=4000) < expit(X @ [1.0, -2.0, 0.0] + 0.5)).astype(int)
+
+
+def reduced():
+    return expost.calibrate(loss=expost.SoftmaxLoss(3), report="leverage", reduced=True)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +180,7 @@ def test_an_estimator_has_them_in_its_own_order():
         (squared, "this publication has squared"),
         (lambda: fit("leverage", SMALL, SMALL_Y, class_weight={0: 1.0, 1: 0.5}).publication_, "has weights"),
         pytest.param(
-            lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], plan=REDUCED).publication_,
+            lambda: fit("leverage", SMALL, SMALL_Y % 2, classes=[0, 1, 2], plan=reduced()).publication_,
             "has the reduced one",
             marks=pytest.mark.slow,
         ),

@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -157,8 +158,12 @@ def assert_same_release(one, other):
         assert bits(getattr(one, name)) == bits(getattr(other, name)), name
 
 
-# In real arithmetic any double is printed; otherwise, whole multiples of the grids.
-PLANS = {kind: calibrate(loss=LogCosh(), report=kind) for kind in KINDS}
+@cache
+def real_plan(kind):
+    """In real arithmetic any double is printed; otherwise, whole multiples of the grids."""
+    return calibrate(loss=LogCosh(), report=kind)
+
+
 FINITE = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [-0.0, 5e-324, -2.2e-308, 1.7e308]
 )
@@ -175,7 +180,7 @@ MODEST = st.floats(-30.0, 30.0) | st.sampled_from([-0.0, 5e-324])
 def test_every_number_survives_bit_for_bit(kind, coefficients, gradient, hessian, eigenvalue):
     has = RELEASED[kind]
     release = Release(
-        plan=PLANS[kind],
+        plan=real_plan(kind),
         coefficients=np.array(coefficients),
         gradient=np.array(gradient) if "gradient" in has else None,
         hessian=unpack(hessian) if "hessian" in has else None,

@@ -177,10 +177,10 @@ def work(monkeypatch):
 @pytest.mark.parametrize(
     ("damage", "cases", "seed"),
     [
-        (damaged_bytes, 4_000, 1),
-        (damaged_text, 1_200, 2),
-        (forged_text, 500, 3),
-        (forged_plan, 300, 4),
+        (damaged_bytes, 2_000, 1),
+        (damaged_text, 600, 2),
+        (forged_text, 250, 3),
+        (forged_plan, 150, 4),
         pytest.param(damaged_bytes, 40_000, 5, marks=pytest.mark.slow),
         pytest.param(damaged_text, 25_000, 6, marks=pytest.mark.slow),
         pytest.param(forged_text, 5_000, 7, marks=pytest.mark.slow),

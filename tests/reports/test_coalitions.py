@@ -107,7 +107,7 @@ def published_as(release, table, labels, report, monkeypatch):
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch):
+def test_two_tables_with_the_same_file_give_the_same_answers(report, monkeypatch, remembered):
     """Whatever the table was, the answers depend on it only through what is published."""
     one = expost.LogisticRegression(norm=1.0, classes=[0, 1], report=report).fit(X, Y)
     other = published_as(one.publication_.release, X[:120] / 2, 1 - Y[:120], report, monkeypatch)

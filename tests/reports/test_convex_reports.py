@@ -28,7 +28,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("fits", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fits", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_bound_fails_more_often_than_it_says(loss, fits):
     """Seeded fits against the binomial law at the stated rate, with a false-alarm rate of 1e-6 in all."""
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from expost.reports.laws import two_sided
 
 KINDS = ("independent", "leverage", "dependent", "adaptive")
 CONFIDENCE = 0.8
-FITS = [pytest.param(400, marks=pytest.mark.slow), 60]
+FITS = [pytest.param(400, marks=pytest.mark.slow), 30]
 
 
 def table(seed=4):

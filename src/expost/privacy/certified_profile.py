@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from scipy.optimize import brentq
@@ -74,7 +75,12 @@ class CertifiedProfile(ABC):
 
     def other(self, direction: Direction, at: FloatArray, width: float) -> FloatArray:
         """Bounds on delta by another theorem, for continuous noise: by Rényi divergences by default."""
-        return renyi.delta(renyi.ORDERS, self.divergences(renyi.ORDERS)[direction], at)
+        return renyi.delta(renyi.ORDERS, self._divergences[direction], at)
+
+    @cached_property
+    def _divergences(self) -> dict[Direction, FloatArray]:
+        """Those of the usual orders, which no epsilon changes."""
+        return self.divergences(renyi.ORDERS)
 
     def continuous(self, at: float, width: float) -> Bracket:
         """The larger bracket of the two directions."""

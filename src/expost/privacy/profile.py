@@ -7,7 +7,7 @@ Branch and bound over cells of slopes (:class:`WorstSlope`) and an :func:`expect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
@@ -27,7 +27,7 @@ from expost.privacy.certified_profile import (
 from expost.privacy.excess import ROW, Excess, best_tangent
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import NoiseScales
-from expost.privacy.worst_path import FINE, LAST_EPSILON, SLOW, WorstPath
+from expost.privacy.worst_path import COARSE, FINE, LAST_EPSILON, SLOW, WorstPath
 
 # Cells of slopes alive at once, and edges of the noise: what needs more gets a wider bracket, not more time.
 _CELL_LIMIT, _EDGE_LIMIT = 200_000, 3_000
@@ -345,13 +345,19 @@ class PrivacyProfile(CertifiedProfile):
         found = np.full(len(at), math.inf)
         inside = at <= LAST_EPSILON
         if self._has_paths and np.any(inside):
-            path, solver = WorstPath(self.curve, self.norm, self.l2, self.scales.sigma), self.rounding.solver
+            path, solver = self._paths[COARSE], self.rounding.solver
             if width < _RTOL and path.fastest > SLOW:
-                path = replace(path, cell=FINE)
+                path = self._paths[FINE]
             left = np.minimum(_SOLVER_REACH * solver, at[inside])
             bound = path.adding if direction == "adding" else path.removing
             found[inside] = bound(at[inside] - left) + gaussian.delta(left, sensitivity=solver, sigma=1.0)
         return found
+
+    @cached_property
+    def _paths(self) -> dict[float, WorstPath]:
+        """The worst path by the size of its cells: its levels are the same for every epsilon."""
+        whole = WorstPath(self.curve, self.norm, self.l2, self.scales.sigma)
+        return {cell: replace(whole, cell=cell) for cell in (COARSE, FINE)}
 
     @property
     def _has_paths(self) -> bool:

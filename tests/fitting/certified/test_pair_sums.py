@@ -5,6 +5,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from grids import grid
 from hard_tables import LOSSES, RowBlocks, derivatives, into_ball, labels_for, of_row
 from test_softmax_certificate import LOSSES as SOFTMAX, exact_derivatives
 
@@ -69,9 +70,7 @@ def found_and_bound(loss, X, y, w, weights, radius):
     return found, work.points, found.error + radius * (found.absolute + per_curvature * found.curvature)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize(("loss", "kind", "weighted"), grid(LOSSES, KINDS, [False, True]), ids=str)
 def test_gradients_are_within_their_error(loss, kind, weighted):
     random = np.random.default_rng(len(kind))
     n, d = 140, 5
@@ -93,8 +92,7 @@ def test_gradients_are_within_their_error(loss, kind, weighted):
         assert kind == "tiny" or found.error <= 2.0**-90 * radius * steep
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", SOFTMAX, ids=str)
+@pytest.mark.parametrize(("loss", "kind"), grid(SOFTMAX, KINDS, together=1), ids=str)
 def test_gradients_of_several_classes_are_within_their_error(loss, kind):
     random = np.random.default_rng(len(kind))
     n, d, K = 60, 4, loss.classes
