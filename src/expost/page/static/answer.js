@@ -24,9 +24,9 @@ function statusOf(view) {
 function status(view) {
   const [kind, text, action] = statusOf(view);
   const about = element("span", { className: "about", textContent: text });
-  // At first the page's one solid button leads to the form.
-  if (action === "enter") return element("div", { className: "status" }, pill(kind), about);
-  const button = element("button", { type: "button", className: "btn", textContent: say(`answer.${action}`) });
+  // At first the page's one solid button leads to the form; this one is for whoever comes to the answer by keyboard.
+  const className = action === "enter" ? "btn text" : "btn";
+  const button = element("button", { type: "button", className, textContent: say(`answer.${action}`) });
   button.addEventListener("click", () => view.act());
   return element("div", { className: "status" }, pill(kind), about, button);
 }
