@@ -213,3 +213,23 @@ def test_a_held_out_table_needs_no_ids(folder):
     rows(seed=1).drop(columns=["patient_id"]).to_csv("aside.csv", index=False)
     out = run("fit", "domain.toml", "table.csv", "--test", "aside.csv")
     assert "How well it predicts the held-out table" in out
+
+
+@pytest.mark.arrays
+def test_rows_of_people_are_sent_to_a_device(folder):
+    pytest.importorskip("torch")
+    run("fit", "domain.toml", "parts", "--losses", "private-first.csv", "--device", "cpu")
+    again = ("losses", "publication.json", "parts", "--person", "patient_id", "-o")
+    run(*again, "private-there.csv", "--device", "cpu")
+    run(*again, "private-here.csv")
+    first, there, here = (
+        [float(one["ex_post_loss"]) for one in lines(f"private-{name}.csv")]
+        for name in ("first", "there", "here")
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-9)
+    np.testing.assert_allclose(first, here, rtol=1e-6)
+    told = [
+        run("bounds", "publication.json", "parts", "--person", "patient_id", "--json", *more)
+        for more in ((), ("--device", "cpu"))
+    ]
+    assert told[0] == told[1]

@@ -356,6 +356,25 @@ def test_commands_use_a_cluster(client, tmp_path):
     assert here.read_bytes() == again.read_bytes()
 
 
+def test_commands_answer_for_people_with_the_bytes_of_this_process(client, tmp_path):
+    """People are split over the files, and so over the workers."""
+    domain, records = ward(tmp_path)
+    domain.write_text('person = "patient"\n' + domain.read_text())
+    table = pd.read_csv(records)
+    folder = folder_of(table.assign(patient=np.arange(len(table)) % 37), tmp_path / "table")
+    there = ["--dask", client.scheduler.address]
+    fitted = run(
+        "fit", domain, folder, "-o", tmp_path / "p.json", "--losses", tmp_path / "private.csv", *there
+    )
+    assert fitted.exit_code == 0, fitted.output
+    assert len(pd.read_csv(tmp_path / "private.csv")) == 37
+    files = tmp_path / "private-here.csv", tmp_path / "private-there.csv"
+    for file, more in zip(files, ([], there), strict=True):
+        read = run("losses", tmp_path / "p.json", folder, "--person", "patient", "-o", file, *more)
+        assert read.exit_code == 0, read.output
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
 def test_a_cluster_without_workers_or_a_closed_client_is_refused(monkeypatch):
     monkeypatch.setattr(cluster_module, "_PATIENCE", 0.2)
     with LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
