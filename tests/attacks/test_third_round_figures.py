@@ -283,6 +283,7 @@ OPTIONS_OF_FIT = {
     "delta": 1e-7,
     "report": "leverage",
     "l2": 30,
+    "l1": 0.5,
     "cap": 0.8,
     "split": 0.97,
     "loss": "logistic",

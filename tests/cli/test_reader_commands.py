@@ -132,8 +132,8 @@ def test_bad_options_are_refused(files, arguments, words):
 def test_the_page_speaks_german(files, tmp_path):
     run("page", files[0], "-o", tmp_path / "report.html", "--language", "de")
     assert '<html lang="de">' in (tmp_path / "report.html").read_text(encoding="utf-8")
-    result = run("page", files[0], "-o", tmp_path / "other.html", "--language", "fr")
-    assert refused(result, "`language` must be one of en, de")
+    result = run("page", files[0], "-o", tmp_path / "other.html", "--language", "it")
+    assert refused(result, "`language` must be one of en, de, fr, es")
     assert not (tmp_path / "other.html").exists()
 
 

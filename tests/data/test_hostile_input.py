@@ -131,7 +131,7 @@ def test_numbers_beyond_double_precision_are_refused(bad):
 
 def test_membership_is_true_or_false():
     model = expost.LogisticRegression(norm=1.0, classes=[0, 1]).fit(X, Y)
-    with pytest.raises(ParameterError, match="`member` must be True or False"):
+    with pytest.raises(ParameterError, match="`member` must be a truth value, or one for each row"):
         model.ex_post_losses(X, Y, member="no")
     with pytest.raises(ParameterError, match="`simultaneous` must be at most"):
         model.publication_.bounds(X, Y, simultaneous=10**400)

@@ -168,7 +168,7 @@ def test_soundness_needs_no_condition_on_the_regularisation():
         ({"simultaneous": 0}, "`simultaneous` must be a whole number of at least 1"),
         ({"simultaneous": "some"}, "`simultaneous` must be None, a number of records or 'all'"),
         ({"simultaneous": 249}, "records that are asked about; got simultaneous=249"),
-        ({"member": "yes"}, "`member` must be True, False or None"),
+        ({"member": "yes"}, "`member` must be a truth value, or one for each row"),
     ],
 )
 def test_bad_options_are_refused(options, words):
