@@ -319,6 +319,7 @@ def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions, remem
         if name in OPTIONS_OF_FIT
     }
     planned = json.loads(run("plan", FILES[0], *spelled(**shared), "--json").stdout)
+    assert planned.pop("corners")["l1"] == publication.corners.l1 == OPTIONS_OF_FIT["l1"]
     assert publication.release.plan.fields() == planned
     assert len(pd.read_csv("private its.csv")) == 300
 
