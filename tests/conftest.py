@@ -1,8 +1,12 @@
 """Shared set-up: property tests are reproducible, and certified profiles are remembered."""
 
+from itertools import islice
+
 import pytest
 from hypothesis import settings
 from remembered import MEMORY
+
+from expost.audit import search
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -13,6 +17,15 @@ MEMORY.install()
 def remembered():
     """Remember certified profiles, though something else is replaced."""
     assert MEMORY.in_use
+
+
+@pytest.fixture
+def every_fifth(monkeypatch, remembered):
+    """Let an audit try every fifth of the structured pairs; slow tests try all."""
+    structured = search._structured_pairs
+    monkeypatch.setattr(
+        search, "_structured_pairs", lambda *arguments: islice(structured(*arguments), 0, None, 5)
+    )
 
 
 @pytest.fixture
