@@ -81,7 +81,11 @@ class Comparison:
         rows = encode_rows(self.encoded[0], Declared.of(plan))
         records = with_labels(rows, self.fitted.outcome, declared)
         draws = range(SEED, SEED + self.draws)
-        coefficients = [perturb(plan, records, noise=noise_source(seed))[0].coefficients for seed in draws]
+        corners = model.publication_.release.corners
+        coefficients = [
+            perturb(plan, records, noise=noise_source(seed), corners=corners)[0].coefficients
+            for seed in draws
+        ]
         first = np.append(np.ravel(model.coef_), model.intercept_)
         if not np.array_equal(first, coefficients[0]):
             raise AssertionError("the rows compared are not those that the estimator fits")

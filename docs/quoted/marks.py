@@ -21,6 +21,7 @@ SOURCES = {
         "bench/results/more_regularisation.json",
         "python -m bench.more_regularisation",
     ),
+    "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "told": ("bench/results/told.json", "python -m bench.told"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),

@@ -94,7 +94,9 @@ class OneCoefficient:
         masses.append(np.exp(self.law(kinks, table)))
         theta, mass = np.concatenate(points), np.concatenate(masses)
         assert mass.sum() == pytest.approx(1.0, abs=1e-9)
-        loss = np.abs(self.law(theta, table) - self.law(theta, other))
+        own = self.law(theta, table)
+        theta, mass, own = theta[own > -math.inf], mass[own > -math.inf], own[own > -math.inf]
+        loss = np.abs(own - self.law(theta, other))
         p = expit(theta * self.X[-1])
         a = p / self.sigma
         bound = np.log1p(p * (1.0 - p) / self.l2) + 0.5 * a**2 + margin * a

@@ -269,6 +269,12 @@ def _of_classes(
     return units, shape, tuple(classes or range(loss.classes))
 
 
+_NO_INTERVALS = (
+    "No intervals are known for a model with an L1 penalty or bounds. A coefficient that is not used is "
+    "exactly zero; its column may still matter a little."
+)
+
+
 def published_coefficients(
     release: Release,
     domain: Domain | None = None,
@@ -309,7 +315,11 @@ def published_coefficients(
         spans=declared_spans(domain, coordinates),
         title=f"Coefficients as published: change of the {predictor} for one unit (public)",
         predictor=predictor,
-        notes=(*([f"Compared with {references}."] * bool(references)), "With the penalty's shrinkage."),
+        notes=(
+            *([f"Compared with {references}."] * bool(references)),
+            "With the penalty's shrinkage.",
+            *([_NO_INTERVALS] * bool(states)),
+        ),
         states=(*states, *[""] * (len(coordinates.names) - len(states))) if states else (),
     )
 
