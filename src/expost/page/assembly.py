@@ -38,7 +38,14 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    code, style = script(), "\n".join(_source(f"{name}.css") for name in STYLES)
+    # Comments and indents stay in the sources, where they are read.
+    style = re.sub(
+        r"/\*.*?\*/\n?|^ +|^\n",
+        "",
+        "\n".join(_source(f"{name}.css") for name in STYLES),
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    code, style = script(), style.replace("; ", ";")
     return environment.get_template("report.html").render(
         policy=f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
@@ -109,8 +116,8 @@ def _module(name: str) -> str:
     """A module without its imports and exports, which become names of this one scope."""
     source = _source(f"{name}.js")
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
-    # Comments and indents stay in the sources, where they are read.
-    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])|^ +", "", source, flags=re.MULTILINE)
+    # As of styles.
+    plain = re.sub(r"^ *//.*\n|^export (?=[a-z])|^ +|^\n", "", source, flags=re.MULTILINE)
     inner = _IMPORT.sub(r"const \1 = of_\2;", plain)
     return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
 
