@@ -51,6 +51,11 @@ CLASSES = ("no", "yes", "perhaps", "later")
 # Every loss of the registry is tested: one without an example fails by its name.
 LOSSES = [*EXAMPLES, *(name for name in REGISTRY if name not in {loss.name for loss in EXAMPLES.values()})]
 KINDS = ("independent", "leverage", "dependent", "adaptive")
+# Every loss with some report; of several classes, whose plans and figures take longest, `make test` has one.
+SOME = [
+    pytest.param(loss, KINDS[place % 4], marks=[pytest.mark.docs] * (loss in ("softmax", "softmax-capped")))
+    for place, loss in enumerate(LOSSES)
+]
 FEATURES = (
     Number(name="age", low=0.0, high=100.0, missing=50.0),
     Number(name="income", low=-1000.0, high=90000.0, scale="unit"),

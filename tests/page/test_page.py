@@ -93,8 +93,7 @@ def test_thirty_features_fit_in_half_a_megabyte(regularizer):
     ("classes", "reduced"),
     # Up to 100 coefficients the whole Hessian is the default; five classes have 124.
     [
-        (3, None),
-        pytest.param(5, False, marks=pytest.mark.docs),
+        *(pytest.param(*case, marks=pytest.mark.docs) for case in ((3, None), (5, False))),
         pytest.param(4, None, marks=pytest.mark.slow),
         pytest.param(12, None, marks=pytest.mark.slow),
     ],

@@ -68,9 +68,7 @@ def test_the_scripts_know_every_loss_and_every_report():
     }
 
 
-@pytest.mark.parametrize(
-    ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
-)
+@pytest.mark.parametrize(("loss", "kind"), pages.SOME)
 def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind):
     # Python takes longest over several classes.
     count = RECORDS // (50 if loss.startswith("softmax") else 10)

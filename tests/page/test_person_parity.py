@@ -65,9 +65,7 @@ def worst(ours, theirs):
 
 
 @pytest.mark.parametrize("unit", ["person", "row"])
-@pytest.mark.parametrize(
-    ("loss", "kind"), [(loss, pages.KINDS[place % 4]) for place, loss in enumerate(pages.LOSSES)]
-)
+@pytest.mark.parametrize(("loss", "kind"), pages.SOME)
 def test_every_loss_with_some_report(loss, kind, unit):
     # Python takes longest over several classes.
     count = 6 if loss.startswith("softmax") and unit == "person" else 40
