@@ -18,17 +18,17 @@ INSTALL := python -m pip install --quiet --no-compile
 
 # In the order of their folders: reordered by their number, the slowest files, which have few, would come last.
 TESTS := python -m pytest -n auto --dist loadscope --no-loadscope-reorder
-QUICK_TESTS := $(TESTS) -m "not slow and not docs and not arrays"
+QUICK_TESTS := $(TESTS) -m "not slow and not docs and not long and not arrays"
 
 # Tests run side by side, one per core: threads inside each would only get in each other's way.
-test check-docs check-arrays check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
+test check-long check-docs check-arrays check-slow check-oldest: export OPENBLAS_NUM_THREADS := 1
 
 # Seeded fits to the byte, the documents' commands, and the public names: seconds.
 SMOKE_TESTS := tests/golden tests/journeys tests/test_architecture.py tests/test_public_surface.py
 ARRAY_TESTS := tests/data/test_placed.py tests/data/test_streamed.py tests/estimators/test_array_api.py \
   tests/fitting/test_placed_passes.py tests/fitting/certified/test_placed_residual.py
 
-.PHONY: demo test smoke check-docs check-arrays check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
+.PHONY: demo test smoke check-long check-docs check-arrays check-slow check-oldest check-gpu docs wheel lock coverage mutants paper bench figures screenshots browser format clean
 
 demo: $(VENV)/.installed-figures
 	$(BIN)/expost --version --verbose
@@ -45,7 +45,11 @@ smoke: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q $(SMOKE_TESTS) -m "not slow and not docs and not arrays"
+	$(BIN)/python -m pytest -q $(SMOKE_TESTS) -m "not slow and not docs and not long and not arrays"
+
+# Tests that take seconds each: more cells, samples and processes than a newcomer waits for.
+check-long: $(VENV)/.installed-dev
+	$(BIN)/$(TESTS) -m "long and not slow and not docs and not arrays"
 
 # The site, and the page's numbers against the library's for every loss, report and weight.
 check-docs: $(VENV)/.installed-dev $(VENV)/.installed-docs browser
@@ -106,7 +110,7 @@ lock: $(VENV)/.installed-release
 
 # Branch coverage of src/ by the tests that are not slow; the report names every line that was not run.
 coverage: $(VENV)/.installed-dev browser
-	$(BIN)/$(QUICK_TESTS) --cov --cov-report= -q
+	$(BIN)/$(TESTS) -m "not slow and not docs and not arrays" --cov --cov-report= -q
 	$(BIN)/python -m coverage html --directory build/coverage
 	$(BIN)/python -m coverage report --skip-covered --fail-under 95
 

@@ -185,6 +185,7 @@ def test_02c_the_demo_overwrites_nothing_without_force(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["publication.json"]
 
 
+@pytest.mark.long
 @posix
 def test_03_of_three_fits_to_one_name_one_has_it_and_no_publication_is_lost(tmp_path):
     domain, table = ward(tmp_path)

@@ -81,6 +81,7 @@ def computed(release, table):
     return found.gradient, found.hessian[np.triu_indices(len(found.gradient))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", ["leverage", "dependent"])
 def test_statistics_give_no_patient_away(patients, report):
     """The attack decides nearly every fit of a plain ``fl(value + noise)``, and none of the real program.
@@ -151,6 +152,7 @@ def plain_release(X, y, l2, sigma):
     return theta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("epsilon", "fits_each", "least"),
     [(1.0, 120, 3), *(pytest.param(epsilon, 240, 12, marks=pytest.mark.slow) for epsilon in (1.0, 0.1))],

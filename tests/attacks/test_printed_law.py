@@ -46,6 +46,7 @@ TILTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ratio", "tilt"), grid([0.05, 0.5], TILTS, together=1))
 def test_the_worst_solver_error_stays_below_the_certificate(tilt, ratio):
     """Errors of ±r₀ that depend on the table and on the minimiser, both directions, several epsilons.
@@ -86,6 +87,7 @@ def test_the_worst_solver_error_stays_below_the_certificate(tilt, ratio):
             assert divergence <= certificate + 1e-9
 
 
+@pytest.mark.long
 def test_a_certificate_that_ignores_the_solver_would_be_refuted():
     """The brute force is sharp enough: without the solver's term the bound fails where solver errors tell."""
     l2, sigma = 50.0, 100.0  # a record says nearly nothing through the objective

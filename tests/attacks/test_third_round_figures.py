@@ -62,6 +62,7 @@ def weighed_people(loss, kind, count, **options):
 NOISE = [(4.0, 3.0), (0.7, 3.0), (4.0, 0.1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "kind", "member", "noise"), grid(*AXES, NOISE, slow=takes_long))
 def test_01a_what_holds_for_an_unknown_weight_holds_for_every_weight(loss, kind, member, noise):
     """The interval covers that of every weight, and no cost or total is larger."""
@@ -373,6 +374,7 @@ def shown(publications, **options):
     return render(publications, **options).partition('id="numbers"')[0]
 
 
+@pytest.mark.long
 def test_03b_every_total_of_several_says_what_has_to_be_fixed_in_advance():
     several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
     sayings = {
@@ -502,6 +504,7 @@ def test_05d_parquet_has_the_texts_as_they_are(hostile):
     assert pd.read_parquet(out)["+id"].tolist() == ids
 
 
+@pytest.mark.long
 def test_05e_the_demonstration_writes_no_formula(tmp_path):
     assert run("demo", "--out", tmp_path / "demo").exit_code == 0
     for path in (tmp_path / "demo" / "private").glob("*.csv"):

@@ -103,6 +103,7 @@ main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [
@@ -153,6 +154,7 @@ def test_06c_in_every_dialect(name, delimiter, encoding, tmp_path):
         assert refused(done, "in line 1234 a quote is opened that is not closed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [160_000, 3_000_000])
 def test_06d_where_other_cells_are_quoted_it_is_the_first_that_is_wrong(size, tmp_path):
     """Its cell ends at the next quote, and from there on inside and outside are exchanged."""
@@ -292,6 +294,7 @@ def write(path, ward, rows, **options):
     parquet.write_table(table, path, row_group_size=rows, compression="zstd", **options)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
 @pytest.mark.parametrize(
     "bomb",
@@ -408,6 +411,7 @@ def seconds(function):
     return time.process_time() - start
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["names", "skeleton", "domain", "lacking"])
 def test_10d_the_work_for_names_grows_with_their_number(what, tmp_path):
     """Eight times as many columns take about eight times as long; the square of eight is 64.
@@ -564,6 +568,7 @@ def domains(draw):
     )  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
 @given(domains())
 def test_15c_a_domain_is_saved_and_read_back(tmp_path_factory, domain):

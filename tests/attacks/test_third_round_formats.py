@@ -214,6 +214,7 @@ def test_08c_a_stated_budget_is_that_of_curve_and_plan(tmp_path, bodies, changes
     assert "cannot be read" in refused(forged(tmp_path / "l.db", bodies))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -318,6 +319,7 @@ def what_is_spent(path):
     return spent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_08f_every_field_that_is_changed_ends_in_a_sentence_or_costs_no_less(tmp_path, honest, bodies, every):
     """What was spent never falls, whatever one field says; each so many changes are tried."""
@@ -368,6 +370,7 @@ def real(report="independent"):
     return model.fit(X, X[:, 0]).publication_
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", LIBRARY.values(), ids=LIBRARY)
 def test_09a_a_library_loss_without_its_precision_is_refused(made):
     publication = made()

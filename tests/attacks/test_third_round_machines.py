@@ -50,6 +50,7 @@ def test_04a_neighbours_are_not_told_apart_by_their_number(report):
         assert release.hessian is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sigma", [1.0, 1e-15])
 def test_04b_statistics_of_any_number_of_rows_have_their_stated_error(sigma, monkeypatch):
     """2,000 times `rows_at_most`, where a double is too short, against 60 digits at the exact minimiser."""
@@ -136,6 +137,7 @@ def fail_the_check():
     residual.exact_in = lambda _: False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("processes", "classes"),
     grid(
@@ -187,6 +189,7 @@ def machine_of(monkeypatch, size):
     monkeypatch.setattr(machine, "machine_memory", lambda: size)
 
 
+@pytest.mark.long
 def test_11a_sixty_thousand_columns_are_refused_before_noise_and_not_counted(
     monkeypatch, no_draws, tmp_path, remembered
 ):
@@ -250,6 +253,7 @@ def test_11d_exact_losses_are_refused_before_they_fail_halfway(monkeypatch, tmp_
     assert refused(run("losses", tmp_path / "p.json", table), "MiB of memory")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::expost.exceptions.ExpostWarning")
 @pytest.mark.parametrize(
     ("kind", "dense"),

@@ -81,6 +81,7 @@ PAIRED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "y", "label", "statistics"), PAIRED)
 def test_one_dimension_agrees_with_quadrature_over_the_coefficient(loss, y, label, statistics):
     problem = {"sigma": 1.3, "l2": 0.6}
@@ -100,6 +101,7 @@ def test_one_dimension_agrees_with_quadrature_over_the_coefficient(loss, y, labe
     assert audit.error < 1e-8 * audit.delta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_statistics_agree_with_the_integral_over_coefficient_and_gradient(epsilon):
     loss, y, label = LOSSES[0]
@@ -142,6 +144,7 @@ def test_two_dimensions_agree_with_a_grid_over_the_coefficients(loss, y, label, 
         assert value == pytest.approx(total, rel=accuracy, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_second_coordinate_without_data_changes_nothing():
     arguments = {"epsilon": 1.0, "sigma": 4.0, "l2": 3.0, "sigma_hessian": 2.0}
     one = hockey_stick(LogisticLoss(), [[0.1]], [1.0], [1.0], 0.0, counts=[500], **arguments)

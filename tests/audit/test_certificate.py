@@ -170,6 +170,7 @@ def test_every_release_of_a_plan_is_audited():
     assert np.linalg.norm(found.pair.record) == pytest.approx(everything.radius)
 
 
+@pytest.mark.long
 def test_the_result_prints_and_is_reproducible(capsys, every_fifth):
     plan = expost.calibrate(loss="smoothed_hinge", epsilon=1.0)
     first, second = (audit_plan(plan, epsilon=0.7, trials=3, random_state=5) for _ in range(2))

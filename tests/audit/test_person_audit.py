@@ -84,6 +84,7 @@ TWO = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "place", "shared", "seen"), TWO)
 def test_two_rows_at_an_angle_stay_below_the_certificate(name, place, shared, seen):
     """Two features: the second row leaves the first one's direction, and later its label."""
@@ -100,6 +101,7 @@ def test_two_rows_at_an_angle_stay_below_the_certificate(name, place, shared, se
     assert found.add - found.error <= removing
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_real_people_nearly_attain_the_certificate(epsilon):
     """Rows alike make a person one row, who needs almost as much noise; opposite ones of other labels too."""
@@ -141,6 +143,7 @@ def test_three_classes_of_people_stay_below_the_certificate():
         assert 0.0 < found.delta <= profile.delta(1.0).upper
 
 
+@pytest.mark.long
 def test_the_audit_of_a_plan_for_people_tries_people(capsys, every_fifth):
     plan = expost.calibrate(loss="logistic", epsilon=1.0, l2=5.0, unit="person")
     found = audit_plan(plan, trials=4, random_state=0)

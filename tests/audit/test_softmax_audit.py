@@ -162,6 +162,7 @@ def test_real_tables_need_nearly_the_noise_of_the_certificate(l2, sigma, force, 
     assert SoftmaxProfile(loss.curve, 1.0, l2, NoiseScales(1.005 * certified)).delta(1.0).upper < 1e-6
 
 
+@pytest.mark.long
 def test_strong_regularisation_gives_the_gaussian_mechanism():
     """Coefficients stay at zero, where the gradient has the length √(2/3) and the determinants cancel."""
     found = audited(SoftmaxLoss(3), [], epsilon=1.0, sigma=1.0, l2=1e9)

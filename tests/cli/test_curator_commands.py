@@ -261,6 +261,7 @@ def test_weights_of_records_go_from_the_table_to_the_publication_and_the_losses(
     assert np.all(np.array(plain["total"])[frame["counts"] == 0] > 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", [pytest.param("independent", marks=pytest.mark.slow), "adaptive"])
 def test_an_outcome_of_several_classes_goes_all_the_way(report, tmp_path):
     """From a domain with four classes to the publication, exact losses, bounds and the page."""

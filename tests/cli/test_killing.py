@@ -82,6 +82,7 @@ def kill_many(tmp_path, count):
     return published
 
 
+@pytest.mark.long
 def test_a_killed_fit_leaves_a_whole_file_or_none(tmp_path):
     kill_many(tmp_path, 2)
 

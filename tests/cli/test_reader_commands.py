@@ -137,6 +137,7 @@ def test_the_page_speaks_german(files, tmp_path):
     assert not (tmp_path / "other.html").exists()
 
 
+@pytest.mark.long
 def test_the_page_holds_every_publication(files, tmp_path):
     result = run("page", files[0], files[1], "-o", tmp_path / "report.html")
     assert result.exit_code == 0, result.output

@@ -77,6 +77,7 @@ def everything(table, **arguments):
     yield model.predict_proba(table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     ["files", "frame", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("persisted", "shared"))],

@@ -22,6 +22,7 @@ Y = NAMES[np.argmax(SCORES, axis=1)]
 MODEL = expost.LogisticRegression(norm=1.0, classes=["oak", "maple", "birch"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("l2", [0.1, 5.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
@@ -97,6 +98,7 @@ def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
         clone(MODEL).set_params(regularizer=expost.SmoothedL1(0.1)).fit(X, Y)
 
 
+@pytest.mark.long
 def test_the_hessian_is_reduced_above_a_hundred_coefficients():
     model = clone(MODEL).set_params(random_state=0, report="leverage", epsilon=8.0)
     assert not model.fit(X, Y).plan_.reduced
@@ -120,6 +122,7 @@ STATISTICS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", STATISTICS)
 def test_every_report_is_fitted(report):
     model = clone(MODEL).set_params(random_state=0, report=report, epsilon=8.0).fit(X, Y)

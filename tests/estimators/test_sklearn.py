@@ -62,6 +62,7 @@ def test_scikit_learns_checks_of_the_other_losses(estimator, check):
     check(estimator)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::expost.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     ("kind", "name"),

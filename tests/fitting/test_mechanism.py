@@ -46,6 +46,7 @@ def recovered(request):
     return np.array([-fit.gradient for fit in fits])
 
 
+@pytest.mark.long
 def test_the_recovered_noise_is_the_noise_of_the_plan(recovered):
     assert noise_passes(recovered, sigma=3.0)
 

@@ -53,6 +53,7 @@ def variance_passes(draws, variance, level):
     return level / 2 < stats.chi2.cdf(statistic, draws.size) < 1 - level / 2
 
 
+@pytest.mark.long
 def test_the_hessians_noise_has_its_variance_off_the_diagonal_and_twice_that_on_it(hessian_noise):
     """False alarm at most 1e-6: one chi-square test per entry, two-sided, by Bonferroni."""
     rows, columns = np.triu_indices(DIMENSION)

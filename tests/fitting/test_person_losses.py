@@ -42,6 +42,7 @@ def ratio(density, weights, keep, member):
     return with_her - without if member else without - with_her
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["person", "row"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_losses_are_the_ratio_of_densities(case, unit):
@@ -217,6 +218,7 @@ def test_losses_with_weights_and_a_declared_number_of_rows(rows_per_person):
     np.testing.assert_allclose(found.signed, truth, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.long
 def test_losses_of_people_of_a_convex_model():
     rng = np.random.default_rng(9)
     records, ids = rng.normal(0.2, 0.2, size=(40, 2)), rng.integers(0, 12, 40)
@@ -275,6 +277,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [3, 70])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_compiled_kernels_and_numpy_agree(layout, columns, monkeypatch):

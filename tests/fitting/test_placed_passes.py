@@ -51,6 +51,7 @@ def objectives(place, loss, y, *, intercept, weights):
     return Objective(here, loss, l2=0.3), Objective(there, loss, l2=0.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", SPACES)
 @pytest.mark.parametrize(
     ("case", "intercept"),

@@ -205,6 +205,7 @@ def large_but_for_one(d, level):
     return d == 2000 and level != 5e-7
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("d", "probability"), grid([2, 9, 200, 201, 2000], [0.2, 1e-3, 5e-7, 1e-15], slow=large_but_for_one)
 )
@@ -235,6 +236,7 @@ def simulate(d: int, size: int, rng: np.random.Generator) -> np.ndarray:
     return 0.5 * (low + high)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [2, 3, 10, 25])
 @pytest.mark.parametrize("size", [40_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_simulated_matrices_follow_the_law(d, size):

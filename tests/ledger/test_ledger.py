@@ -82,6 +82,7 @@ def test_a_loss_without_a_worst_case_fits_in_no_account(account):
         account.enter(expost.calibrate(loss="squared", sigma=1.0, l2=1.0))
 
 
+@pytest.mark.long
 def test_plans_of_all_kinds_are_entered_and_read_back(account):
     plans = [
         expost.calibrate(loss="logistic", epsilon=0.3, delta=1e-8),

@@ -21,6 +21,7 @@ def test_every_loss_passes_its_check(loss, seed):
     expost.check_convex_loss(loss, seed=seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "loss",
     [
@@ -199,6 +200,7 @@ BREAKAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("complaint", BREAKAGES)
 def test_the_check_reports_what_is_wrong(complaint):
     with pytest.raises(LossError, match=complaint.replace("(", r"\(")):

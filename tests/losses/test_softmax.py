@@ -286,6 +286,7 @@ def test_a_declared_weight_is_part_of_the_softmax_curve():
         check_loss(twin)
 
 
+@pytest.mark.long
 def test_many_predictors_are_checked_on_a_sample_in_little_memory():
     tracemalloc.start()
     try:

@@ -235,6 +235,7 @@ def test_scripts_styles_and_templates_are_in_the_wheel(tmp_path):
     assert wanted | {"expost/page/templates/report.html"} <= held
 
 
+@pytest.mark.long
 def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(50, 2))

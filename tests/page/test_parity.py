@@ -99,6 +99,7 @@ def test_a_public_regularizer_and_no_intercept(kind):
     assert compared([without], 500) < TOLERANCE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "kind"), [("capped", "leverage"), ("huber", "independent")])
 def test_corners(loss, kind):
     publication = pages.published(loss, kind, cornered=True)
@@ -222,6 +223,7 @@ def test_weights(loss, weighting, kind):
         assert np.all(ours[:, 0] == 0.0)
 
 
+@pytest.mark.long
 def test_an_unknown_weight_in_several_publications():
     """One publication has weights and the other has none: the sum is the library's."""
     several = [

@@ -64,6 +64,7 @@ def worst(ours, theirs):
     return pages.discrepancy(ours[limited].astype(float), theirs[limited])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["person", "row"])
 @pytest.mark.parametrize(("loss", "kind"), pages.SOME)
 def test_every_loss_with_some_report(loss, kind, unit):
@@ -72,6 +73,7 @@ def test_every_loss_with_some_report(loss, kind, unit):
     assert worst(*compared(pages.published(loss, kind, unit=unit), count)) < TOLERANCE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["person", "row"])
 @pytest.mark.parametrize("kind", ["leverage", "independent"])
 def test_corners(kind, unit):

@@ -30,6 +30,7 @@ def searched(cases, tries):
     return node.answer("ranges.mjs", {"numbers": numbers, "asked": asked, "tries": tries})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [
@@ -52,6 +53,7 @@ def test_the_bound_over_ranges_is_above_every_value_and_close_to_one(kind):
     assert np.max(ratios) < 1.35
 
 
+@pytest.mark.long
 def test_listed_values_are_tried_one_by_one_for_several_classes():
     rng = np.random.default_rng(9)
     publication = pages.published("softmax", "leverage")
@@ -70,6 +72,7 @@ def test_listed_values_are_tried_one_by_one_for_several_classes():
 CLASSES = [name for name in pages.LOSSES if name.startswith("softmax")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     ["leverage", *(pytest.param(kind, marks=pytest.mark.slow) for kind in pages.KINDS if kind != "leverage")],
@@ -85,6 +88,7 @@ def test_numbers_of_several_classes_are_bounded_by_intervals(kind):
     assert np.max(ratios) < 2.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["logistic", "huber", pytest.param("softmax", marks=pytest.mark.slow)])
 def test_everything_may_be_unknown(loss):
     """Eight numbers and six lists: more corners and combinations than can be looked at."""

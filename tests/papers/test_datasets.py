@@ -72,6 +72,7 @@ def published(key):
     return next(path.read_bytes() for path in paths if path.is_file())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", LOADERS)
 def test_shape_labels_and_the_unit_ball(key):
     table = load(key)

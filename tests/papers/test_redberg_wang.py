@@ -61,6 +61,7 @@ QUICK_RUNS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("experiment", QUICK_RUNS)
 def test_a_quick_run_reaches_every_verdict(experiment, tmp_path):
     need(*experiment.needs)

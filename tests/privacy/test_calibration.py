@@ -99,6 +99,7 @@ def test_only_ratios_to_the_norm_matter():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_strong_regularisation_gives_the_analytic_gaussian_mechanism(epsilon):
     # The slope cannot move with the noise, so one tail counts, even where the label does not fix its sign.
@@ -112,6 +113,7 @@ def test_strong_regularisation_gives_the_analytic_gaussian_mechanism(epsilon):
         assert plan.sigma == pytest.approx(gaussian.sigma(epsilon, 1e-6), rel=close)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_more_regularisation_never_needs_more_noise(loss):
     sigmas = [expost.calibrate(loss=loss, l2=l2).sigma for l2 in (0.7, 3.0, 30.0)]

@@ -87,6 +87,7 @@ def test_the_steepest_record_is_the_worst_whatever_the_noise(epsilon, delta):
     assert np.all(np.maximum(excess, 0.0) <= np.maximum(excess[:, -1:], 0.0) + 1e-12 * epsilon)
 
 
+@pytest.mark.long
 def test_the_rule_is_the_estimators_default():
     X, y = np.array([[0.6, 0.3], [-0.2, 0.5]] * 10), np.array([0, 1] * 10)
 

@@ -55,6 +55,7 @@ def shift_of(plan):
     return plan.curve.max_slope * plan.radius / plan.sigma
 
 
+@pytest.mark.long
 def test_ten_and_fifty_plans_cost_little_more_than_gaussian_mechanisms(unremembered):
     plan = PLANS["logistic"]()
     ProfileCurve.of(plan)  # with all imports done
@@ -98,6 +99,7 @@ def laws(plan, rows, labels):
 TABLES = [([1.0], [1]), ([1.0, 1.0, -1.0], [1, -1, 1]), ([1.0] + [-0.05] * 2000, [1] * 2001)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("l2", "scale"), [(0.2, 2.0), (1.0, 1.0), (10.0, 1.0)])
 def test_never_below_two_real_mechanisms(l2, scale):
     """Two models of tiny tables that differ by one record; lower bounds on their joint divergence."""
@@ -132,6 +134,7 @@ def test_each_direction_is_above_real_mechanisms(l2):
         assert reached > 0.95
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_one_plan_costs_what_it_promises(name):
     plan = (PLANS | SLOW)[name]()
@@ -212,6 +215,7 @@ def test_the_dots_are_connected_as_google_does(name):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promise", [{"epsilon": 0.1}, {"delta": 1e-12}])
 def test_a_false_promise_lowers_nothing(promise):
     """A plan is read by its noise; what it says of itself counts only where that certifies it."""

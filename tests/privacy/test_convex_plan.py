@@ -35,6 +35,7 @@ def test_noise_without_a_determinant(across, sigma):
     assert first[1].delta(1.0).upper <= 1e-6 < first[0].delta(1.0).lower
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("d", "budget"), grid([2, 5], [(50.0, 1.0, 1e-6), (20.0, 0.5, 1e-3), (400.0, 0.2, 1e-4)], together=1)
 )
@@ -88,6 +89,7 @@ def test_no_pair_of_tables_exceeds_the_certificate(smoothing, share, others):
         assert max(reached) >= share * plan.delta_at(epsilon)
 
 
+@pytest.mark.long
 def test_a_curve_needs_less_regularisation_than_its_box():
     plain, sharp = (expost.calibrate_convex(kind(2)) for kind in (Box, SmoothedNorm))
     assert sharp.l2 < 0.2 * plain.l2
@@ -134,6 +136,7 @@ def test_the_floor_is_refused_with_its_number():
     assert expost.calibrate_convex(loss, epsilon=1.0, l2=1.05 * floor).delta_at(1.0) <= 1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "epsilon"), [*zip(CONVEX, (0.1, 1.0, 8.0, 0.1, 8.0), strict=True)], ids=str)
 def test_the_default_regularisation_follows_the_rule(loss, epsilon):
     plan = expost.calibrate_convex(loss, epsilon=epsilon, delta=1e-6)

@@ -26,6 +26,7 @@ def test_a_weighted_record_is_dominated_by_the_heaviest_one_of_the_same_slope(ca
         assert np.all(curvature <= covering.curvature(slopes) * (1 + 1e-12) + 1e-13 * largest)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "report"),
     grid([LogisticLoss(cap=0.6), SmoothedHinge(), PseudoHuber(0.5)], ["independent", "adaptive"], together=1),
@@ -62,6 +63,7 @@ def divergence(first, second, epsilon, step):
     return float(np.sum(np.maximum(np.exp(first) - np.exp(epsilon + second), 0.0)) * step)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("case", "largest"), grid(CASES[:5], [1.0, 6.0], together=1), ids=str)
 @pytest.mark.parametrize("trials", [20, pytest.param(60, marks=pytest.mark.slow)])
 def test_no_weighted_neighbours_are_told_apart_better_than_certified(case, largest, trials):

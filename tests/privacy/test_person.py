@@ -369,6 +369,7 @@ def test_three_classes_of_people_by_sampling():
     assert row.lower <= found.upper
 
 
+@pytest.mark.long
 def test_what_classes_cost_people():
     """The largest trace beside the largest log-determinant, at the default regularisation."""
     for epsilon, person, row in ((1.0, 0.2425, 0.2372), (8.0, 1.444, 1.313)):
@@ -382,6 +383,7 @@ def test_what_classes_cost_people():
     assert two.sigma / math.sqrt(2.0) == pytest.approx(logistic.sigma, rel=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("report", "reduced"),
     [

@@ -337,6 +337,7 @@ def test_a_finer_bracket_is_never_wider(curve, scales, rtol):
     assert fine.upper - fine.lower <= max(rtol, 3e-4) * fine.upper
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "report", "delta"),
     grid(

@@ -192,6 +192,7 @@ def test_sums_of_eigenvalues_are_covered():
 CURVES = [SoftmaxCurve(3), SoftmaxCurve(10), SoftmaxCurve(10, cap=0.66), SoftmaxCurve(5, cap=0.8)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("curve", "unit"), grid(CURVES, ["row", "person"], together=1), ids=str)
 def test_the_supremum_over_class_masses_is_certified(curve, unit):
     """Random masses, equal ones and one class: none above the bound, and some close to it."""
@@ -224,6 +225,7 @@ def test_conversion_is_that_of_the_gaussian_mechanism_but_for_a_few_percent():
     assert renyi.delta(renyi.ORDERS, bounds, np.asarray(epsilon)) == pytest.approx(1e-6, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dimension", "l2"), [(2, 50.0), (10, 50.0), (100, 150.0)])
 def test_a_convex_loss_of_many_directions_pays_for_one(dimension, l2):
     """The analytic Gaussian mechanism has 4.2247, and this conversion 4.531 at best."""
@@ -265,6 +267,7 @@ GOALS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "epsilon", "delta", "goal"), GOALS)
 def test_ten_default_plans_cost_little_more_than_gaussian_mechanisms(kind, epsilon, delta, goal):
     radius = math.sqrt(2.0)

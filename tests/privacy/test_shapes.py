@@ -20,6 +20,7 @@ def test_the_threshold_is_the_rule_in_the_gaussian_multiplier(epsilon, delta):
     assert chosen == pytest.approx(min(1.0, max(0.05, 0.28 / math.sqrt(math.sqrt(multiplier)))), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_the_multiplier_is_the_noise_of_the_loss_without_a_determinant(epsilon):
     """Within 5%: the sign of a slope is free here, which the Gaussian mechanism does not pay for."""

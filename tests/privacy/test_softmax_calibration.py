@@ -54,6 +54,7 @@ def test_a_named_cap_and_two_classes():
     assert l2 == pytest.approx(curve.cap * multiplier, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("classes", "floor"), [(3, "0.513831"), (10, "0.850926")])
 def test_below_the_floor_is_refused_with_its_number(classes, floor):
     curve = SoftmaxCurve(classes)
@@ -77,6 +78,7 @@ def test_a_large_delta_keeps_away_from_the_floor():
     assert wanted.profile(l2, scales).certifies(0.2, 0.4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("report", "reduced"),
     [

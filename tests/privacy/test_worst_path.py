@@ -224,6 +224,7 @@ def test_at_epsilon_zero_both_directions_agree(curve, sigma, l2, length):
     assert path.adding(at)[0] == pytest.approx(path.removing(at)[0], rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("curve", "sigma", "l2", "length"), PLANS)
 def test_more_curvature_never_costs_less_and_finer_cells_never_more(curve, sigma, l2, length):
     path = WorstPath(curve, length, l2, sigma)
@@ -239,6 +240,7 @@ def test_a_peak_inside_a_cell_counts():
     assert WorstPath(spike, 1.0, 1.0, 4.0)._rate(0.1, 0.2) == pytest.approx(0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [10.0, 30.0, 1e9])
 def test_strong_regularisation_leaves_one_tail(share):
     for curve in (LogisticLoss().curve, PseudoHuber().curve):

@@ -193,6 +193,7 @@ def test_every_number_survives_bit_for_bit(kind, coefficients, gradient, hessian
     assert_same_release(again.release, release)
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=3, max_size=3), st.integers(-(2**40), 2**40))
 def test_multiples_of_the_grid_survive_bit_for_bit_and_others_are_refused(steps, other):
     plan = calibrate()
@@ -437,6 +438,7 @@ def test_the_error_is_one_of_ours():
             Publication.from_json("{}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
 def test_statistics_that_a_fit_can_release_are_never_refused(scale):
     """With almost no noise the smallest eigenvalue is l2 up to rounding; with much noise, far below."""

@@ -174,6 +174,7 @@ def work(monkeypatch):
     return sizes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("damage", "cases", "seed"),
     [

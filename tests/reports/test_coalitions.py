@@ -30,6 +30,7 @@ FIGURES = ["lower", "upper", "report_cost", "total"]
 ASKED = rng.uniform(-1, 1, size=(2_000, 3)), rng.integers(0, 2, 2_000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", APART)
 def test_another_process_with_the_file_computes_all_the_answers(report, tmp_path):
     """Another process, with no table and no estimator, computes a coalition's two thousand answers."""

@@ -27,6 +27,7 @@ LOSSES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("fits", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_bound_fails_more_often_than_it_says(loss, fits):

@@ -76,6 +76,7 @@ def limit(failure, comparisons, draws=DRAWS):
     return stats.binom.isf(1e-6 / comparisons, draws, failure)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "sigma", "regularizer"),
     [

@@ -60,6 +60,7 @@ COVERED = grid(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "report", "unit"), COVERED, ids=str)
 @pytest.mark.parametrize("fits", [30, pytest.param(300, marks=pytest.mark.slow)])
 def test_reports_of_people_and_families_cover(loss, report, unit, fits):
@@ -78,6 +79,7 @@ def test_reports_of_people_and_families_cover(loss, report, unit, fits):
         assert np.all(missed[one] <= stats.binom.isf(1e-6 / 12, fits, 1 - one)), one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["logistic", SoftmaxLoss(3)], ids=str)
 @pytest.mark.parametrize("report", ["independent", "leverage"])
 @pytest.mark.parametrize("fits", [30, pytest.param(150, marks=pytest.mark.slow)])
@@ -141,6 +143,7 @@ def publications(unit, count=3, **options):
     return [model.fit(X, y, groups=groups) for model in models], X, y, ids
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"report": "dependent"}], ids=["model", "statistics"])
 @pytest.mark.parametrize("unit", ["person", "row"])
 def test_totals_of_several_publications_for_people(unit, options):

@@ -53,6 +53,7 @@ def bounds_of(problems, fits, side, failure, scope):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "count"),
     [

@@ -84,12 +84,14 @@ SETTINGS = [
 
 
 # The other settings are among the many fits below.
+@pytest.mark.long
 @pytest.mark.parametrize(("report", "reduced"), [(kind, bool(place % 2)) for place, kind in enumerate(KINDS)])
 def test_no_bound_fails_more_often_than_it_says(report, reduced):
     problem = table(3, report, reduced=reduced)
     assert too_often(misses(problem, range(25), failures=(0.1,), knowledge=(True,))) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", ["independent", "adaptive"])
 def test_nor_does_one_of_a_loss_of_ones_own(report):
     problem = table(3, report, loss=SmoothedNorm())

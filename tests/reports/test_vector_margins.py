@@ -151,6 +151,7 @@ def test_a_precise_hessian_gives_the_exact_term():
         np.testing.assert_allclose(got.high, setting.truth(member), rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sigma", "eigenvalue"), [(0.05, None), (1.0, None), (1.0, 0.2)], ids=str)
 @pytest.mark.parametrize("reduced", [False, True])
 def test_each_end_fails_no_more_often_than_its_share(reduced, sigma, eigenvalue):
@@ -183,6 +184,7 @@ def test_a_fixed_record_needs_as_many_dimensions_as_it_has_predictors():
             assert form_quantile(60, failure, Scope("all"), outputs) == goe_quantile(60, failure)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stretch", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("law", [Chi(3), Spread(3), Spread(10)], ids=str)
 def test_the_totals_ellipse_has_its_probability(law, stretch):

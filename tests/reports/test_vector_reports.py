@@ -79,6 +79,7 @@ STATISTICS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("report", "member", "simultaneous"), grid(STATISTICS, [True, False, None], [None, 50, "all"])
 )

@@ -90,12 +90,14 @@ def test_adversarial_tables(table, grid_bits):
         _holds(table, newton_start(table)[0], grid_bits)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ADVERSARIAL, ids=lambda table: table.name)
 def test_poor_starts(table):
     w = np.random.default_rng(3).normal(size=table.X.shape[1]) * 5.0 / table.radius
     _holds(table, w, 60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(14))
 def test_decimals_alone(seed, monkeypatch):
     """What happens where matrix products cannot be trusted."""
@@ -105,6 +107,7 @@ def test_decimals_alone(seed, monkeypatch):
         _holds(table, np.zeros(table.X.shape[1]), 60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["usual", "identical", "separable", "rare"])
 def test_larger_tables(kind, monkeypatch):
     """The residual in 200 bits, and one Newton step from it, on tables of several blocks.

@@ -17,6 +17,7 @@ def _worst(high, low):
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sample",
     [

@@ -50,6 +50,7 @@ def _weights(random, count):
     return np.concatenate([[0.0, 1.0, 5e-324, 1e9], 10.0 ** random.uniform(-320, 9, count - 4)])[:count]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_stated_errors_of_slopes_hold(loss, weighted):

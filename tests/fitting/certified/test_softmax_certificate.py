@@ -47,6 +47,7 @@ def exact_derivatives(loss, scores, label):
     return q * h, q * (mp.diag(list(pi)) - pi * pi.T) + kappa * h * h.T
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_stated_errors_of_gradients_hold(loss):
     random = np.random.default_rng(loss.classes)
@@ -214,6 +215,7 @@ def test_the_minimiser_lies_within_the_certified_radius(kind, loss, level, monke
         assert distance(loss, X, y, l2, b, found.point.counts, step, weights) <= found.radius
 
 
+@pytest.mark.long
 def test_two_slices_serve_a_table_of_several_blocks(monkeypatch):
     """Decimals are out of reach: the residual in 300 bits, and one Newton step from it."""
     monkeypatch.setattr("expost.fitting.certified.certify.certify_in_decimals", None)

@@ -76,6 +76,7 @@ def distance(exact, found):
     return mp.mnorm(exact - sum((mp.matrix(part.tolist()) for part in found), mp.zeros(exact.rows)), "f")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_smallest_masses_have_their_stated_roundings(loss):
     random = np.random.default_rng(loss.classes)
@@ -112,6 +113,7 @@ def test_masses_change_at_most_as_fast_as_the_second_derivative(loss):
         assert np.all(np.abs(change) <= zeta * length * (1.0 + 1e-9) + 1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reduced", [True, False])
 @pytest.mark.parametrize("slices", [2, 3, None])
 @pytest.mark.parametrize("loss", TABLES, ids=str)
