@@ -24,6 +24,7 @@ SOURCES = {
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
     "told": ("bench/results/told.json", "python -m bench.told"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
+    "cores": ("bench/results/cores.json", "python -m bench.cores"),
     "goe": ("bench/results/goe.json", "python -m bench.goe"),
     "inference": ("bench/results/inference.json", "python -m bench.inference"),
     "regularization": (
