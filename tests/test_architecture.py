@@ -41,6 +41,7 @@ def taken():
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(kernels.library() is None, reason="a fit without compiled kernels enters other modules")
 def test_the_page_lists_what_the_code_is(taken):
     page = PAGE.read_text(encoding="utf-8")

@@ -56,6 +56,7 @@ FIRST = [
 ]
 
 
+@pytest.mark.long
 def test_public_names_and_modules_can_be_imported_first():
     """Names are imported when they are first asked for; none may need another one to have come before.
 

@@ -63,6 +63,7 @@ def no_noise(monkeypatch):
 # Files
 
 
+@pytest.mark.long
 def test_01a_a_domain_of_8400_features_is_published_and_read(tmp_path):
     domain = wide_domain(8400)
     plan = expost.calibrate(loss="logistic", norm=domain.row_norm, epsilon=1.0)

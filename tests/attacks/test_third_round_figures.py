@@ -253,6 +253,7 @@ FILES = ("the domain.toml", "a table.csv")
 WEIGHTS = {"weight": "gewicht", "max_weight": 4}
 
 
+@pytest.mark.long
 def test_02a_from_a_check_to_the_losses_by_copying_what_is_suggested(admissions, remembered):
     """The weighted model is the one that is fitted, and its losses are those of its weights."""
     checked = run("check", *FILES, *spelled(**WEIGHTS, id="id"))
@@ -300,6 +301,7 @@ OPTIONS_OF_FIT = {
 ELSEWHERE = {"threshold", "dask", "device", "as_json", "dry_run"}
 
 
+@pytest.mark.long
 def test_02b_a_dry_run_suggests_the_same_fit_with_every_option(admissions, remembered):
     taken = {name.replace("identifier", "id") for name in inspect.signature(fit_command).parameters}
     assert taken - {"domain", "table"} == set(OPTIONS_OF_FIT) | ELSEWHERE

@@ -329,6 +329,7 @@ def test_10a_a_small_parquet_file_takes_little_memory(bomb, tmp_path):
         assert memory < 7e8
 
 
+@pytest.mark.long
 def test_10b_a_damaged_parquet_file_is_one_sentence(tmp_path):
     """Bytes are changed at random, with a seed: what is not noticed is read, and all else is refused."""
     domain = Domain.from_toml(WARD)

@@ -184,6 +184,7 @@ def curves(plan):
     }
 
 
+@pytest.mark.long
 def test_08c_a_curve_says_what_the_entry_states(tmp_path, plan, bodies):
     for place, (adding, removing) in enumerate(curves(plan).values()):
         changed = copy.deepcopy(bodies)
@@ -248,6 +249,7 @@ def test_08d_a_ledger_does_not_say_when_a_fit_finished(tmp_path, honest, monkeyp
     assert kinds["finished"] == {"kind", "entry", "sha256"}
 
 
+@pytest.mark.long
 def test_08d_the_time_of_an_entry_is_before_the_table_is_read(tmp_path, monkeypatch):
     account = expost.Ledger(tmp_path / "l.db").account("patients", **CAP)
 

@@ -237,6 +237,7 @@ def test_12j_the_page_asks_for_them(kind, texts):
     render([publication])
 
 
+@pytest.mark.long
 def test_12k_weights_of_classes_and_more_than_two_of_them():
     places = np.digitize(X, [-0.3, 0.3])
     frame = frame_of((5, 3, 4), places)
@@ -558,6 +559,7 @@ def test_15f_a_refused_fit_names_no_step_for_ever(monkeypatch):
     assert notebook.shown[-1] == "Stopped."
 
 
+@pytest.mark.long
 def test_15g_a_large_delta_warns_at_the_users_line(tmp_path):
     convex = expost.SmoothedNorm(1)
     for call in (

@@ -164,6 +164,7 @@ def test_strong_regularisation_gives_the_gaussian_mechanism(sigma, statistics):
     assert (result.add, result.remove) == pytest.approx((gaussian_delta(epsilon, shift),) * 2, rel=1e-6)
 
 
+@pytest.mark.long
 def test_sampled_releases_agree():
     """Means of numbers in [0, 1] against the integral; false alarm at most 1e-6.
 
@@ -203,6 +204,7 @@ def test_both_directions_meet_at_the_total_variation_distance():
         assert far.add != pytest.approx(far.remove, rel=1e-3)
 
 
+@pytest.mark.long
 def test_a_narrow_transition_is_not_missed():
     """With l2 = 1e-4 the record is curved within 1e-5 of the noise's range, and all of delta is there."""
     loss, sigma, l2, epsilon = LogisticLoss(), 50.0, 1e-4, 1.0

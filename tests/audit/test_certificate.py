@@ -189,6 +189,7 @@ def test_a_plan_without_a_worst_case_needs_an_epsilon():
         audit_plan(plan)
 
 
+@pytest.mark.long
 def test_squared_loss_has_no_worst_case(every_fifth):
     """A label that is far enough away reveals a record completely."""
     found, pair = worst_pair(SquaredLoss(), norm=1.0, epsilon=1.0, sigma=2.0, l2=1.0, trials=1)

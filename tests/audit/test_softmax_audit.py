@@ -220,6 +220,7 @@ def test_the_search_finds_most_of_a_plan_of_three_classes():
     assert 0.5 < found.ratio <= 1.0
 
 
+@pytest.mark.long
 def test_what_cannot_be_audited_is_refused():
     plan = expost.calibrate(loss=SoftmaxLoss(4), epsilon=1.0, l2=5.0)
     with pytest.raises(ParameterError, match="at most two linear predictors"):

@@ -56,6 +56,7 @@ def test_one_vs_rest_spends_the_budget_of_all_classes(epsilon):
     assert 0.999 * DELTA < spent <= DELTA
 
 
+@pytest.mark.long
 def test_one_vs_rest_without_noise_is_scikit_learns():
     plan = calibrate(loss="logistic", epsilon=1.0, norm=2.0, fit_intercept=True)
     design = encode_rows(FEATURES, Declared.of(plan))

@@ -79,6 +79,7 @@ def test_plan_needs_no_data_and_prints_the_same_as_json(tmp_path):
     assert plan["sigma_gradient"] is None
 
 
+@pytest.mark.long
 def test_plan_takes_every_loss_that_suits_the_outcome(tmp_path):
     domain, _ = ward(tmp_path)
     for loss in ("logistic", "smoothed_hinge"):
@@ -295,6 +296,7 @@ def test_an_outcome_of_several_classes_goes_all_the_way(report, tmp_path):
     assert "unheard" not in result.stderr
 
 
+@pytest.mark.long
 def test_the_hessian_of_many_coefficients_is_the_reduced_one(tmp_path):
     domain, _ = ward(tmp_path)
     wards = json.dumps([f"ward {k}" for k in range(60)])

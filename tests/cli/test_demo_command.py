@@ -35,6 +35,7 @@ def test_the_demo_writes_and_lists_its_files(tmp_path):
     assert all(0.0 <= float(row["ex_post_loss"]) < 1.0 for row in rows)
 
 
+@pytest.mark.long
 def test_the_other_commands_read_the_files_of_the_demo(tmp_path):
     assert run("demo", "--out", tmp_path).exit_code == 0
     again = run("losses", tmp_path / "publication.json", tmp_path / "private" / "table.csv", "--json")

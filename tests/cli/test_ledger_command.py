@@ -53,6 +53,7 @@ def test_fits_are_counted_and_refused_when_the_budget_is_used_up(tmp_path):
     assert {first.state, second.state} == {"finished"}
 
 
+@pytest.mark.long
 def test_what_was_published_before_is_counted_once(tmp_path, monkeypatch):
     """An entered file counts as its fit would have, and one that breaks the cap is refused."""
     monkeypatch.chdir(tmp_path)

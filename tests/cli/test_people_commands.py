@@ -76,6 +76,7 @@ def people_of(table):
     return list(dict.fromkeys(table["patient_id"].tolist()))
 
 
+@pytest.mark.long
 def test_from_the_plan_to_everyones_loss(folder):
     assert "for each person with all of her rows" in run("plan", "domain.toml")
     out = run("fit", "domain.toml", "table.csv", "--losses", "private-losses.csv")
@@ -122,6 +123,7 @@ def test_the_next_command_names_the_column_of_people(folder):
     assert "expost losses publication.json table.csv -o private-losses.csv --person patient_id" in out
 
 
+@pytest.mark.long
 def test_bounds_of_one_person_of_several_and_of_families(folder):
     run("fit", "domain.toml", "table.csv")
     out = run("bounds", "publication.json", "mine.csv", "--member", "yes")
@@ -146,6 +148,7 @@ def test_bounds_of_one_person_of_several_and_of_families(folder):
     assert len(both["total"]) == 1
 
 
+@pytest.mark.long
 def test_what_is_refused_in_one_sentence(folder):
     run("fit", "domain.toml", "table.csv")
     out = run("losses", "publication.json", "table.csv", status=1)

@@ -129,6 +129,7 @@ def test_bad_options_are_refused(files, arguments, words):
     assert refused(run("bounds", files[0], files[2], *arguments), words)
 
 
+@pytest.mark.long
 def test_the_page_speaks_german(files, tmp_path):
     run("page", files[0], "-o", tmp_path / "report.html", "--language", "de")
     assert '<html lang="de">' in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -101,6 +101,7 @@ def test_summary_prints_estimates_in_the_table_s_units_for_every_publication(tmp
     assert refused(run("summary", publication, "--figure", tmp_path / "f.svg"), "inference needs")
 
 
+@pytest.mark.long
 def test_summary_of_classes_gives_the_published_log_odds(tmp_path):
     """What classes differ by are log-odds of predicted probabilities, for a row that is not scaled down."""
     domain, table = five(tmp_path)
@@ -184,6 +185,7 @@ def test_files_are_written_as_the_table_is(tmp_path):
     np.testing.assert_array_equal(losses, again["losses"])
 
 
+@pytest.mark.long
 def test_losses_of_a_table_with_semicolons_name_the_domain_file(tmp_path):
     domain, table = ward(tmp_path)
     publication, _ = fitted(tmp_path, domain, table)

@@ -44,6 +44,7 @@ def test_an_installation_without_a_compiler_succeeds(sources, monkeypatch, broke
     assert not list(sources.rglob("*.so"))
 
 
+@pytest.mark.long
 @compiler
 def test_with_one_there_is_one_wheel_for_all_versions_of_python(sources):
     data = built(sources)
@@ -52,6 +53,7 @@ def test_with_one_there_is_one_wheel_for_all_versions_of_python(sources):
     assert {path.name for path in sources.rglob("*.so")} >= {"kernels-1.so"}
 
 
+@pytest.mark.long
 @compiler
 def test_an_instruction_set_that_the_compiler_does_not_know_is_left_out(sources, monkeypatch):
     monkeypatch.setitem(hatch_build.LEVELS, 3, ("-march=no-such-machine",))

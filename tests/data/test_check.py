@@ -79,6 +79,7 @@ def test_every_kind_of_problem_is_told_from_the_others(tmp_path):
     assert sorted(found(write(tmp_path / "t.csv", rows)), key=str) == sorted(truth, key=str)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("domain", [CLASSES, NUMBERS], ids=["classes", "number"])
 def test_check_and_fit_refuse_the_same_tables(domain, tmp_path):
     """Over random tables: a problem is found exactly where the first pass of a fit refuses the table."""

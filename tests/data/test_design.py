@@ -25,6 +25,7 @@ def test_the_intercept_is_one_more_feature():
     assert rows[0, 2] == 1.0
 
 
+@pytest.mark.long
 @given(
     hnp.arrays(
         float,

@@ -120,6 +120,7 @@ def write_files(frame, folder, kind, pieces=3):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "kept"), grid(["csv", "parquet"], [True, False], together=1))
 def test_files_give_the_model_of_the_frame(tmp_path, kind, kept, monkeypatch, remembered):
     """Bit for bit where they are held in memory, and to rounding where every pass reads them."""
@@ -429,6 +430,7 @@ def test_empty_files_and_folders_are_refused(tmp_path):
         model.fit(tmp_path / "none.parquet")
 
 
+@pytest.mark.long
 def test_what_files_cannot_do_is_refused(tmp_path):
     frame = people(60)
     frame.to_csv(tmp_path / "t.csv", index=False)

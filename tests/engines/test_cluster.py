@@ -96,6 +96,7 @@ def test_everything_has_the_bits_of_the_same_parts_run_locally(client, tmp_path,
         np.testing.assert_array_equal(other, one)
 
 
+@pytest.mark.long
 def test_people_have_the_bits_of_the_same_parts_run_locally(client, tmp_path):
     """A person is in several files, and her files are read by different workers."""
     frame = people(900).assign(who=np.random.default_rng(3).integers(0, 200, 900))
@@ -242,6 +243,7 @@ def test_workers_may_have_copies_of_the_files(client, tmp_path):
     assert None not in [piece.stamp for piece in expost.scan(folder).pieces()]
 
 
+@pytest.mark.long
 def test_a_partition_takes_its_own_tasks_along_and_no_others():
     pieces = expost.scan(dd.from_pandas(people(), npartitions=600)).pieces()
     assert len(pieces) == 600
@@ -338,6 +340,7 @@ def test_noise_is_drawn_once_and_never_on_a_worker(client, monkeypatch):
     assert dask.config.get("scheduler", None) is None
 
 
+@pytest.mark.long
 def test_commands_use_a_cluster(client, tmp_path):
     domain, records = ward(tmp_path)
     folder = folder_of(pd.read_csv(records), tmp_path / "table")
@@ -357,6 +360,7 @@ def test_commands_use_a_cluster(client, tmp_path):
     assert here.read_bytes() == again.read_bytes()
 
 
+@pytest.mark.long
 def test_commands_answer_for_people_with_the_bytes_of_this_process(client, tmp_path):
     """People are split over the files, and so over the workers."""
     domain, records = ward(tmp_path)

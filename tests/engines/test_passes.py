@@ -105,6 +105,7 @@ def test_decimals_are_the_same_elsewhere(loss):
     assert "DecimalPass" in engine.ran
 
 
+@pytest.mark.long
 def test_a_convex_model_is_the_same_elsewhere():
     loss, engine = expost.SmoothedNorm(2), Sending()
     records = open_records(np.random.default_rng(0).normal(size=(50, 2)), None, loss)

@@ -1,6 +1,7 @@
 """The defaults serve a new user: regression explains most of what ridge explains, without tuning."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeCV
 
@@ -13,6 +14,7 @@ BOUNDS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_linear_regression_comes_close_to_ridge_on_a_small_table():
     """Median R² of three seeded draws, on the rows that were fitted; a width of 1 explains much less."""
     data = load_diabetes(scaled=False)

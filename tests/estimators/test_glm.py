@@ -153,6 +153,7 @@ def test_the_librarys_losses_are_those_of_the_other_estimators():
     np.testing.assert_array_equal(ours.predict(X) == 1.0, peer.predict(X) == "yes")
 
 
+@pytest.mark.long
 def test_a_domain_names_the_classes_and_scales_the_outcome():
     features = tuple(expost.Number(name=name, low=-1.0, high=1.0) for name in "abc")
     table = {name: X[:, place] for place, name in enumerate("abc")}

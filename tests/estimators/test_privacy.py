@@ -320,6 +320,7 @@ def without_dp_accounting(monkeypatch):
         expost.Ledger("ledger.db")
 
 
+@pytest.mark.long
 def test_every_error_is_one_of_ours(monkeypatch, tmp_path):
     """Every declared class, and every error that these calls raise."""
     classes = [kind for kind in vars(exceptions).values() if isinstance(kind, type)]

@@ -37,6 +37,7 @@ def test_without_noise_the_coefficients_are_scikit_learns(l2, fit_intercept):
     np.testing.assert_array_equal(ours.classes_, peer.classes_)
 
 
+@pytest.mark.long
 def test_shapes_scores_and_probabilities():
     model = clone(MODEL).set_params(random_state=0, epsilon=8.0).fit(X, Y)
     assert model.coef_.shape == (3, 4)
@@ -70,6 +71,7 @@ def test_exact_losses_stay_below_epsilon_for_nearly_everyone():
         pickle.loads(pickle.dumps(model)).ex_post_losses(X, Y)
 
 
+@pytest.mark.long
 def test_classes_are_declared_or_learnt_with_a_warning():
     with pytest.warns(PrivacyLeakWarning, match="declare them"):
         learnt = clone(MODEL).set_params(classes=None, random_state=0).fit(X, Y)
@@ -136,6 +138,7 @@ def test_the_support_vector_machine_stays_binary():
         expost.SmoothedHingeClassifier(norm=1.0, classes=NAMES).fit(X, Y)
 
 
+@pytest.mark.long
 def test_classes_of_a_domain_are_sorted_as_scikit_learn_expects_and_published_as_declared():
     """Scores such as the log-loss take the columns of several classes to be in sorted order."""
     from sklearn.metrics import log_loss

@@ -41,6 +41,7 @@ def test_the_gradient_at_the_release_is_minus_the_noise(loss):
     np.testing.assert_allclose(private.gradient, -tilt, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 def test_noise_has_the_planned_scale():
     """``∇J = -b``: its squared norm over σ² is chi-squared; two-sided, a false-alarm rate of 1e-6."""
     from scipy import stats

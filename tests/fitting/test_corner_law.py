@@ -254,6 +254,7 @@ def check_divergences(seeds, panels):
     return worst
 
 
+@pytest.mark.long
 def test_no_divergence_exceeds_the_certificate():
     assert check_divergences(range(8), 10) > 0.1
 

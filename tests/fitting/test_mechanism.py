@@ -51,6 +51,7 @@ def test_the_recovered_noise_is_the_noise_of_the_plan(recovered):
     assert noise_passes(recovered, sigma=3.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [-1, 1])
 def test_the_same_test_rejects_a_scale_that_is_off(recovered, side):
     """By a tenth after 400 fits, by a twentieth after 2000."""

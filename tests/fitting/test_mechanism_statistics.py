@@ -66,6 +66,7 @@ def test_the_hessians_noise_has_its_variance_off_the_diagonal_and_twice_that_on_
         assert not variance_passes(hessian_noise[:, i, j], wrong * variance, share)
 
 
+@pytest.mark.long
 def test_the_hessians_noise_is_independent_across_entries_and_of_the_model(fits, hessian_noise):
     """Fisher's z for all pairs of entries and of the other noise; false alarm at most 1e-6."""
     entries = hessian_noise[:, *np.triu_indices(DIMENSION)]

@@ -63,6 +63,7 @@ def test_terms_of_several_classes(case):
     assert np.all(np.abs(np.column_stack(ours) - wanted) <= within[:, None] * np.abs(wanted) + UNDERFLOW)
 
 
+@pytest.mark.long
 def test_the_vectors_of_several_classes_are_what_their_script_makes():
     assert json.loads(make.lines(softmax_terms.softmax(), 1)) == SOFTMAX
 
@@ -139,6 +140,7 @@ def test_the_vectors_are_what_their_script_makes():
         assert json.loads(make.lines(cases, 1)) == BOUNDS[name]
 
 
+@pytest.mark.long
 def test_the_publications_are_what_their_script_makes():
     made = make.publications()
     assert list(made) == list(PUBLICATIONS)

@@ -36,6 +36,7 @@ def data_of(page):
     )
 
 
+@pytest.mark.long
 def test_a_german_hospital(tmp_path, monkeypatch):
     """Semicolons, decimal commas, a byte order mark and codes for missing values, and a German page."""
     monkeypatch.chdir(tmp_path)
@@ -74,6 +75,7 @@ def test_a_german_hospital(tmp_path, monkeypatch):
 WEIGHED = "--weight survey_weight --max-weight 2"
 
 
+@pytest.mark.long
 def test_a_weighted_survey_of_five_classes(tmp_path, monkeypatch):
     """Weights that are said to cost, and five classes that are predicted on a narrow screen."""
     monkeypatch.chdir(tmp_path)
@@ -106,6 +108,7 @@ def test_two_publications_of_a_survey_cost_less_than_their_sum(tmp_path, monkeyp
     assert promised < plans[0].epsilon + plans[1].epsilon
 
 
+@pytest.mark.long
 def test_house_prices(tmp_path, monkeypatch):
     """Prices in euros and inside what was declared, coefficients too, and another table that is noticed."""
     monkeypatch.chdir(tmp_path)

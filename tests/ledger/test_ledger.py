@@ -43,6 +43,7 @@ def fill(account, plan):
     raise AssertionError("an account without a bottom")
 
 
+@pytest.mark.long
 def test_an_account_takes_what_the_composition_allows_and_no_more(account, plan):
     entered = fill(account, plan)
     assert entered > 3  # adding up would allow three

@@ -72,6 +72,7 @@ def test_figures_agree_with_the_library(open_page, loss, kind):
     assert ("Coefficients of the classes" in visit.text("#published")) == loss.startswith("softmax")
 
 
+@pytest.mark.long
 def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     publication = kidney.published()
     visit = open_page(publication)
@@ -101,6 +102,7 @@ def test_an_example_stands_first_until_she_has_answered_everything(open_page):
     assert f"{right_of_hundred(total)} of 100" in visit.headline
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_nobody_need_know_the_weight_of_her_record(open_page, language):
     """The box is ticked from the start and counts as the largest weight; every figure is shown as ever."""
@@ -215,6 +217,7 @@ def test_an_unknown_answer_is_the_worst_it_may_have_been(open_page):
     assert not visit.page.locator("#field-4-unknown").is_checked()
 
 
+@pytest.mark.long
 def test_the_choice_is_left_out_where_there_is_no_range(open_page):
     visit = open_page(pages.published("soft", "leverage"))
     assert visit.page.locator("#field-1-unknown").count() == 0
@@ -246,6 +249,7 @@ def test_an_open_answer_says_what_it_would_be_worth(open_page):
     assert 50 < int(told[2]) < shown
 
 
+@pytest.mark.long
 def test_a_number_that_may_be_thousands_is_echoed_or_asked_about(open_page):
     visit = open_page(priced())
     # Between whole numbers the invented person has one of them.
@@ -277,6 +281,7 @@ def priced():
     return model.fit(frame, rng.choice(["no", "yes"], 200)).publication_
 
 
+@pytest.mark.long
 def test_a_total_above_the_promise_is_shown_and_explained(open_page):
     publication = kidney.published(epsilon=0.1, seed=4)
     visit = open_page(publication)
@@ -319,6 +324,7 @@ def test_left_out_next_time_only_where_it_is_promised(open_page):
     assert "Ask the person who gave you this page." in render([publication])
 
 
+@pytest.mark.long
 def test_several_publications_have_a_timeline_and_a_sum(open_page):
     several = [
         kidney.published(),
@@ -404,6 +410,7 @@ def test_hostile_names_are_text(open_page):
     assert visit.text(".banner").startswith("Test version: the protection is switched off.")
 
 
+@pytest.mark.long
 def test_hostile_texts_are_text(open_page):
     """Everything that a publisher can declare, shown as it is."""
     tag = "<img src=x onerror=alert(1)>**b**{n}"

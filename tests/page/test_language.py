@@ -176,6 +176,7 @@ def test_the_body_is_read_at_grade_eight_or_below():
         assert readability.grade(texts[part]) <= 8.0, part
 
 
+@pytest.mark.long
 def test_the_page_as_it_is_read_is_at_grade_eight_or_below(open_page):
     visit = open_page(kidney.published())
     visit.page.evaluate("document.getElementById('experts').remove()")

@@ -52,6 +52,7 @@ def test_it_is_one_file_without_addresses():
     assert set(re.findall(r"https?://[^\"\s<]+", page)) == {"http://www.w3.org/2000/svg"}
 
 
+@pytest.mark.long
 def test_it_says_what_the_confidence_is_for():
     words = " ".join(re.sub(r"<[^>]*>", " ", render([pages.published("logistic", "leverage")])).split())
     assert "Choose it before looking at any figure." in words
@@ -59,6 +60,7 @@ def test_it_says_what_the_confidence_is_for():
     assert "That is for a record fixed beforehand" in words
 
 
+@pytest.mark.long
 def test_the_policy_names_exactly_the_script_and_the_style():
     page = render([pages.published("logistic", "independent")])
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].replace(
@@ -71,6 +73,7 @@ def test_the_policy_names_exactly_the_script_and_the_style():
     assert "unsafe" not in policy
 
 
+@pytest.mark.long
 def test_it_is_made_the_same_way_every_time():
     publications = [pages.published("hinge", "leverage"), pages.published("logistic", "leverage")]
     assert render(publications) == render(publications)
@@ -115,6 +118,7 @@ def test_the_file_on_the_page_is_the_published_one():
     assert zlib.decompress(base64.b64decode(packed)).decode() == publication.to_json()
 
 
+@pytest.mark.long
 def test_names_cannot_end_the_data():
     release = pages.published("soft", "independent").release
     publication = expost.Publication.from_release(release, feature_names=[HOSTILE, "<!--", "b", "c"])
@@ -124,6 +128,7 @@ def test_names_cannot_end_the_data():
     assert numbers_on(page)["fields"][0]["name"] == HOSTILE
 
 
+@pytest.mark.long
 def test_numbers_survive_bit_for_bit():
     publication = pages.published("logistic", "dependent")
     numbers = numbers_on(render([publication]))["publications"][0]
@@ -145,6 +150,7 @@ def test_only_an_insecure_publication_shows_a_warning():
     assert warning not in render([secure])
 
 
+@pytest.mark.long
 def test_the_form_asks_once_for_what_several_publications_share():
     first, second = pages.published("logistic", "independent"), pages.published("huber", "leverage")
     numbers = payload([first, second])
@@ -246,6 +252,7 @@ def test_a_loss_without_a_worst_case_has_no_limit_for_everyone():
     assert "No limit for everyone" not in render([bounded.fit(X, X[:, 0]).publication_])
 
 
+@pytest.mark.long
 def test_several_publications_promise_what_they_compose_to():
     """The label and the data have the certified composition, and no sentence is in the singular."""
     two = [kidney.published(), kidney.published(seed=5, title="Second", date="2027-01-01")]

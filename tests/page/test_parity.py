@@ -68,6 +68,7 @@ def test_the_scripts_know_every_loss_and_every_report():
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "kind"), pages.SOME)
 def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind):
     # Python takes longest over several classes.
@@ -248,6 +249,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(range(len(pages.FEATURES))), TEXTS), min_size=1, max_size=200))
 def test_encodings_and_refusals_agree(cells):
@@ -264,6 +266,7 @@ def test_encodings_and_refusals_agree(cells):
             assert ours == row, (feature.name, text)
 
 
+@pytest.mark.long
 def test_the_scripts_own_tests(tmp_path):
     """Among them the golden vectors, for which the page's numbers are made here."""
     stored = {name: json.dumps(content) for name, content in make.read("publications").items()}

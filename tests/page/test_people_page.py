@@ -51,6 +51,7 @@ def expected(publication, rows, forgotten=0):
     return pages.persons_by_python(publication, [rows], [USUAL], [forgotten])[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "count", [pytest.param(1, marks=pytest.mark.docs), pytest.param(3, marks=pytest.mark.docs), 12]
 )

@@ -101,6 +101,7 @@ def test_everything_may_be_unknown(loss):
         assert largest <= bound < 6.0 * largest
 
 
+@pytest.mark.long
 def test_two_publications_are_bounded_together():
     rng = np.random.default_rng(10)
     several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
@@ -108,6 +109,7 @@ def test_two_publications_are_bounded_together():
         assert largest <= bound < 1.35 * largest
 
 
+@pytest.mark.long
 def test_numbers_without_bounds_cannot_be_unknown():
     numbers = payload([pages.published("soft", "independent")])
     offered = node.answer("ranges.mjs", {"numbers": [numbers], "asked": [], "tries": 0})["offered"]

@@ -86,6 +86,7 @@ def test_shape_labels_and_the_unit_ball(key):
     assert np.all(rows[:, -1] == 1.0 / np.sqrt(len(table.columns) + 1.0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("key", "second"), [("credit", "1"), ("kidney", "ckd"), ("adult, test", ">50K")])
 def test_the_second_class_counts_as_one(key, second):
     assert load(key).labels().sum() == LABELS[key][second]
@@ -184,6 +185,7 @@ def test_a_part_that_does_not_exist_is_refused(loader):
         available("kidney", "blue")
 
 
+@pytest.mark.long
 def test_the_command_line_fits_what_the_command_prints(tmp_path):
     table = load("kidney")
     path, domain = tmp_path / "kidney.csv", ROOT / "examples" / "kidney" / "domain.toml"

@@ -107,6 +107,7 @@ def test_every_link_and_figure_of_the_page_is_there():
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= headings
 
 
+@pytest.mark.long
 def test_a_run_writes_numbers_figures_and_page(tmp_path, capsys):
     assert main(["--quick", "--only", "01", "--out", str(tmp_path)]) == 0
     found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
@@ -123,6 +124,7 @@ def test_a_run_writes_numbers_figures_and_page(tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_quick_run_never_writes_over_the_committed_results(tmp_path, capsys, monkeypatch, remembered):
     kept = tmp_path / "results" / "01_rotation.json"
     kept.parent.mkdir()

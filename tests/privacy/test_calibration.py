@@ -126,6 +126,7 @@ def test_the_default_regularisation_costs_at_most_a_twentieth_of_the_noise(loss,
     assert plan.sigma <= 1.0501 * expost.calibrate(loss=loss, epsilon=epsilon, l2=1e9).sigma
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "share"), grid([LogisticLoss(), SmoothedHinge(0.5)], [0.02, 0.5, 1.0], together=1), ids=str
 )

@@ -278,6 +278,7 @@ def test_curves_that_begin_apart_are_of_no_mechanism():
         ProfileCurve(((0.0, 0.3),), ((0.0, 0.2),))
 
 
+@pytest.mark.long
 def test_a_loss_that_has_no_hash_composes_like_any_other():
     class Free(LogCosh):
         __hash__ = None

@@ -97,6 +97,7 @@ def test_a_curve_needs_less_regularisation_than_its_box():
     assert sharp.sigma < plain.sigma
 
 
+@pytest.mark.long
 def test_a_declared_trace_lowers_the_determinant():
     class Untold(LocationScale):
         max_trace = None
@@ -120,6 +121,7 @@ def test_one_direction_has_the_certificate_of_a_linear_predictor(l2):
     assert (1.0 - 1e-3) * scalar.sigma < convex.sigma <= scalar.sigma * (1.0 + 1e-6)
 
 
+@pytest.mark.long
 def test_a_box_of_one_direction_has_the_form_of_two():
     box = expost.calibrate_convex(Box(1, smoothing=4.0), l2=0.5)
     assert replace(box, scales=NoiseScales(6.855)).profile.first.delta(1.0).upper == pytest.approx(
@@ -128,6 +130,7 @@ def test_a_box_of_one_direction_has_the_form_of_two():
     assert box.sigma < 6.855
 
 
+@pytest.mark.long
 def test_the_floor_is_refused_with_its_number():
     loss = Box(3, smoothing=0.5)
     floor = 2.0 / np.expm1(1.0 / 3.0)
@@ -152,6 +155,7 @@ def test_the_default_regularisation_follows_the_rule(loss, epsilon):
     assert plan.l2 == pytest.approx(strong, rel=1e-5) or plan.sigma >= share * flat
 
 
+@pytest.mark.long
 def test_units_do_not_matter():
     one = expost.calibrate_convex(SmoothedNorm(2, radius=1.0, smoothing=0.5))
     many = expost.calibrate_convex(SmoothedNorm(2, radius=1000.0, smoothing=500.0))
@@ -167,6 +171,7 @@ def test_explicit_scales_state_what_they_guarantee():
         expost.calibrate_convex(SmoothedNorm(2), sigma=6.0)
 
 
+@pytest.mark.long
 def test_wrong_arguments_are_refused():
     with pytest.raises(ParameterError, match=r"use `expost\.calibrate`"):
         expost.calibrate_convex(PseudoHuber())

@@ -134,6 +134,7 @@ def test_what_a_person_costs_with_the_pseudo_huber_loss(epsilon, percent):
     assert 100.0 * (person.sigma / row.sigma - 1.0) == pytest.approx(percent, abs=0.005)
 
 
+@pytest.mark.long
 def test_the_floor_is_the_trace():
     """λ > κ R²/ε, and close above it the noise is finite but large."""
     assert calibrate(loss="logistic", l2=0.26, **PERSON).sigma == pytest.approx(44.67, abs=0.01)
@@ -276,6 +277,7 @@ def test_the_promise_for_families(k, promise, least):
     assert plan.epsilon_for(k, delta=group) < k
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("unit", "report"), grid(["row", "person"], ["independent", "adaptive"], together=1))
 def test_families_with_statistics(unit, report):
     plan = calibrate(loss="logistic", l2=5.0, report=report, unit=unit)
@@ -285,6 +287,7 @@ def test_families_with_statistics(unit, report):
     assert 3.0 < three < 3.4
 
 
+@pytest.mark.long
 def test_families_of_every_plan():
     plan = calibrate(loss=capped_logistic(1.0, 1e-6))
     assert plan.epsilon_for(1) == plan.epsilon_at(plan.delta) == 1.0
@@ -400,6 +403,7 @@ def test_what_reports_of_classes_cost_people(report, reduced):
     assert 2.0 < person.epsilon_for(2) < 2.2
 
 
+@pytest.mark.long
 def test_convex_losses_and_several_predictors_have_the_chi_law():
     row, person = (calibrate_convex(SmoothedNorm(3), l2=60.0, unit=unit) for unit in ("row", "person"))
     assert 1.0 <= person.sigma / row.sigma < 1.02
@@ -452,6 +456,7 @@ def test_units_are_never_mixed():
         expost.compose([row, person])
 
 
+@pytest.mark.long
 def test_a_fit_does_not_pretend_to_know_people():
     X, y = np.eye(2), [0, 1]
     model = expost.LogisticRegression(norm=1.0, classes=[0, 1], unit="person")

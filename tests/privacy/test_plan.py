@@ -25,6 +25,7 @@ def printed(plan):
     return out.getvalue()
 
 
+@pytest.mark.long
 def test_delta_falls_with_epsilon_and_epsilon_with_delta():
     deltas = [EVERYTHING.delta_at(epsilon) for epsilon in (0.1, 0.5, 1.0, 2.0)]
     assert all(later < earlier for earlier, later in pairwise(deltas))

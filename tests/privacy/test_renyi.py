@@ -28,6 +28,7 @@ from expost.privacy.softmax_profile import SoftmaxProfile
 ORDERS = np.array([1.5, 2.0, 5.0, 12.0])
 
 
+@pytest.mark.long
 def test_one_dimension_by_quadrature():
     """Random tables of logistic records with and without one of them, both directions."""
     rng = np.random.default_rng(0)
@@ -328,6 +329,7 @@ def test_no_promise_is_above_the_first_certificate(kind):
         assert np.all(both.sharpened(np.array([epsilon]), own, rtol=1e-2) <= own)
 
 
+@pytest.mark.long
 def test_a_curve_without_orders_composes_as_before():
     """As one of a ledger from before there were any."""
     plan = expost.calibrate(loss="logistic", epsilon=0.5, delta=1e-7, unit="person")

@@ -13,6 +13,7 @@ from expost.privacy.shapes import capped_logistic, classification_loss, default_
 from expost.privacy.softmax_cells import largest_determinant
 
 
+@pytest.mark.long
 @given(st.floats(1e-4, 1e3), st.floats(1e-12, 0.5))
 def test_the_threshold_is_the_rule_in_the_gaussian_multiplier(epsilon, delta):
     multiplier = expost.gaussian.sigma(epsilon, delta, sensitivity=1.0)

@@ -70,6 +70,7 @@ def test_below_the_floor_is_refused_with_its_number(classes, floor):
     assert wanted.profile(l2, scales).certifies(1.0, DELTA)
 
 
+@pytest.mark.long
 def test_a_large_delta_keeps_away_from_the_floor():
     curve = SoftmaxCurve(10, 0.9)
     wanted = target(curve, epsilon=0.2, delta=0.4)

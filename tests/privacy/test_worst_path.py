@@ -249,6 +249,7 @@ def test_strong_regularisation_leaves_one_tail(share):
             np.testing.assert_allclose(found, constant(path, EPSILONS), rtol=4e-3)
 
 
+@pytest.mark.long
 def test_it_is_the_smaller_of_the_two_and_pays_for_the_solver():
     scales, rounding = NoiseScales(4.5), Rounding(solver=1e-3)
     for curve, deltas in ((LogisticLoss().curve, (1e-6,)), (PseudoHuber().curve, ())):

@@ -68,6 +68,7 @@ def test_it_is_read_from_the_file(publication):
     pd.testing.assert_frame_equal(again.summary().to_frame(), publication.summary().to_frame())
 
 
+@pytest.mark.long
 def test_frames_have_one_row_per_coefficient(publication, several):
     frame = publication.summary().to_frame()
     figures = ["coefficient", "standard_error", "lower", "upper", "z", "p_value"]

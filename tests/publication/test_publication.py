@@ -170,6 +170,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 MODEST = st.floats(-30.0, 30.0) | st.sampled_from([-0.0, 5e-324])
 
 
+@pytest.mark.long
 @given(
     st.sampled_from(KINDS),
     st.lists(FINITE, min_size=3, max_size=3),

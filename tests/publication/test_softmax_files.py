@@ -45,6 +45,7 @@ def test_the_file_reads_back_and_predicts_the_same():
     assert "reduced" not in document["plan"]
 
 
+@pytest.mark.long
 def test_plain_softmax_has_no_cap_in_its_file():
     document = json.loads(model(cap=1.0).publication_.to_json())
     assert document["loss"] == {"name": "softmax", "classes": 3}

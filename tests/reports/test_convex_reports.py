@@ -63,6 +63,7 @@ def test_no_bound_fails_more_often_than_it_says(loss, fits):
         assert np.all(counts <= stats.binom.isf(1e-6 / comparisons, fits, key[3])), key
 
 
+@pytest.mark.long
 def test_the_quantile_of_the_noise_is_attained():
     """The gradient of one record at zero is parallel to the noise: χ with three degrees is the exact law."""
     loss, failure = SmoothedNorm(3), 0.2

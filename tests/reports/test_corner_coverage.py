@@ -127,6 +127,7 @@ def check(cases, levels=(0.5, 0.8, 0.95)):
             assert max(case.failure(margin, member=side) for side in (True, False)) <= 1.0 - level
 
 
+@pytest.mark.long
 def test_reports_hold_as_often_as_they_say():
     check(settings(12))
 
@@ -136,6 +137,7 @@ def test_reports_hold_as_often_as_they_say_in_many_settings():
     check(settings(150))
 
 
+@pytest.mark.long
 def test_the_quantile_of_the_noise_fails_where_a_bound_is_rarely_active():
     many = np.full(1000, 0.1), np.ones(1000)
     case = OneCoefficient(0, sigma=14.3, l2=5.4, active=0.06, rows=many)

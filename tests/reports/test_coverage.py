@@ -110,6 +110,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "fits", "failures"), TABLES)
 @pytest.mark.parametrize("report", KINDS)
 def test_no_bound_fails_more_often_than_it_says(make, fits, failures, report):

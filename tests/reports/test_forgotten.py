@@ -31,6 +31,7 @@ def fitted(plan, seed, X, y, ids):
     return model.fit(X, y, groups=ids)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fits", FITS)
 @pytest.mark.parametrize("report", KINDS)
 def test_figures_hold_whatever_the_row_was(report, fits):
@@ -59,6 +60,7 @@ def test_figures_hold_whatever_the_row_was(report, fits):
     assert max(counts.max() for counts in missed.values()) <= limit
 
 
+@pytest.mark.long
 def test_a_figure_for_some_rows_is_none_for_her():
     """Why the number is asked for: without the surprising row the interval often misses her loss."""
     X, _, ids = table()

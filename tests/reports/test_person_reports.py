@@ -101,6 +101,7 @@ def test_reports_of_changes_cover(loss, report, fits):
         assert np.all(missed[one] <= stats.binom.isf(1e-6 / 12, fits, 1 - one)), one
 
 
+@pytest.mark.long
 def test_a_report_for_some_of_her_rows_is_no_report_for_her():
     """Her surprising row is left out: what is shown for the other is below her loss in most runs."""
     rng = np.random.default_rng(5)

@@ -144,6 +144,7 @@ def test_stronger_claims_have_wider_intervals(report):
         assert np.all(one.total > one.upper)
 
 
+@pytest.mark.long
 def test_soundness_needs_no_condition_on_the_regularisation():
     """The paper's report demands λ ≥ 2σ₃τ; ours holds far below, where the noisy Hessian is indefinite."""
     made = problem(

@@ -48,6 +48,7 @@ def test_losses_at_any_coefficients_are_log_ratios_of_densities(case):
         assert others.signed[i - 40] == pytest.approx(here - log_density(plan, X[extra], y[extra], theta))
 
 
+@pytest.mark.long
 def test_convex_losses_have_losses_and_bounds_too():
     loss = expost.SmoothedNorm(3)
     plan = expost.calibrate_convex(loss, sigma=3.0, l2=2.0)
