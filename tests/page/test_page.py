@@ -212,6 +212,19 @@ def test_every_script_is_bundled_in_the_order_of_its_imports():
     assert "</" not in bundle
 
 
+def test_scripts_lose_comments_and_blanks_beside_signs_alone():
+    bundle = script()
+    for name in modules():
+        source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
+        code = re.sub(r"^ *//.*\n|^import [^;]*;\n|^export (?=[a-z])", "", source, flags=re.MULTILINE)
+        assert re.sub(r"\s", "", code) in re.sub(r"\s", "", bundle)
+        # Texts keep their blanks: a template stands in one line, which stays as it is.
+        assert all(text in bundle for text in re.findall(r'"(?:[^"\\\n]|\\.)*"', code))
+        for line in code.splitlines():
+            assert line.count("`") % 2 == 0
+            assert "`" not in line or line.strip() in bundle
+
+
 def test_no_script_makes_markup():
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|\.style\b", script()

@@ -38,14 +38,7 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    # Comments and indents stay in the sources, where they are read.
-    style = re.sub(
-        r"/\*.*?\*/\n?|^ +|^\n",
-        "",
-        "\n".join(_source(f"{name}.css") for name in STYLES),
-        flags=re.DOTALL | re.MULTILINE,
-    )
-    code, style = script(), style.replace("; ", ";")
+    code, style = script(), styles()
     return environment.get_template("report.html").render(
         policy=f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
@@ -93,6 +86,13 @@ def breakable(text: str) -> Markup:
     return Markup(re.sub(r"@(?=\w)", "@<wbr>", spelt))
 
 
+def styles() -> str:
+    """Join the styles into one; comments, indents and blanks stay in the sources, where they are read."""
+    commented = "\n".join(_source(f"{name}.css") for name in STYLES)
+    plain = re.sub(r"/\*.*?\*/", "", commented, flags=re.DOTALL)
+    return re.sub(r"\s*([{},;])\s*|(?<=:) ", r"\1", plain).replace(";}", "}")
+
+
 def script() -> str:
     """Join the modules into one script: each is a function that returns what it exports."""
     return '(() => {\n"use strict";\n' + "".join(map(_module, modules())) + "})();\n"
@@ -118,8 +118,18 @@ def _module(name: str) -> str:
     exported = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.MULTILINE)
     # As of styles.
     plain = re.sub(r"^ *//.*\n|^export (?=[a-z])|^ +|^\n", "", source, flags=re.MULTILINE)
-    inner = _IMPORT.sub(r"const \1 = of_\2;", plain)
-    return f"const of_{name} = (() => {{\n{inner}return {{ {', '.join(exported)} }};\n}})();\n"
+    lines = map(_squeezed, _IMPORT.sub(r"const \1 = of_\2;", plain).splitlines())
+    inner = re.sub(r"(?<=[{(\[,;])\n", "", "\n".join(lines))
+    return f"const of_{name}=(()=>{{{inner}\nreturn{{{','.join(exported)}}};}})();\n"
+
+
+def _squeezed(line: str) -> str:
+    """A line without the blanks beside its signs; one with a template or a pattern in it stays as it is."""
+    if "`" in line or re.search(r"/(?! )|(?<! )/", line):
+        return line
+    pieces = re.split(r'("(?:[^"\\]|\\.)*")', line)
+    pieces[::2] = (re.sub(r" ?([=,;:?(){}\[\]<>&|*]+) ?", r"\1", code) for code in pieces[::2])
+    return "".join(pieces)
 
 
 def data_block(content: Mapping[str, Any]) -> str:
