@@ -58,9 +58,9 @@ def test_completion_is_on():
     assert "--install-completion" in run("--help").output
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["page"]])
-def test_flags_have_no_type(command):
-    """Nobody who reads the help has to know what a bool is."""
-    shown = run(*command, "--help", env={"COLUMNS": "100"}).output
+@pytest.mark.parametrize("command", [[], ["fit"], ["page"], ["bounds"]])
+def test_nobody_has_to_know_types(command):
+    """Such as bool or list[Path]; and no list of names takes half of the width."""
+    shown = run(*command, "--help", env={"COLUMNS": "80"}).output
     assert "--help" in shown
-    assert "bool" not in shown
+    assert not re.search(r"bool|list|independent\|", shown)

@@ -1,14 +1,18 @@
 """What stewards stumbled over with tables of their own: each sentence and number that they missed."""
 
+import io
 import json
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from ward import DOMAIN, NAMES, patients, refused, run, ward, write_csv
 
 import expost
+from expost.cli import records
+from expost.cli.base import say
 from expost.fitting.private_fit import FALSE_ALARMS
 
 CLASSES = ["never", "rarely", "sometimes", "often", "always and without fail"]
@@ -141,7 +145,7 @@ def test_the_largest_weight_is_said_to_cost(tmp_path):
     assert many == pytest.approx(5.0 * one, rel=1e-6)
 
 
-def test_losses_of_another_table_are_refused_and_those_of_the_fitted_one_are_not(tmp_path):
+def test_losses_of_another_table_are_refused_and_those_of_the_fitted_one_are_not(tmp_path, monkeypatch):
     """People who are only half there imply noise that is hardly ever drawn."""
     rng = np.random.default_rng(2)
     age = rng.integers(1, 99, 6000)
@@ -151,11 +155,30 @@ def test_losses_of_another_table_are_refused_and_those_of_the_fitted_one_are_not
     publication, _ = fitted(tmp_path, domain, table)
     whole = run("losses", publication, table)
     assert whole.exit_code == 0
-    assert "noise that it implies could have been drawn" in whole.stdout
+    assert "noise that it implies could have been drawn" in " ".join(whole.stdout.split())
     young = write_csv(tmp_path / "young.csv", [row for row in rows if row[0] < 45])
     words = "this is not the table that was fitted, or not all of it"
     assert refused(run("losses", publication, young), words)
     assert FALSE_ALARMS == 1e-9
+    doubt = "drawn less than once in 1,000 fits"
+    assert doubt not in whole.stderr
+    monkeypatch.setattr(records, "plausible", lambda private, level=FALSE_ALARMS: level < 1e-3)
+    doubtful = run("losses", publication, table)
+    assert doubtful.exit_code == 0
+    assert doubt in doubtful.stderr
+
+
+def test_sentences_are_broken_between_words_and_commands_are_not():
+    out = io.StringIO()
+    terminal = Console(file=out, force_terminal=True, width=40, color_system=None)
+    say(
+        "  Advice that is longer than the screen of a\nNext: expost losses publication.json table.csv",
+        to=terminal,
+    )
+    say("expost: no room", to=terminal)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    advice = ["  Advice that is longer than the screen", "  of a"]
+    assert lines == [*advice, "Next: expost losses publication.json table.csv", "expost: no room"]
 
 
 def test_files_are_written_as_the_table_is(tmp_path):

@@ -8,6 +8,8 @@ from problems import CASES, design_of, gradient_and_hessian, rows_in_ball, with_
 
 import expost
 from expost import LogisticLoss, SmoothedL1, calibrate
+from expost.data.encoding import encode_records
+from expost.data.weights import Declared
 from expost.exceptions import DomainError
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
@@ -191,15 +193,37 @@ def test_a_table_that_was_not_fitted_is_implausible_and_a_wrong_shape_is_refused
         recover(release, design_of(X[:, :4], fit_intercept=True).labelled(y.astype(float)))
 
 
+@pytest.mark.parametrize("unit", ["row", "person"])
 @pytest.mark.parametrize(("fits", "most"), [(50, 4), pytest.param(200, 6, marks=pytest.mark.slow)])
-def test_the_fitted_table_is_rarely_called_implausible(fits, most):
+def test_the_fitted_table_is_rarely_called_implausible(fits, most, unit):
     """At a level of 1e-3, two-sided: more alarms than these happen with probability below 1e-7."""
     rng = np.random.default_rng(8)
-    X, y = rows_in_ball(rng, 30, 2), rng.integers(0, 2, 30)
-    plan = calibrate(l2=1.0, sigma=3.0, fit_intercept=True)
+    X, y, ids = rows_in_ball(rng, 30, 2), rng.integers(0, 2, 30), rng.integers(0, 12, 30)
+    plan = calibrate(l2=1.0, sigma=3.0, fit_intercept=True, unit=unit)
+    records = encode_records(
+        X, y, Declared.of(plan, classes=[0, 1]), groups=ids if unit == "person" else None
+    )
     alarms = 0
     for seed in range(fits):
-        design = design_of(X, fit_intercept=True)
-        release, _ = perturb(plan, design.labelled(y.astype(float)), noise=SeededNoise(seed))
-        alarms += not plausible(recover(release, design.labelled(y.astype(float))), level=1e-3)
+        release, _ = perturb(plan, records, noise=SeededNoise(seed))
+        alarms += not plausible(recover(release, records), level=1e-3)
     assert alarms <= most
+
+
+def test_people_who_are_missing_make_a_table_implausible_and_so_do_others_ids():
+    """Each person counts once: with other ids, or without the people of a class, the gradient is another."""
+    rng = np.random.default_rng(9)
+    ids = np.repeat(np.arange(800), rng.integers(1, 9, 800))
+    X, y = rows_in_ball(rng, len(ids), 3), (ids % 2).astype(float)
+    plan = calibrate(unit="person", fit_intercept=True)
+    model = expost.LogisticRegression(plan=plan, classes=[0, 1], random_state=1).fit(X, y, groups=ids)
+    release = model.publication_.release
+
+    def seems_right(kept, groups):
+        declared = Declared.of(plan, classes=[0, 1])
+        return plausible(recover(release, encode_records(X[kept], y[kept], declared, groups=groups[kept])))
+
+    everyone = np.full(len(ids), True)
+    assert seems_right(everyone, ids)
+    assert not seems_right((ids % 2 == 0) | (ids < 200), ids)
+    assert not seems_right(everyone, np.arange(len(ids)))

@@ -187,18 +187,25 @@ def test_an_estimator_has_them_in_its_own_order():
         ),
     ],
 )
-def test_what_supports_no_inference_is_refused(made, words):
+def test_what_supports_no_inference_has_estimates_alone(made, words):
     publication = made()
-    with pytest.raises(PublicationError, match=words):
-        publication.summary()
-    with pytest.raises(PublicationError, match=words):
-        publication.predict_proba(SMALL, interval=0.95)
+    summary = publication.summary()
+    assert words in summary.notes[-1]
+    assert np.all(np.isnan(summary.lower))
+    rows = np.column_stack([np.eye(3), np.ones(3)])[:, : len(summary.terms)]
+    shown = rows @ np.atleast_2d(summary.coefficients).T
+    scores = rows @ publication.loss.by_predictor(publication.release.coefficients).T
+    np.testing.assert_allclose(shown.squeeze(), scores.squeeze(), rtol=1e-12, atol=1e-12)
+    for refused in (summary.plot, lambda: publication.predict_proba(SMALL, interval=0.95)):
+        with pytest.raises(PublicationError, match=words):
+            refused()
 
 
-def test_pseudo_huber_is_refused():
+def test_pseudo_huber_has_no_intervals():
     model = expost.LinearRegression(norm=1.0, outcome=(-1, 1), report="leverage", epsilon=8.0, random_state=0)
-    with pytest.raises(PublicationError, match="this publication has pseudo_huber"):
-        model.fit(X, X[:, 0]).publication_.summary()
+    summary = model.fit(X, X[:, 0]).publication_.summary()
+    assert "this publication has pseudo_huber" in summary.notes[-1]
+    np.testing.assert_array_equal(summary.coefficients[:-1], model.coef_.ravel())
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95, "high", float("nan")])

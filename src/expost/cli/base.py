@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from expost._common import kernels
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Flags:
-    """Lets the help of a command show no type of an option that is there or not."""
+    """Lets the help show no type of an option that is there or not, and a plain one of several paths."""
 
     def get_params(self, context: Any) -> Any:
         """All parameters, also those that every command has."""
@@ -35,6 +37,8 @@ class _Flags:
         for one in found:
             if getattr(one, "is_flag", False):
                 one.metavar = ""
+            if one.param_type_name == "argument":  # each is a path, or several
+                one.display_type_rich = lambda ctx: "<path>"
         return found
 
 
@@ -173,9 +177,18 @@ def legible(text: object) -> str:
     return escape(printable(str(text)))
 
 
-def say(text: str, *, to: Console = console) -> None:
-    """Print a line without breaking it at the terminal's width and without colouring numbers."""
-    to.print(text, highlight=False, soft_wrap=True)
+def say(lines: str, *, to: Console = console) -> None:
+    """Print lines without colouring numbers.
+
+    A terminal breaks them between words, but not those with a command in them, which are there to be copied.
+    """
+    for line in lines.split("\n"):
+        if to.is_terminal and "expost " not in line:
+            words = line.lstrip(" ")
+            text = Text.from_markup(words, emoji=False)
+            to.print(Padding.indent(text, len(line) - len(words)), highlight=False)
+        else:
+            to.print(line, highlight=False, soft_wrap=True)
 
 
 def warn(sentence: str) -> None:

@@ -106,6 +106,7 @@ class PlanOptions:
         "has one, a category one for each value): most people look up a lower figure, for hardly more noise "
         "in the model. With --split 0.98 --cap 1 the coefficients get error bars instead, and people look "
         "up a higher figure. dependent and adaptive: figures closer to the truth, but a noisier model.",
+        metavar="NAME",
     )
     l2: float | None = number(
         None, "Regularisation of the sum; by default from public values.", panel=_EXPERTS
@@ -131,7 +132,10 @@ class PlanOptions:
         panel=_EXPERTS,
     )
     loss: Literal["logistic", "smoothed_hinge", "pseudo_huber"] | None = option(
-        None, "By default logistic for classes, pseudo_huber for a numeric outcome.", panel=_EXPERTS
+        None,
+        "logistic, the default for classes, or smoothed_hinge; pseudo_huber for a numeric outcome.",
+        metavar="NAME",
+        panel=_EXPERTS,
     )
     threshold: float | None = number(
         None,

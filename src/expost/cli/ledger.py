@@ -116,7 +116,7 @@ def _show(account: Account) -> None:
     counted = f"{len(entries)} publication{'s' * (len(entries) != 1)}{more}" if entries else "Nothing spent"
     say(f"{counted}; left: ε = {account.left:.4g} at δ = {account.delta:g}")
     if entries:
-        say("Fits cost less together than one by one: `expost fit --dry-run` says what another would add.")
+        say("Fits cost less together than one by one: --dry-run of a fit says what it would add.")
     say("")
 
 

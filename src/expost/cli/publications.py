@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from expost._common.files import atomic_write, atomic_write_bytes
-from expost._common.validation import check_choice, check_positive
+from expost._common.validation import check_choice
 from expost.cli.base import console, error_console, legible, output_console, print_json, say
 from expost.cli.private_files import check_public
-from expost.exceptions import PublicationError
 from expost.inference import CoefficientTable
-from expost.inference.inference import published_coefficients
 from expost.page import render
 from expost.publication import Publication
 
@@ -35,16 +33,10 @@ def write_page(
 
 def summary(publication: Path, confidence: float, figure: Path | None, force: bool, as_json: bool) -> None:
     """Show the coefficients and how sure they are."""
-    check_positive("confidence", confidence, below=1.0)
     if figure is not None:
         check_public(figure, inputs=(publication,), overwrite=force)
     read = Publication.load(publication)
-    try:
-        table = read.summary(confidence)
-    except PublicationError as error:
-        if figure is not None:
-            raise
-        table = _without_errors(read, str(error))
+    table = read.summary(confidence)
     if figure is not None:
         kind = check_choice("figure", figure.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
         drawn = table.plot()
@@ -68,12 +60,6 @@ def _show(table: CoefficientTable) -> None:
     console.print(replace(table, title="", notes=(), alarm=None))
     for note in table.notes:
         console.print(legible(note), highlight=False)
-
-
-def _without_errors(read: Publication, reason: str) -> CoefficientTable:
-    """The coefficients of a publication that supports no error bars, and why it does not."""
-    table = published_coefficients(read.release, read.domain, read.feature_names, read.classes)
-    return replace(table, notes=(*table.notes, f"No error bars: {reason}"), alarm=read.insecure)
 
 
 def _fields(table: CoefficientTable) -> dict[str, Any]:

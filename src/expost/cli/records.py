@@ -45,6 +45,7 @@ from expost.fitting.ex_post import streamed_terms
 from expost.fitting.prediction import Predictors, predicted_labels, probabilities
 from expost.fitting.private_fit import FALSE_ALARMS, plausible, recover
 from expost.losses import LogisticLoss, SoftmaxLoss
+from expost.page.promises import promised_together
 from expost.publication import Publication
 from expost.publication.readings import encoded_for, encoded_records, encoded_rows
 from expost.reports.base import Bounds, Figures, Scope
@@ -63,6 +64,10 @@ _ALL = {
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
 _OF_CLASS = "probability of "
+# Columns of a narrow terminal for a file's name and for a figure from it.
+_NAME, _FIGURE = 19, 9
+# How seldom noise is that makes a curator doubt whether this is the whole table.
+_DOUBTFUL = 1e-3
 
 
 class FirstRecords:
@@ -220,8 +225,9 @@ class _Bounded:
 
     @property
     def promised(self) -> float:
-        """The sum of what the publications promise."""
-        return float(sum(publication.release.plan.epsilon for publication in self.read))
+        """What the publications promise together, certified: at most the sum of their promises."""
+        together = promised_together(tuple(publication.release.plan for publication in self.read))
+        return math.inf if together is None else together[0]
 
     def document(self) -> dict[str, Any]:
         """All of it for a program; the figures only where no file has them."""
@@ -330,17 +336,23 @@ def _figure_names(publications: int) -> list[list[str]]:
     return [[name + end for name in Figures._fields] for end in ends]
 
 
+def _empty_table(unit: str, names: list[str]) -> Table:
+    """The headings of a table of bounds; with names of files, it fits into a narrow terminal."""
+    table = Table(title=f"What was released about each {unit}", title_justify="left", caption_justify="left")
+    table.add_column(unit, justify="right")
+    if names:
+        table.add_column("publication", overflow="fold", min_width=min(max(map(len, names)), _NAME))
+    for heading in Bounds.HEADINGS:
+        table.add_column(heading, justify="right", width=_FIGURE if names else None)
+    return table
+
+
 def _bounds_table(paths: list[Path], columns: dict[str, list[float]], unit: str) -> Table:
     """The first records' intervals, report costs and totals, and the sums of several publications."""
     # With a wallet the publications are named even where there is one, and its figure has a line of its own.
     last, all_of_them = ("wallet", "all, however chosen") if "wallet" in columns else ("total", "all")
     several = len(paths) > 1 or last == "wallet"
-    table = Table(title=f"What was released about each {unit}", title_justify="left", caption_justify="left")
-    table.add_column(unit, justify="right")
-    if several:
-        table.add_column("publication", overflow="fold")
-    for heading in Bounds.HEADINGS:
-        table.add_column(heading, justify="right")
+    table = _empty_table(unit, [*map(str, paths), all_of_them] if several else [])
     for record, total in enumerate(columns[last][:_MOST_BOUNDS]):
         place = str(record + 1)
         for path, names in zip(paths, _figure_names(len(paths)), strict=True):
@@ -415,9 +427,10 @@ def losses(options: LossesOptions) -> None:
     console.print(show_losses(tally, read.release.plan.epsilon))
     if output is not None:
         say(f"\nPrivate: {legible(output)}")
-    say("These figures come from everyone's records. Never publish them, and tell nobody hers: the page is")
-    say("for that. They are right only if this is the whole table that was fitted, with all of its rows. The")
-    say("noise that it implies could have been drawn, but that is so without a few of its rows too.")
+    say("These figures come from everyone's records. Never publish them, and tell nobody")
+    say("hers: the page is for that. They are right only if this is the whole table that")
+    say("was fitted, with all of its rows. The noise that it implies could have been")
+    say("drawn, but that can be so without many of its rows too.")
 
 
 def _check_declared(publication: Publication, weight: str | None, person: str | None) -> None:
@@ -444,5 +457,10 @@ def _exact_losses(publication: Publication, encoded: Encoded) -> Iterator[FloatA
             "this is not the table that was fitted, or not all of it: with the publication it implies noise "
             f"that is drawn less than once in {1.0 / FALSE_ALARMS:,.0f} fits. Name the whole table, in the "
             "units and with the weights of the fit."
+        )
+    if not plausible(private, level=_DOUBTFUL):
+        warn(
+            "with the publication, this table implies noise that is drawn less than once in "
+            f"{1.0 / _DOUBTFUL:,.0f} fits. If some of its rows are missing, every figure is wrong."
         )
     return (terms.loss for terms in streamed_terms(private, records, publication.loss, member=True))

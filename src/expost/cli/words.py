@@ -173,8 +173,8 @@ def _standing(account: "Account", plan: Plan) -> str:
     """What an account has spent, and what it will have spent: less than the sum, from the second fit on."""
     before = account.spent.epsilon_at(account.delta)
     after = f"{account.check(plan):.4g} after this fit, of {account.epsilon:g} at delta {account.delta:g}"
-    less = "\n             (fits cost less together than one by one)" if before > 0.0 else ""
-    return f"epsilon {before:.4g} is spent, {after}{less}"
+    less = " (fits cost less together)" if before > 0.0 else ""
+    return f"epsilon {before:.4g} is spent,\n             {after}{less}"
 
 
 def say_next(

@@ -141,6 +141,6 @@ def line_to_add(line: str) -> str:
     key, value = line.split(" = ", 1)
     option = f"--{key.replace('_', '-')} {value.strip('[]')}"
     return (
-        f"add the line  {line}  under [table] in the domain file, and name that file with --domain where a "
-        f"command has it; expost init takes  {option}, and expost.scan  dialect=domain.table"
+        f"add the line  {line}  under [table] in the domain file, and name that file with --domain. "
+        f"Without one yet, add  {option}  to expost init; expost.scan in Python takes  dialect=domain.table"
     )

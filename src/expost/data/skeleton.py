@@ -54,7 +54,7 @@ _PERSON = """\
 _TABLE = {
     "delimiter": ('";"', "what separates the cells"),
     "decimal": ('","', "the decimal mark of numbers"),
-    "encoding": ('"cp1252"', "what Excel on Windows writes"),
+    "encoding": ('"cp1252"', 'what Excel on Windows writes; "utf-8-sig" of UTF-8 with a mark before it'),
     "missing_words": ('["NA", "-"]', "words for a missing value, as empty cells are"),
     "dates": ('"DD.MM.YYYY"', "how dates are written"),
 }
@@ -71,6 +71,7 @@ _PUBLICATION = """\
 # population = "..."            # completes: made from the records of ...
 # opt_out = true                # if you leave out next time whoever asks for it
 # reply = "..."                 # what you promise to those who ask
+# language = "de"               # the language of the page: en, de, fr or es
 """
 
 # The texts of a field, each with the kinds that have it where not all do, and with an example of it.
@@ -81,15 +82,16 @@ _TEXTS = {
     "question": (None, '"..."'),
     "help": (None, '"..."'),
     "group": (None, '"..."'),
-    "titles": (("category", "classes"), '["...", "..."]       # one for each value'),
-    "aliases": (None, '["..."]             # other names in a person\'s own file'),
+    "titles": (("category", "classes"), '["...", "..."]     # one for each value'),
+    "aliases": (None, '["..."]           # other names in a person\'s own file'),
 }
 # Words in names of columns, in English and in German, and what they say about a column.
 _IGNORED = {  # the last that fits counts
     "by its name free text": "comment comments kommentar note notes notiz notizen remark remarks bemerkung "
     "bemerkungen text freitext description beschreibung",
     "by its name an identifier": "id ids uuid guid mrn ssn pid name vorname nachname firstname lastname "
-    "surname email mail phone telefon address adresse street strasse straße iban",
+    "surname email mail phone telefon address adresse street strasse straße iban "
+    "fallnr fallnummer aktenzeichen",
 }
 # The name of a column that says whose a row is has no other words than these, and one of the first kind.
 _PEOPLE = (

@@ -12,7 +12,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName, missing_extra_error
 from expost.data.frame_tables import FrameKind
 from expost.data.values import class_text
-from expost.exceptions import printable
+from expost.exceptions import PublicationError, printable
 from expost.inference.coordinates import INTERCEPT
 
 if TYPE_CHECKING:
@@ -107,12 +107,14 @@ class CoefficientTable(Summarized):
 
         Each coefficient is multiplied by the declared range of its feature, so that all are on one scale. The
         intercept and what is not determined are left out, and each of several classes has a panel.
-        MissingExtraError is raised if matplotlib is not installed.
+        MissingExtraError is raised if matplotlib is not installed, and PublicationError without intervals.
 
         Privacy
         -------
         Public.
         """
+        if self.without_errors:
+            raise PublicationError(f"there are no intervals to draw. {self.notes[-1]}")
         try:
             from expost.inference.picture import Picture
         except ImportError:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost._common.typing import FloatArray
-from expost._common.validation import Simultaneous, check_count, parameter_error
+from expost._common.validation import Simultaneous, check_count, check_positive, parameter_error
 from expost.data.encoding import Encoded, encode_records, encode_rows
 from expost.data.frame_tables import FrameKind
 from expost.data.weights import Declared
@@ -142,14 +142,9 @@ class ReadableDocument(PublishedDocument):
 
         In the features' own units where there is a domain, each category compared with the first one of its
         feature. Each interval holds with the confidence on its own. docs/inference.md derives the figures and
-        says what they assume. With an L1 penalty or bounds they are the coefficients as published, without
-        intervals, and zeros are "not used".
-
-        Raises
-        ------
-        PublicationError
-            In one sentence, if the publication does not support inference: it needs the logistic or the
-            softmax loss, a released Hessian with little enough noise, and no weights.
+        says what they assume: the logistic or the softmax loss, a released Hessian with little enough noise,
+        and no weights. The coefficients of any other publication are shown as published, without intervals,
+        and the last note says why. With an L1 penalty or bounds, zeros are "not used".
 
         Privacy
         -------
@@ -164,10 +159,13 @@ class ReadableDocument(PublishedDocument):
         >>> summary.terms
         ('x0', 'x1', 'intercept')
         """
-        if self.release.corners is None:
+        check_positive("confidence", confidence, below=1.0)
+        try:
             return replace(self._inference().table(confidence), alarm=self.insecure)
-        declared = self.domain, self.feature_names, self.classes
-        return replace(published_coefficients(self.release, *declared), alarm=self.insecure)
+        except PublicationError as error:
+            why = [f"No error bars: {error}"] if self.release.corners is None else []
+        table = published_coefficients(self.release, self.domain, self.feature_names, self.classes)
+        return replace(table, notes=(*table.notes, *why), alarm=self.insecure)
 
     def _inference(self) -> Inference:
         return Inference(self.release, self.domain, self.feature_names, self.classes, self.weighting)
