@@ -48,7 +48,7 @@ int main(int count, char **names) {
         if (kernel == 2) answer = add_derivatives(of, kind, d[2], d[3], d[4], d[5]);
         if (kernel == 3) answer = add_residual(of, kind, d[2], d[3], d[4], d[5], d[6], d[7], first, second);
         if (kernel == 5)
-            answer = find_person_terms(of, kind, d[2], d[3], d[4], (int64_t)first, second, d[5], d[6], d[7]);
+            answer = find_person_terms(of, kind, d[2], d[3], d[4], d[5], (int64_t)first, second, d[6], d[7], d[8]);
         if (kernel == 4) answer = find_terms(of, kind, d[2], d[3], d[4], d[5], d[6], d[7]);
         fwrite(&answer, 8, 1, out);
         for (int64_t k = 0; k < pieces; k++) {

@@ -44,9 +44,8 @@ def passes(loss, columns, theta, radius):
     yield Derivatives(loss, theta, columns, radius)
     yield Derivatives(loss, theta, columns, radius, np.float64)
     yield ResidualPass(known, known.points(Dyadic.of(theta), 2), radius, hessian=True)
-    if not isinstance(loss, SoftmaxLoss):
-        root = np.tril(np.random.default_rng(0).normal(size=(columns, columns))) / 50
-        yield Terms(loss, columns, theta, theta[::-1].copy(), root, 2.0, -1.0)
+    root = np.tril(np.random.default_rng(0).normal(size=(len(theta), len(theta)))) / 50
+    yield Terms(loss, columns, theta, theta[::-1].copy(), root, 2.0, -1.0)
 
 
 def swept(records, work):

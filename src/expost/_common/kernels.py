@@ -56,7 +56,7 @@ _ARGUMENTS = {
     "add_derivatives": (_BLOCK, _LOSS, *[_POINTER] * 4),
     "add_residual": (_BLOCK, _LOSS, *[_POINTER] * 6, ctypes.c_double, ctypes.c_double),
     "find_terms": (_BLOCK, _LOSS, *[_POINTER] * 6),
-    "find_person_terms": (_BLOCK, _LOSS, *[_POINTER] * 3, ctypes.c_int64, ctypes.c_double, *[_POINTER] * 3),
+    "find_person_terms": (_BLOCK, _LOSS, *[_POINTER] * 4, ctypes.c_int64, ctypes.c_double, *[_POINTER] * 3),
 }
 
 

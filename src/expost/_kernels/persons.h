@@ -21,6 +21,28 @@ static MAY_FUSE void images_of(
         for (int v = 0; v < TILE; v++) memcpy(images + t * stride + v * WIDTH, &image[t][v], sizeof image[t][v]);
 }
 
+/* The images of factors from those of rows in each predictor, of which the first `used` are not zero. Column c of row
+   j of person p comes at place (j * predictors + c) * people + p, and the next direction `predictors` strides on. */
+static MAY_FUSE void fold_images(
+    const double *images, const double *factors, ptrdiff_t used, ptrdiff_t predictors, ptrdiff_t stride,
+    ptrdiff_t each, ptrdiff_t people, double *folded
+) {
+    FUSE
+    for (ptrdiff_t c = 0; c < predictors; c++)
+        for (ptrdiff_t j = 0; j < each; j++)
+            for (ptrdiff_t p = 0; p < people; p += WIDTH) {
+                ptrdiff_t from = j * people + p, into = (j * predictors + c) * people + p;
+                vector sums[TILE] = {0};
+                for (ptrdiff_t a = 0; a < used; a++) {
+                    vector factor = read_vector(factors + (a * predictors + c) * stride + from);
+                    for (int t = 0; t < TILE; t++)
+                        sums[t] += factor * read_vector(images + (a * TILE + t) * stride + from);
+                }
+                for (int t = 0; t < TILE; t++)
+                    memcpy(folded + t * predictors * stride + into, &sums[t], sizeof sums[t]);
+            }
+}
+
 /* Add the products of two rows' images in TILE directions, for every pair of a person's rows. Row j of person p is
    row j * people + p; pair (j, k), k <= j, follows the pairs before it at a distance of `people`. */
 static MAY_FUSE void add_products(
@@ -96,67 +118,98 @@ static void log_determinants(double *gram, ptrdiff_t each, ptrdiff_t people, dou
         total[p] += less_one[p] > -0.5 ? log1p(less_one[p]) : log(product[p]);
 }
 
+/* Read the rows of some people, the first rows of all of them, then the second ones, with labels and weights. */
+static int64_t read_people(
+    const table *of, int64_t first, int64_t count, int64_t each, ptrdiff_t people, int64_t *order, chunk *rows,
+    double *y, double *weights
+) {
+    table some = *of;
+    for (ptrdiff_t j = 0; j < each; j++)
+        for (ptrdiff_t p = 0; p < people; p++) {
+            int64_t person = first + p < count ? first + p : count - 1;
+            int64_t place = of->order == NULL ? person * each + j : of->order[person * each + j];
+            order[j * people + p] = place;
+            if (of->labels != NULL) __builtin_prefetch(of->labels + place, 0, 2);
+            if (of->weights != NULL) __builtin_prefetch(of->weights + place, 0, 2);
+        }
+    int one_after_the_other = each == 1 && of->order == NULL;
+    some.rows = !one_after_the_other ? each * people : first + people < count ? first + people : count;
+    if (!one_after_the_other) some.order = order;
+    int64_t found = read_chunk(&some, one_after_the_other ? first : 0, rows);
+    for (ptrdiff_t i = 0; i < each * people; i++) {
+        y[i] = of->labels == NULL ? 0.0 : of->labels[order[i]];
+        weights[i] = of->weights == NULL ? 1.0 : of->weights[order[i]];
+    }
+    return found;
+}
+
 /* For people with `each` rows, those of a person one after the other: log det(I + sign N) of the matrix N of their
    rows under a triangular root of the inverse Hessian, the square of their gradient's length, and its inner product
-   with a direction. LANES people must fit into a chunk. */
+   with a direction. LANES people must fit into a chunk. `basis` turns predictors into scores where there are several. */
 EXPORT int64_t find_person_terms(
-    const table *of, const loss *kind, const double *point, const double *direction, const double *root, int64_t each,
-    double sign, double *determinants, double *squares, double *along
+    const table *of, const loss *kind, const double *point, const double *direction, const double *root,
+    const double *basis, int64_t each, double sign, double *determinants, double *squares, double *along
 ) {
     chunk rows;
-    ptrdiff_t most = chunk_rows(of->features + of->intercept) / each / LANES * LANES, pairs = first_pair(each);
+    ptrdiff_t columns = of->features + of->intercept, scores = scores_of(kind), sums = sums_of(kind);
+    ptrdiff_t predictors = scores > 1 ? scores - 1 : 1, pairs = first_pair(each * predictors);
+    /* With several predictors a row has so many numbers that fewer rows stay in the cache. */
+    ptrdiff_t together = scores > 1 ? 128 : chunk_rows(columns), most_people = together / each / LANES * LANES;
+    ptrdiff_t order_of_root = rounded_up(columns * predictors, TILE);
+    if (most_people < LANES) most_people = LANES;
     int64_t count = of->rows / each;
-    double *room = new_chunk(of, 6 + TILE, &rows);
-    double *gram = aligned_alloc(64, rounded_up((pairs + 6) * most * 8, 64));
-    int64_t *order = malloc(each * most * sizeof *order), found = room == NULL ? NO_MEMORY : FINE;
+    double *room = new_chunk(of, 2 * scores + sums + 9 + 2 * TILE * predictors + predictors * predictors, &rows);
+    double *gram = aligned_alloc(64, rounded_up((pairs + 6) * most_people * 8, 64));
+    int64_t *order = malloc(each * most_people * sizeof *order), found = room == NULL ? NO_MEMORY : FINE;
     if (gram == NULL || order == NULL) found = NO_MEMORY;
-    ptrdiff_t columns = of->features + of->intercept, stride = rows.stride;
-    double *eta = room, *y = eta + stride, *weights = y + stride, *slope = weights + stride;
-    double *curvature = slope + stride, *along_row = curvature + stride, *images = along_row + stride;
+    ptrdiff_t stride = rows.stride;
+    double *eta = room, *slope = eta + scores * stride, *curvature = slope + scores * stride;
+    double *y = curvature + sums * stride, *weights = y + stride, *along_row = weights + stride;
+    double *scratch = along_row + stride, *images = scratch + 6 * stride;
+    double *folded = images + TILE * predictors * stride, *factors = folded + TILE * predictors * stride;
     shapes_of_rows by_row;
-    table some = *of;
-    some.order = order;
-    for (int64_t first = 0; first < count && found == FINE; first += most) {
-        ptrdiff_t left = rounded_up(count - first, LANES), people = left < most ? left : most;
+    for (int64_t first = 0; first < count && found == FINE; first += most_people) {
+        ptrdiff_t left = rounded_up(count - first, LANES), people = left < most_people ? left : most_people;
         double *lengths = gram + pairs * people, *products_ = lengths + people, *more = products_ + people;
-        some.rows = each * people;
-        for (ptrdiff_t j = 0; j < each; j++)
-            for (ptrdiff_t p = 0; p < people; p++) {
-                int64_t person = first + p < count ? first + p : count - 1;
-                int64_t place = of->order == NULL ? person * each + j : of->order[person * each + j];
-                order[j * people + p] = place;
-                if (of->labels != NULL) __builtin_prefetch(of->labels + place, 0, 2);
-                if (of->weights != NULL) __builtin_prefetch(of->weights + place, 0, 2);
-            }
-        found = read_chunk(&some, 0, &rows);
+        found = read_people(of, first, count, each, people, order, &rows, y, weights);
         if (found != FINE) break;
-        for (ptrdiff_t i = 0; i < rows.count; i++) {
-            y[i] = of->labels == NULL ? 0.0 : of->labels[order[i]];
-            weights[i] = of->weights == NULL ? 1.0 : of->weights[order[i]];
-        }
-        products(&rows, columns, point, eta);
-        products(&rows, columns, direction, along_row);
+        for (ptrdiff_t k = 0; k < scores; k++) products(&rows, columns, point + k * columns, eta + k * stride);
         find_shapes(kind, &rows, columns, images, &by_row);
-        derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
-        for (ptrdiff_t i = 0; i < rows.count; i++) {
-            slope[i] *= weights[i];
-            curvature[i] = __builtin_sqrt(weights[i] * curvature[i]);
-        }
+        if (scores > 1) softmax_derivatives_of(kind, rows.padded, stride, eta, y, &by_row, slope, curvature, scratch);
+        else derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
+        for (ptrdiff_t k = 0; k < scores + sums; k++)
+            for (ptrdiff_t i = 0; i < rows.padded; i++) slope[k * stride + i] *= weights[i];
+        if (scores > 1) softmax_factors(kind, rows.padded, stride, basis, curvature, factors, scratch);
+        else
+            for (ptrdiff_t i = 0; i < rows.padded; i++) curvature[i] = __builtin_sqrt(curvature[i]);
         for (ptrdiff_t p = 0; p < (pairs + 2) * people; p++) gram[p] = 0.0;
-        for (ptrdiff_t j = 0; j < each; j++)
-            for (ptrdiff_t p = 0; p < people; p++)
-                products_[p] += slope[j * people + p] * along_row[j * people + p];
-        add_gradients(&rows, columns, slope, each, people, lengths);
-        for (ptrdiff_t t = 0; t < rows.columns; t += TILE) {
-            for (ptrdiff_t i = 0; i < rows.padded; i += TILE * WIDTH)
-                images_of(root + t * rows.columns, rows.columns, rows.cells + i, stride, t + TILE, images + i);
-            add_products(images, stride, each, people, gram);
+        for (ptrdiff_t k = 0; k < scores; k++) {
+            products(&rows, columns, direction + k * columns, along_row);
+            for (ptrdiff_t j = 0; j < each; j++)
+                for (ptrdiff_t p = 0; p < people; p++)
+                    products_[p] += slope[k * stride + j * people + p] * along_row[j * people + p];
+            add_gradients(&rows, columns, slope + k * stride, each, people, lengths);
         }
-        for (ptrdiff_t j = 0; j < each; j++)
+        for (ptrdiff_t t = 0; t < order_of_root; t += TILE) {
+            ptrdiff_t used = 0;
+            for (; used < predictors && used * columns < t + TILE; used++) {
+                ptrdiff_t depth = t + TILE - used * columns, own = predictors > 1 ? columns : rows.columns;
+                for (ptrdiff_t i = 0; i < rows.padded; i += TILE * WIDTH)
+                    images_of(
+                        root + t * order_of_root + used * columns, order_of_root, rows.cells + i, stride,
+                        depth < own ? depth : own, images + used * TILE * stride + i
+                    );
+            }
+            if (scores > 1) fold_images(images, factors, used, predictors, stride, each, people, folded);
+            add_products(
+                scores > 1 ? folded : images, scores > 1 ? predictors * stride : stride, each * predictors, people, gram
+            );
+        }
+        for (ptrdiff_t j = 0; j < each && scores == 1; j++)
             for (ptrdiff_t k = 0; k <= j; k++)
                 for (ptrdiff_t p = 0; p < people; p++)
                     gram[(first_pair(j) + k) * people + p] *= curvature[j * people + p] * curvature[k * people + p];
-        log_determinants(gram, each, people, sign, more);
+        log_determinants(gram, each * predictors, people, sign, more);
         for (ptrdiff_t p = 0; p < people && first + p < count; p++) {
             determinants[first + p] = more[p];
             squares[first + p] = lengths[p];

@@ -61,6 +61,40 @@ static void softmax_derivatives_of(
         EACH slopes[j * stride + i] = y[i] == j ? -steep[i] : steep[i] * slopes[j * stride + i];
 }
 
+/* Factors of the Hessians in the predictors, from the weights of pairs of classes: one column for each class but the
+   last, entry a of column c at place a * predictors + c. The Hessian in the scores is the Laplacian of a graph with
+   these weights. To eliminate a class adds positive numbers to the weights of the others, so that what is tiny keeps
+   its digits; the pivots are sums of weights. `basis` has a row of so many predictors for each class. */
+static void softmax_factors(
+    const loss *of, ptrdiff_t count, ptrdiff_t stride, const double *basis, double *weights, double *factors,
+    double *restrict total
+) {
+    ptrdiff_t classes = of->classes, predictors = classes - 1;
+    for (ptrdiff_t c = 0; c < predictors; c++) {
+        double *own = weights; /* those of the pairs (c, c + 1), ..., (c, classes - 1) */
+        weights += (predictors - c) * stride;
+        EACH total[i] = 0.0;
+        for (ptrdiff_t j = 0; j < predictors - c; j++) EACH total[i] += own[j * stride + i];
+        for (ptrdiff_t j = 0; j < predictors - c; j++)
+            EACH own[j * stride + i] = total[i] > 0.0 ? own[j * stride + i] / total[i] : 0.0;
+        double *rest = weights;
+        for (ptrdiff_t j = 0; j < predictors - c; j++)
+            for (ptrdiff_t k = j + 1; k < predictors - c; k++, rest += stride) {
+                double *restrict pair_ = rest;
+                EACH pair_[i] += own[j * stride + i] * (own[k * stride + i] * total[i]);
+            }
+        for (ptrdiff_t a = 0; a < predictors; a++) {
+            double *restrict entry = factors + (a * predictors + c) * stride;
+            EACH entry[i] = basis[c * predictors + a];
+            for (ptrdiff_t j = 0; j < predictors - c; j++) {
+                double other = basis[(c + 1 + j) * predictors + a];
+                EACH entry[i] -= own[j * stride + i] * other;
+            }
+            EACH entry[i] *= __builtin_sqrt(total[i]);
+        }
+    }
+}
+
 /* The logarithm of a pair of at least one, within 2^-74 and what is left of a double's error. */
 static inline pair logarithm(const loss *tables, pair a) {
     double rough = most(log(a.high), 0.0);

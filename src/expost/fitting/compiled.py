@@ -25,6 +25,7 @@ from expost.fitting.certified.pairs import TINY, Pair, add_accurately
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses import LogisticLoss, PseudoHuber, RecordLoss, SmoothedHinge, SoftmaxLoss, SquaredLoss
 from expost.losses.scalar import Bend
+from expost.losses.softmax import centring
 
 _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(7)
 # By their very type: a class derived from one of them may have changed its formulas.
@@ -38,6 +39,8 @@ CHUNK, CHAIN = 256, 64
 """Rows of a chunk at least, and of those that one lane of it adds up at most."""
 MOST_ROWS = CHUNK // LANES
 """Rows of a person at most: as many people as there are lanes fit into a chunk."""
+MOST_OF_SEVERAL = 1_200
+"""Coefficients of several predictors at most: every thread adds up a square for each pair of classes."""
 # The columns of a tile, in which squares are added up.
 _TILE = 4
 
@@ -213,23 +216,19 @@ def find_person_terms(
     :math:`N = F^\top H^{-1}F` is that of all her rows, and ``root`` as in :func:`find_terms`. A block has the
     rows of whole people, ``each`` of them one after the other, at most :data:`MOST_ROWS`.
     """
-    return _terms(blocks, "find_person_terms", loss, (theta, direction, root), each, sign)
+    basis = centring(loss.classes) if isinstance(loss, SoftmaxLoss) else None
+    by_score = map(loss.by_predictor, (theta, direction))
+    return _terms(blocks, "find_person_terms", loss, (*by_score, root), basis, each, sign, each=each)
 
 
 def _terms(
-    blocks: Iterator[RawBlock],
-    name: str,
-    loss: Any,
-    point: tuple[FloatArray, ...],
-    each: int = 1,
-    *sign: float,
+    blocks: Iterator[RawBlock], name: str, loss: Any, point: tuple[FloatArray, ...], *more: Any, each: int = 1
 ) -> tuple[FloatArray, ...]:
-    kernel, kind = _kernel(name), Known.of(loss).described
-    given, people = tuple(map(np.ascontiguousarray, point)), (each, *sign) if sign else ()
-    found = []
+    kernel, kind, found = _kernel(name), Known.of(loss).described, []
+    given = tuple(map(np.ascontiguousarray, point))
     for block in blocks:
         found.append(tuple(np.empty(block.count // each) for _ in range(3)))
-        block.run(kernel, ctypes.byref(kind), *given, *people, *found[-1])
+        block.run(kernel, ctypes.byref(kind), *given, *more, *found[-1])
     if len(found) == 1:
         return found[0]
     return tuple(np.concatenate([np.empty(0), *(one[place] for one in found)]) for place in range(3))

@@ -202,11 +202,14 @@ class Terms(Kernel[LossTerms]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of one linear predictor, where there is a matrix of the coefficients."""
-        return isinstance(self.root, np.ndarray) and compiled.compiles(self.loss, several=False)
+        """For the library's losses of linear predictors, where there is a matrix of the coefficients."""
+        several = len(self.coefficients) <= compiled.MOST_OF_SEVERAL
+        return isinstance(self.root, np.ndarray) and compiled.compiles(self.loss, several=several)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
-        """The terms of the part's records, in their order."""
+        """The terms of the part's records, in their order; with several predictors as those of people."""
+        if not self.loss.along_row:
+            return PersonTerms(self, False, 1).compiled(blocks)
         point = self.coefficients, self.gradient, self.matrix
         leverages, squares, along = compiled.find_terms(blocks, self.loss, *point)
         determinant, variance = -log_determinants(leverages[:, None, None], self.sign), self.sigma**2

@@ -29,9 +29,6 @@ _TILE = 256
 # In single precision, a row whose weight is smaller than the largest of its block by the square of this is
 # left out.
 _NEGLIGIBLE = 1e-16
-# Compiled kernels add up one square for each pair of classes, which are then turned into a Hessian: in this
-# many coefficients at most, because every thread would need memory for several of these.
-_MOST_OF_SEVERAL = 1_200
 # Beyond this many columns BLAS is faster in single precision, where that is enough, than kernels in double.
 _MOST_IN_DOUBLES = 256
 
@@ -99,7 +96,7 @@ class Derivatives(Kernel[Sums]):
     @property
     def compiles(self) -> bool:
         """For the library's losses of linear predictors, but for some wide Hessians."""
-        several = self.precision is None or len(self.theta) <= _MOST_OF_SEVERAL
+        several = self.precision is None or len(self.theta) <= compiled.MOST_OF_SEVERAL
         rough = self.precision is not None and np.dtype(self.precision) == np.float32
         slower = rough and self.columns > _MOST_IN_DOUBLES
         return compiled.compiles(self.loss, several=several) and not (self.reduced or slower)
