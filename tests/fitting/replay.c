@@ -50,6 +50,7 @@ int main(int count, char **names) {
         if (kernel == 5)
             answer = find_person_terms(of, kind, d[2], d[3], d[4], d[5], (int64_t)first, second, d[6], d[7], d[8]);
         if (kernel == 4) answer = find_terms(of, kind, d[2], d[3], d[4], d[5], d[6], d[7]);
+        if (kernel == 6) answer = find_predictors(of, d[1], (int64_t)first, d[2]);
         fwrite(&answer, 8, 1, out);
         for (int64_t k = 0; k < pieces; k++) {
             fwrite(memory[k], 1, length[k], out);

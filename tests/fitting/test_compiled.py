@@ -8,6 +8,7 @@ from operator import add, iadd
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from own_losses import Direction, LogCosh
 from problems import CASES, design_of
 
 from expost._common import kernels, machine
@@ -29,21 +30,27 @@ BY_LENGTH = [
     PseudoHuber(0.2, gradient_cap=0.3),
     SoftmaxLoss(3, cap=0.6, gradient_cap=0.5),
 ]
+OWN = [LogCosh(0.7), Direction()]
 LOSSES = [*(case.loss for case in CASES), SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), *BY_LENGTH]
 
 
 def labels_of(loss, random, n):
     if isinstance(loss, SoftmaxLoss):
         return random.integers(0, loss.classes, n).astype(float)
+    if loss in OWN:
+        return random.uniform(-3.0, 3.0, n)
     return next(case for case in CASES if case.loss.labels == loss.labels).labels(random, n)
 
 
 def passes(loss, columns, theta, radius):
     """Every pass with a compiled twin."""
-    known = proved_loss(loss)
     yield Derivatives(loss, theta, columns, radius)
     yield Derivatives(loss, theta, columns, radius, np.float64)
-    yield ResidualPass(known, known.points(Dyadic.of(theta), 2), radius, hessian=True)
+    if loss not in OWN:
+        known = proved_loss(loss)
+        yield ResidualPass(known, known.points(Dyadic.of(theta), 2), radius, hessian=True)
+    if isinstance(loss, Direction):
+        return
     root = np.tril(np.random.default_rng(0).normal(size=(len(theta), len(theta)))) / 50
     yield Terms(loss, columns, theta, theta[::-1].copy(), root, 2.0, -1.0)
 
@@ -76,7 +83,7 @@ def off(loss, records, theta, monkeypatch):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", [*LOSSES, *OWN], ids=str)
 def test_every_loss(loss, weighted, monkeypatch):
     """Rows of all lengths, some far outside of the ball, and predictors on both sides of every corner."""
     random = np.random.default_rng(1)

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from test_compiled import LOSSES, TABLES, labels_of, passes, swept
+from test_compiled import LOSSES, OWN, TABLES, labels_of, passes, swept
 
 import hatch_build
 from expost._common import kernels
@@ -31,7 +31,15 @@ pytestmark = [
     pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels"),
 ]
 SOURCE, ROOT = Path(__file__).with_name("replay.c"), Path(__file__).parents[2]
-NAMES = ("scan", "encode", "add_derivatives", "add_residual", "find_terms", "find_person_terms")
+NAMES = (
+    "scan",
+    "encode",
+    "add_derivatives",
+    "add_residual",
+    "find_terms",
+    "find_person_terms",
+    "find_predictors",
+)
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 LEVELS = {level: flags for level, flags in hatch_build.LEVELS.items() if level in hatch_build.levels()}
 # Which compiler with which flags, what runs the program, and Debian's packages for it.
@@ -128,7 +136,7 @@ def calls():
             everything(
                 Encoded(source, Design(5, 1.5, True)), LOSSES[0], random, 700, weighted=name == "columns"
             )
-        for loss in LOSSES:
+        for loss in [*LOSSES, *OWN]:
             random = np.random.default_rng(6)
             X = random.normal(size=(700, 11)) * 10.0 ** random.uniform(-3, 1, (700, 1))
             everything(Encoded(ArraySource(open_table(X)), Design(11, 1.0, False)), loss, random, 700)
@@ -145,7 +153,7 @@ def everything(records, loss, random, n, *, weighted=True):
     check_finite(block.X)
     for work in passes(loss, columns, random.normal(size=loss.coefficient_count(columns)), design.radius):
         swept(records, work)
-        if isinstance(work, Terms):
+        if isinstance(work, Terms) and loss not in OWN:
             for order in (None, random.permutation(n)):
                 PersonTerms(work, False, 7).compiled(iter([design.as_it_lies(block, order)]))
 

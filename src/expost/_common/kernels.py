@@ -38,13 +38,14 @@ class Rows(ctypes.Structure):
 
 
 class Loss(ctypes.Structure):
-    """A loss of the library's: which one, its constants on each level, and the tables of its exponential."""
+    """A loss: which one, its constants on each level, the tables of its exponential, or its derivatives."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("kind", "classes", "half")),
         *((name, ctypes.c_void_p) for name in ("limits", "shapes")),
         ("absolute", ctypes.c_double),
         *((name, ctypes.c_void_p) for name in ("coarse_high", "coarse_low", "fine_high", "fine_low", "fine")),
+        *((name, ctypes.c_void_p) for name in ("slopes", "bends")),
     )
 
 
@@ -53,6 +54,7 @@ _BLOCK, _LOSS = ctypes.POINTER(Rows), ctypes.POINTER(Loss)
 _ARGUMENTS = {
     "scan": (_BLOCK,),
     "encode": (_BLOCK, _POINTER),
+    "find_predictors": (_BLOCK, _POINTER, ctypes.c_int64, _POINTER),
     "add_derivatives": (_BLOCK, _LOSS, *[_POINTER] * 4),
     "add_residual": (_BLOCK, _LOSS, *[_POINTER] * 6, ctypes.c_double, ctypes.c_double),
     "find_terms": (_BLOCK, _LOSS, *[_POINTER] * 6),

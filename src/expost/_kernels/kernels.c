@@ -320,9 +320,52 @@ static void find_shapes(
 }
 
 /* How many scores a loss has, and how many sums of squares make its Hessian. */
-static inline ptrdiff_t scores_of(const loss *kind) { return kind->kind >= SOFTMAX ? kind->classes : 1; }
+static inline int is_softmax(const loss *kind) { return kind->kind >= SOFTMAX; }
+static inline ptrdiff_t scores_of(const loss *kind) {
+    return is_softmax(kind) || kind->kind == GIVEN ? kind->classes : 1;
+}
 static inline ptrdiff_t sums_of(const loss *kind) {
-    return kind->kind >= SOFTMAX ? kind->classes * (kind->classes - 1) / 2 : 1;
+    ptrdiff_t scores = scores_of(kind);
+    return is_softmax(kind) ? scores * (scores - 1) / 2 : scores * (scores + 1) / 2;
+}
+
+/* First and second derivatives of a chunk's rows in their scores, one score after the other; `more` is room. */
+static void find_derivatives(
+    const loss *kind, const table *of, int64_t low, const chunk *rows, const double *point, double *eta,
+    const double *y, double *slopes, double *bends, double *more
+) {
+    ptrdiff_t columns = of->features + of->intercept, stride = rows->stride;
+    shapes_of_rows by_row;
+    if (kind->kind == GIVEN) {
+        for (ptrdiff_t k = 0; k < scores_of(kind); k++)
+            copy_numbers(rows, kind->slopes + k * of->rows, low, 0.0, slopes + k * stride);
+        for (ptrdiff_t k = 0; k < sums_of(kind); k++)
+            copy_numbers(rows, kind->bends + k * of->rows, low, 0.0, bends + k * stride);
+        return;
+    }
+    for (ptrdiff_t k = 0; k < scores_of(kind); k++) products(rows, columns, point + k * columns, eta + k * stride);
+    find_shapes(kind, rows, columns, more, &by_row);
+    if (is_softmax(kind)) softmax_derivatives_of(kind, rows->padded, stride, eta, y, &by_row, slopes, bends, more);
+    else derivatives_of(kind, rows->padded, eta, y, &by_row, slopes, bends);
+}
+
+/* The inner products of all rows with some vectors, those with one vector side by side. */
+EXPORT int64_t find_predictors(const table *of, const double *point, int64_t count, double *eta) {
+    chunk rows;
+    double *room = new_chunk(of, 1, &rows);
+    if (room == NULL) return NO_MEMORY;
+    ptrdiff_t columns = of->features + of->intercept;
+    int64_t found = FINE;
+    for (int64_t low = 0; low < of->rows; low += rows.most) {
+        found = read_chunk(of, low, &rows);
+        if (found != FINE) break;
+        for (int64_t k = 0; k < count; k++) {
+            products(&rows, columns, point + k * columns, room);
+            memcpy(eta + k * of->rows + low, room, rows.count * sizeof *eta);
+        }
+    }
+    free(rows.cells);
+    return found;
 }
 
 /* Add the sizes of numbers to a sum. */
@@ -345,18 +388,13 @@ EXPORT int64_t add_derivatives(
     ptrdiff_t stride = rows.stride;
     double *eta = room, *slopes = eta + scores * stride, *bends = slopes + scores * stride;
     double *y = bends + sums * stride, *weights = y + stride, *tile = weights + stride, *more = tile + TILE * stride;
-    shapes_of_rows by_row;
     int64_t found = FINE;
     for (int64_t low = 0; low < of->rows; low += rows.most) {
         found = read_chunk(of, low, &rows);
         if (found != FINE) break;
         copy_numbers(&rows, of->labels, low, 0.0, y);
         copy_numbers(&rows, of->weights, low, 1.0, weights);
-        for (ptrdiff_t k = 0; k < scores; k++) products(&rows, columns, point + k * columns, eta + k * stride);
-        find_shapes(kind, &rows, columns, more, &by_row);
-        if (kind->kind >= SOFTMAX)
-            softmax_derivatives_of(kind, rows.padded, stride, eta, y, &by_row, slopes, bends, more);
-        else derivatives_of(kind, rows.padded, eta, y, &by_row, slopes, bends);
+        find_derivatives(kind, of, low, &rows, point, eta, y, slopes, bends, more);
         for (ptrdiff_t k = 0; k < scores + sums; k++)
             for (ptrdiff_t i = 0; i < rows.padded; i++) slopes[k * stride + i] *= weights[i];
         for (ptrdiff_t k = 0; k < scores; k++) {
@@ -404,7 +442,7 @@ EXPORT int64_t add_residual(
             );
         for (ptrdiff_t i = 0; i < rows.padded; i++) absolute[i] = kind->absolute;
         find_shapes(kind, &rows, columns, more, &by_row);
-        if (kind->kind >= SOFTMAX)
+        if (is_softmax(kind))
             proved_softmax_derivatives_of(
                 kind, rows.padded, stride, eta, eta_low, y, &by_row, slopes, slopes_low, bends, more
             );
@@ -461,17 +499,14 @@ EXPORT int64_t find_terms(
     double *eta = room, *y = eta + stride, *weights = y + stride, *slope = weights + stride;
     double *curvature = slope + stride, *along_row = curvature + stride, *lengths = along_row + stride;
     double *images = lengths + stride;
-    shapes_of_rows by_row;
     int64_t found = FINE;
     for (int64_t low = 0; low < of->rows; low += rows.most) {
         found = read_chunk(of, low, &rows);
         if (found != FINE) break;
         copy_numbers(&rows, of->labels, low, 0.0, y);
         copy_numbers(&rows, of->weights, low, 1.0, weights);
-        products(&rows, columns, point, eta);
+        find_derivatives(kind, of, low, &rows, point, eta, y, slope, curvature, lengths);
         products(&rows, columns, direction, along_row);
-        find_shapes(kind, &rows, columns, lengths, &by_row);
-        derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
         squared_lengths(&rows, columns, lengths);
         squares_under(&rows, root, images);
         for (ptrdiff_t i = 0; i < rows.count; i++) {

@@ -7,7 +7,8 @@
 
 #include "pairs.h"
 
-enum { LOGISTIC = 0, CAPPED = 1, HINGE = 2, PSEUDO_HUBER = 3, SQUARED = 4, SOFTMAX = 5, CAPPED_SOFTMAX = 6 };
+/* Derivatives that are GIVEN are those of somebody's own loss, which the caller found from the predictors. */
+enum { GIVEN = -1, LOGISTIC = 0, CAPPED = 1, HINGE = 2, PSEUDO_HUBER = 3, SQUARED = 4, SOFTMAX = 5, CAPPED_SOFTMAX = 6 };
 
 /* The constants of the rows of one level. */
 typedef struct {
@@ -33,12 +34,13 @@ static inline shape shape_of(const shapes_of_rows *by_row, ptrdiff_t i) {
 }
 
 typedef struct {
-    int64_t kind, classes;
+    int64_t kind, classes;            /* or how many predictors there are */
     int64_t half;                     /* half of the number of levels, a power of two; 0 for one level */
     const double *limits;             /* falling squares of rows' lengths: those of level k are at most limits[k - 1] */
     const shape *shapes;
     double absolute;                  /* part of a slope's error; for SQUARED at a residual of one */
     const double *coarse_high, *coarse_low, *fine_high, *fine_low, *fine;
+    const double *slopes, *bends;     /* GIVEN: of every row in each predictor, and in each pair of them */
 } loss;
 
 #define LIMIT 640.0

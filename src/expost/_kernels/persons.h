@@ -167,16 +167,12 @@ EXPORT int64_t find_person_terms(
     double *y = curvature + sums * stride, *weights = y + stride, *along_row = weights + stride;
     double *scratch = along_row + stride, *images = scratch + 6 * stride;
     double *folded = images + TILE * predictors * stride, *factors = folded + TILE * predictors * stride;
-    shapes_of_rows by_row;
     for (int64_t first = 0; first < count && found == FINE; first += most_people) {
         ptrdiff_t left = rounded_up(count - first, LANES), people = left < most_people ? left : most_people;
         double *lengths = gram + pairs * people, *products_ = lengths + people, *more = products_ + people;
         found = read_people(of, first, count, each, people, order, &rows, y, weights);
         if (found != FINE) break;
-        for (ptrdiff_t k = 0; k < scores; k++) products(&rows, columns, point + k * columns, eta + k * stride);
-        find_shapes(kind, &rows, columns, images, &by_row);
-        if (scores > 1) softmax_derivatives_of(kind, rows.padded, stride, eta, y, &by_row, slope, curvature, scratch);
-        else derivatives_of(kind, rows.padded, eta, y, &by_row, slope, curvature);
+        find_derivatives(kind, of, 0, &rows, point, eta, y, slope, curvature, scratch);
         for (ptrdiff_t k = 0; k < scores + sums; k++)
             for (ptrdiff_t i = 0; i < rows.padded; i++) slope[k * stride + i] *= weights[i];
         if (scores > 1) softmax_factors(kind, rows.padded, stride, basis, curvature, factors, scratch);

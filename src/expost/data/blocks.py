@@ -335,6 +335,7 @@ class RawBlock:
         X, y, weights, *_ = block
         count, features = X.shape
         self.count: int = count if order is None else len(order)
+        self.labels: FloatArray = y
         self._kept: list[Any] = []
         """What the kernel reads, which must not be given back before."""
         self._rows = rows = Rows(

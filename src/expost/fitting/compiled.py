@@ -1,4 +1,4 @@
-"""Passes in compiled code, for the library's losses of linear predictors: what goes there and comes back."""
+"""Passes in compiled code, for losses of linear predictors: what goes there and comes back."""
 
 import ctypes
 import math
@@ -23,11 +23,20 @@ from expost.fitting.certified.functions import (
 )
 from expost.fitting.certified.pairs import TINY, Pair, add_accurately
 from expost.fitting.certified.slopes import proved_loss
-from expost.losses import LogisticLoss, PseudoHuber, RecordLoss, SmoothedHinge, SoftmaxLoss, SquaredLoss
+from expost.losses import (
+    LogisticLoss,
+    Loss,
+    PseudoHuber,
+    RecordLoss,
+    SmoothedHinge,
+    SoftmaxLoss,
+    SquaredLoss,
+    VectorLoss,
+)
 from expost.losses.scalar import Bend
 from expost.losses.softmax import centring
 
-_LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(7)
+_GIVEN, _LOGISTIC, _CAPPED, _HINGE, _PSEUDO_HUBER, _SQUARED, _SOFTMAX, _CAPPED_SOFTMAX = range(-1, 7)
 # By their very type: a class derived from one of them may have changed its formulas.
 _SCALAR: dict[type[RecordLoss], int] = {
     LogisticLoss: _LOGISTIC,
@@ -45,9 +54,15 @@ MOST_OF_SEVERAL = 1_200
 _TILE = 4
 
 
-def compiles(loss: RecordLoss, *, several: bool = True) -> bool:
-    """Whether kernels know a loss; with ``several`` one of several linear predictors, too."""
-    return type(loss) in _SCALAR or (several and type(loss) is SoftmaxLoss)
+def compiles(loss: RecordLoss, *, several: bool = True, own: bool = False) -> bool:
+    """Whether kernels know a loss; with ``several`` one of several linear predictors, too.
+
+    With ``own`` also a loss that they do not know, of which NumPy finds the derivatives: see :class:`_Own`.
+    """
+    if type(loss) in _SCALAR or type(loss) is SoftmaxLoss:
+        return several or type(loss) in _SCALAR
+    plain = type(loss).at in (Loss.at, VectorLoss.at) and getattr(loss, "levels", None) is None
+    return own and plain and (several or loss.along_row)
 
 
 def _described(loss: Any) -> kernels.Loss:
@@ -104,20 +119,79 @@ def _errors(loss: Any) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class _Squares:
+    """How sums of squares, one for each pair of predictors, make a Hessian."""
+
+    outputs: int
+    trace: float = 1.0
+
+    @property
+    def sums(self) -> int:
+        """How many there are."""
+        return self.outputs * (self.outputs + 1) // 2
+
+    def hessian(self, sums: FloatArray) -> FloatArray:
+        """The Hessian in the coefficients, predictor by predictor."""
+        blocks = np.empty((self.outputs, self.outputs, *sums.shape[1:]))
+        first, second = np.triu_indices(self.outputs)
+        blocks[first, second] = blocks[second, first] = sums
+        size = self.outputs * sums.shape[1]
+        return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3).reshape(size, size))
+
+
+@dataclass(frozen=True)
 class Known:
     """A loss that kernels know: as they read it, and what is proved of it."""
 
     described: kernels.Loss
-    proved: ProvedLoss
+    proved: ProvedLoss | _Squares
     scores: int
     per_curvature: float
 
     @classmethod
-    @cache
     def of(cls, loss: Any) -> "Known":
-        """What is known of a loss; kept, because to find it takes longer than a pass over few rows."""
-        scores = loss.classes if isinstance(loss, SoftmaxLoss) else 1
-        return cls(_described(loss), proved_loss(loss), scores, _errors(loss)[0])
+        """What is known of a loss."""
+        return _known(loss) if compiles(loss) else _Own.of(loss)
+
+    def at(self, block: RawBlock, point: FloatArray) -> kernels.Loss:
+        """The loss as kernels read it, at vectors of the scores."""
+        return self.described
+
+
+@cache
+def _known(loss: Any) -> Known:
+    """What is known of a library's loss; kept, because to find it takes longer than a pass over few rows."""
+    scores = loss.classes if isinstance(loss, SoftmaxLoss) else 1
+    return Known(_described(loss), proved_loss(loss), scores, _errors(loss)[0])
+
+
+@dataclass(frozen=True)
+class _Own(Known):
+    """A loss of one's own: kernels find predictors and add up rows, NumPy finds derivatives between them."""
+
+    loss: Any
+
+    @classmethod
+    def of(cls, loss: Any) -> "_Own":
+        """The loss, of which no error is known."""
+        return cls(kernels.Loss(), _Squares(loss.outputs), loss.outputs, math.inf, loss)
+
+    def at(self, block: RawBlock, point: FloatArray) -> kernels.Loss:
+        """The derivatives at the predictors of the block's rows."""
+        eta = np.empty((self.scores, block.count))
+        block.run(_kernel("find_predictors"), point, self.scores, eta)
+        # What leaves the range of doubles is found by the solver.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.loss.derivatives(eta[0] if self.loss.along_row else eta.T, block.labels)
+            if not self.loss.along_row:
+                first, second = np.triu_indices(self.scores)
+                found = found[0], (found[1] @ found[1].swapaxes(1, 2))[:, first, second]
+        slopes, bends = (np.ascontiguousarray(np.transpose(part), dtype=np.float64) for part in found)
+        given = kernels.Loss(
+            kind=_GIVEN, classes=self.scores, slopes=slopes.ctypes.data, bends=bends.ctypes.data
+        )
+        given.kept = slopes, bends
+        return given
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +238,8 @@ def _added(
     squares = np.zeros((known.proved.sums, order, order)) if hessian else None
     rows, chunks, sound = 0, 0, True
     for block in blocks:
-        answer = block.run(kernel, ctypes.byref(known.described), *point, *lanes, sizes, squares, *more)
+        described = known.at(block, point[0])
+        answer = block.run(kernel, ctypes.byref(described), *point, *lanes, sizes, squares, *more)
         sound = sound and answer != UNSOUND
         rows += block.count
         chunks += -(-block.count // CHUNK)
@@ -224,11 +299,12 @@ def find_person_terms(
 def _terms(
     blocks: Iterator[RawBlock], name: str, loss: Any, point: tuple[FloatArray, ...], *more: Any, each: int = 1
 ) -> tuple[FloatArray, ...]:
-    kernel, kind, found = _kernel(name), Known.of(loss).described, []
+    kernel, known, found = _kernel(name), Known.of(loss), []
     given = tuple(map(np.ascontiguousarray, point))
     for block in blocks:
         found.append(tuple(np.empty(block.count // each) for _ in range(3)))
-        block.run(kernel, ctypes.byref(kind), *given, *more, *found[-1])
+        described = known.at(block, given[0])
+        block.run(kernel, ctypes.byref(described), *given, *more, *found[-1])
     if len(found) == 1:
         return found[0]
     return tuple(np.concatenate([np.empty(0), *(one[place] for one in found)]) for place in range(3))

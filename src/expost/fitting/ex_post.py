@@ -19,7 +19,7 @@ from expost.engines.base import Kernel
 from expost.fitting import compiled
 from expost.fitting.faces import Face
 from expost.fitting.private_fit import PrivateFit
-from expost.losses import RecordLoss
+from expost.losses import RecordLoss, SoftmaxLoss
 from expost.losses.persons import PersonLoss
 from expost.losses.records import log_determinants
 
@@ -202,9 +202,12 @@ class Terms(Kernel[LossTerms]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of linear predictors, where there is a matrix of the coefficients."""
-        several = len(self.coefficients) <= compiled.MOST_OF_SEVERAL
-        return isinstance(self.root, np.ndarray) and compiled.compiles(self.loss, several=several)
+        """For losses of linear predictors, where there is a matrix of the coefficients.
+
+        Of several predictors for the library's losses only.
+        """
+        several = type(self.loss) is SoftmaxLoss and len(self.coefficients) <= compiled.MOST_OF_SEVERAL
+        return isinstance(self.root, np.ndarray) and compiled.compiles(self.loss, several=several, own=True)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
         """The terms of the part's records, in their order; with several predictors as those of people."""
@@ -231,8 +234,9 @@ class PersonTerms(Kernel[LossTerms]):
 
     @property
     def compiles(self) -> bool:
-        """As for rows, where people have not too many of them."""
-        return self.rows.compiles and self.each <= compiled.MOST_ROWS and not self.mixed
+        """As for rows, for the library's losses, where people have not too many rows."""
+        few = self.each <= compiled.MOST_ROWS and not self.mixed
+        return few and self.rows.compiles and compiled.compiles(self.rows.loss)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> LossTerms:
         """The terms of the part's people, in their order."""

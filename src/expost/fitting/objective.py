@@ -19,7 +19,7 @@ from expost.data.encoding import Encoded
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
-from expost.losses import RecordLoss, Regularizer
+from expost.losses import RecordLoss, Regularizer, SoftmaxLoss
 from expost.losses.base import LinearRecords
 from expost.losses.corners import Corners
 from expost.losses.softmax import centring
@@ -95,11 +95,11 @@ class Derivatives(Kernel[Sums]):
 
     @property
     def compiles(self) -> bool:
-        """For the library's losses of linear predictors, but for some wide Hessians."""
+        """For losses of linear predictors, but for some wide Hessians."""
         several = self.precision is None or len(self.theta) <= compiled.MOST_OF_SEVERAL
         rough = self.precision is not None and np.dtype(self.precision) == np.float32
         slower = rough and self.columns > _MOST_IN_DOUBLES
-        return compiled.compiles(self.loss, several=several) and not (self.reduced or slower)
+        return compiled.compiles(self.loss, several=several, own=True) and not (self.reduced or slower)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Sums:
         """The sums over the blocks; Hessians are in double precision, which takes no longer there."""
@@ -109,7 +109,9 @@ class Derivatives(Kernel[Sums]):
         added = compiled.add_derivatives(blocks, loss, point, hessian=self.precision is not None)
         steepness, weights, _ = added.sizes.tolist()
         bend = self.radius * float(np.linalg.norm(self.theta)) * known.proved.trace * weights
-        total = added.total[0] if known.scores == 1 else centring(known.scores).T @ added.total[0]
+        total = added.total[0]
+        if isinstance(loss, SoftmaxLoss):
+            total = centring(known.scores).T @ total
         square = None if added.squares is None else known.proved.hessian(added.squares)
         return Sums(total.ravel(), square, self.radius * (steepness + bend), added.rows)
 
