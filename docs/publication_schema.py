@@ -14,8 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from expost import Publication
-from expost.losses import Regularizer
-from expost.losses.registry import PUBLISHED, REGULARIZERS
+from expost.losses.registry import PUBLISHED
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS
 from expost.privacy.scales import REPORT_KINDS
@@ -62,11 +61,9 @@ def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
 
 
 class _Generator(GenerateJsonSchema):
-    """Losses and regularisers are objects with a name, in the file."""
+    """Losses are objects with a name, in the file."""
 
     def is_instance_schema(self, schema: core_schema.IsInstanceSchema) -> dict[str, Any]:
-        if schema["cls"] is Regularizer:
-            return {"title": "Regularizer", "anyOf": _named(REGULARIZERS)}
         own = {"properties": {"name": {"type": "string", "not": {"enum": list(PUBLISHED)}}}}
         of_ones_own = {"type": "object", "required": ["name"], "description": "A loss of the curator's own."}
         return {"title": "Loss", "anyOf": [*_named(PUBLISHED), of_ones_own | own]}

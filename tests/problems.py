@@ -109,14 +109,11 @@ def all_rows(records, *, products=False):
     return rows
 
 
-def gradient_and_hessian(case, A, y, theta, *, l2, regularizer=None, weights=1.0):
+def gradient_and_hessian(case, A, y, theta, *, l2, weights=1.0):
     """Both derivatives of the objective without noise, from the textbook, for rows ``A``."""
     eta = A @ theta
     gradient = A.T @ (weights * case.slope(eta, y)) + l2 * theta
     hessian = (A * (weights * case.curvature(eta, y))[:, None]).T @ A + l2 * np.eye(len(theta))
-    if regularizer is not None:
-        gradient = gradient + regularizer.gradient(theta)
-        hessian = hessian + regularizer.hessian(theta)
     return gradient, hessian
 
 

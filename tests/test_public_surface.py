@@ -17,8 +17,8 @@ NAMES = [
     "Dialect", "Domain", "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression",
     "LipschitzPoisson",     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
     "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication", "PublicationTexts",
-    "RecordBall", "RecordBox", "Regularizer", "SmoothedHinge", "SmoothedHingeClassifier",
-    "SmoothedL1", "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
+    "RecordBall", "RecordBox", "SmoothedHinge", "SmoothedHingeClassifier",
+    "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
     "exceptions", "gaussian", "goe", "research", "scan", "total", "wallet",
 ]

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
         PseudoHuber as PseudoHuber,
         RecordBall as RecordBall,
         RecordBox as RecordBox,
-        Regularizer as Regularizer,
         SmoothedHinge as SmoothedHinge,
-        SmoothedL1 as SmoothedL1,
         SmoothedNorm as SmoothedNorm,
         SoftmaxLoss as SoftmaxLoss,
         SquaredLoss as SquaredLoss,
@@ -73,7 +71,7 @@ _NAMES = {
     "SmoothedHingeClassifier",
     "ledger": "Ledger",
     "losses": "ConvexLoss DerivativeCurve LabelSet LipschitzPoisson LocationScale LogisticLoss Loss "
-    "PseudoHuber RecordBall RecordBox Regularizer SmoothedHinge SmoothedL1 SmoothedNorm SoftmaxLoss "
+    "PseudoHuber RecordBall RecordBox SmoothedHinge SmoothedNorm SoftmaxLoss "
     "SquaredLoss VectorLoss check_convex_loss check_loss",
     "privacy.calibration": "calibrate calibrate_convex",
     "privacy.composition": "compose",

@@ -26,10 +26,9 @@ MODELS = {
         expost.LogisticRegression(norm=1.0, classes=[0, 1], class_weight={0: 0.5, 1: 1.0}),
         LABELS,
     ),
-    "regularizer": (
-        expost.LogisticRegression(
-            norm=1.0, classes=[0, 1], report="dependent", regularizer=expost.SmoothedL1(1.0, 0.5)
-        ),
+    "gradient": (expost.LogisticRegression(norm=1.0, classes=[0, 1], report="dependent"), LABELS),
+    "corners": (
+        expost.LogisticRegression(norm=1.0, classes=[0, 1], l1="auto", coef_bounds=(-0.5, 0.5)),
         LABELS,
     ),
     "hessian": (expost.LogisticRegression(norm=1.0, classes=[0, 1], report="adaptive"), LABELS),

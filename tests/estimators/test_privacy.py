@@ -192,7 +192,6 @@ def test_without_a_seed_every_fit_differs_whatever_numpys_seed():
         ({"norm": np.inf}, ParameterError, "got norm=inf"),
         ({"report": "everything"}, ParameterError, "`report` must be one of 'independent'"),
         ({"calibration": "loose"}, ParameterError, "`calibration` must be one of"),
-        ({"regularizer": "l1"}, ParameterError, "`regularizer` must be a Regularizer"),
         ({"classes": [1]}, ParameterError, "`classes` must be two or more different labels"),
         ({"classes": [1, 1]}, ParameterError, "`classes` must be two or more different labels"),
         ({"random_state": "seed"}, ParameterError, "`random_state` must be"),

@@ -96,8 +96,8 @@ def test_two_classes_are_the_scalar_loss():
 def test_what_is_not_offered_is_refused_before_the_budget_is_spent():
     with pytest.raises(ParameterError, match="`reduced` must be False without more than two classes"):
         expost.calibrate(loss="logistic", reduced=True)
-    with pytest.raises(ParameterError, match="`regularizer` must be None"):
-        clone(MODEL).set_params(regularizer=expost.SmoothedL1(0.1)).fit(X, Y)
+    with pytest.raises(ParameterError, match="`l1` must be 0 for SoftmaxLoss"):
+        clone(MODEL).set_params(l1=0.1).fit(X, Y)
 
 
 @pytest.mark.long

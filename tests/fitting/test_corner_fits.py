@@ -188,3 +188,28 @@ def test_corners_of_a_loss_without_a_largest_slope_are_refused():
         expost.exceptions.ParameterError, match=r"`coef_bounds` must be None, and .* for SquaredLoss"
     ):
         model.fit(X, score)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"l1": 1.0}, "`l1` must be 0 for SmoothedNorm: .* convex models are not known at corners. Leave it"),
+        ({"coef_bounds": (0.0, 1.0)}, "`coef_bounds` must be None, .* for SmoothedNorm"),
+        ({"l1": "much"}, "`l1` must be"),
+        ({"coef_bounds": 3.0}, "`coef_bounds` must be None or a pair"),
+    ],
+)
+def test_convex_models_refuse_corners(arguments, sentence):
+    model = expost.ConvexModel(loss=expost.SmoothedNorm(2), **arguments)
+    with pytest.raises(expost.exceptions.ParameterError, match=sentence):
+        model.fit(np.zeros((10, 2)))
+
+
+def test_many_columns_have_a_matrix_at_corners(monkeypatch):
+    """Without a matrix the certificate would be that of the objective without its corners."""
+    monkeypatch.setattr("expost.fitting.wide._LARGEST_MATRIX", 3)
+    problem = problem_of(5, "l1", LogisticLoss())
+    start = problem.corners.inside(np.zeros(problem.dimension))
+    found = certify(problem, start, target=2.0**-50, grid=2.0**-60)
+    sharp = certify_in_decimals(problem, Dyadic.of(start), None, target=2.0**-90, grid=2.0**-100)
+    assert np.linalg.norm((found.point - sharp.point).doubles()) <= 2.0**-49

@@ -13,7 +13,7 @@ from expost import LogisticLoss
 from expost.data.encoding import encode_records
 from expost.data.weights import Declared
 from expost.fitting.ex_post import ex_post_terms
-from expost.fitting.faces import Face, log_probability
+from expost.fitting.faces import Atoms, Face, log_probability
 from expost.fitting.private_fit import recover
 from expost.fitting.release import Release
 from expost.privacy.plan import Plan
@@ -171,6 +171,27 @@ def test_probabilities_of_intervals_keep_their_digits():
         math.log(1e-4) - 0.5 * (3.0 + 5e-5) ** 2 - 0.5 * math.log(2.0 * math.pi) + 8.0 * 1e-8 / 24.0,
     ]
     assert log_probability(low, high) == pytest.approx(np.array(wanted), rel=1e-9)
+
+
+@pytest.mark.parametrize("largest", [0.01, 0.3, 1.5, 6.0])
+def test_atoms_grow_as_their_probabilities_do(largest):
+    """By polynomials where records are near, and by the probabilities where they are not, or none serves."""
+    rng = np.random.default_rng(0)
+    low = np.array([-np.inf, -0.5, -9.0, 2.0, 30.0, -8.0, -1e-3, 3.0])
+    high = np.array([-1.0, 0.5, 4.0, np.inf, np.inf, -7.0, 1e-3, 3.5])
+    moved = largest * rng.uniform(-1.0, 1.0, size=(300, 8))
+    moved[:40] *= 3.0
+    wider = rng.uniform(-1.0, 1.0, size=(300, 8)) * 10.0 ** rng.integers(-12, -4, size=(300, 1))
+    there = log_probability(low - moved - wider, high - moved + wider)
+    wanted = np.sum(there - log_probability(low, high), axis=1)
+    atoms = Atoms(low, high, largest)
+    found = atoms.growth(moved, wider)
+    assert found == pytest.approx(wanted, abs=2e-11, rel=1e-13)
+    # A record's figure does not depend on the others beside it, but for the order of sums.
+    alone = [atoms.growth(moved[k : k + 1], wider[k : k + 1])[0] for k in range(0, 300, 7)]
+    assert alone == pytest.approx(found[::7], rel=1e-12, abs=1e-15)
+    none = Atoms(low[:0], high[:0], largest)
+    assert np.array_equal(none.growth(moved[:, :0], wider[:, :0]), np.zeros(300))
 
 
 def printed_mass(law, theta, place, noise, window):

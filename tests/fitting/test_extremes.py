@@ -5,14 +5,14 @@ import pytest
 from problems import design_of, rows_in_ball
 
 import expost
-from expost import LogisticLoss, PseudoHuber, Regularizer, SmoothedHinge, SmoothedL1
+from expost import LogisticLoss, PseudoHuber, SmoothedHinge
 from expost.data.design import Design
 from expost.exceptions import CalibrationError, DomainError, ParameterError
 from expost.fitting.certified.bound import ExactProblem
 from expost.fitting.ex_post import ex_post_terms
 from expost.fitting.mechanism import perturb
 from expost.fitting.noise import SeededNoise
-from expost.fitting.private_fit import check_inputs, recover
+from expost.fitting.private_fit import check_inputs
 
 
 def table(n=60, d=3, seed=0):
@@ -82,40 +82,6 @@ def test_the_classical_recipe_is_certified_for_printed_numbers_or_refused():
         expost.calibrate(calibration="kifer2012", split=[0.01, 0.99], report="leverage", rows_at_most=10**13)
     plan = expost.calibrate(calibration="kifer2012", split=[0.5, 0.5], report="leverage")
     assert plan.delta_at(1.0) <= 1e-6
-
-
-def test_a_regularizer_too_sharp_for_printed_digits_is_refused():
-    X, y = table()
-    plan = expost.calibrate()
-    with pytest.raises(ParameterError, match="`scale` must be at least"):
-        perturb(plan, design_of(X).labelled(y), noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-9))
-    release, private = perturb(
-        plan, design_of(X).labelled(y), noise=SeededNoise(0), regularizer=SmoothedL1(20.0, 1e-4)
-    )
-    again = recover(release, design_of(X).labelled(y))
-    np.testing.assert_allclose(again.gradient, private.gradient, rtol=0, atol=1e-6)
-
-
-def test_a_regularizer_of_ones_own_is_released_in_real_arithmetic():
-    class Quartic(Regularizer):
-        def value(self, theta):
-            return float(np.sum(theta**4))
-
-        def gradient(self, theta):
-            return 4.0 * theta**3
-
-        def hessian(self, theta):
-            return np.diag(12.0 * theta**2)
-
-        def hessian_product(self, theta, direction):
-            return 12.0 * theta**2 * direction
-
-    X, y = table()
-    release, _ = perturb(
-        expost.calibrate(), design_of(X).labelled(y), noise=SeededNoise(0), regularizer=Quartic()
-    )
-    assert release.plan.precision is None
-    assert release.plan.output_noise is None
 
 
 def test_the_rows_of_a_certificate_are_those_of_the_design():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from problems import CASES, design_of, gradient_and_hessian, rows_in_ball, with_intercept
 
-from expost import SmoothedL1
 from expost.fitting.objective import Objective
 
 
@@ -14,10 +13,9 @@ def test_derivatives_are_those_of_the_sum(case, fit_intercept, n):
     X, y = rows_in_ball(rng, n, 20), case.labels(rng, n)
     A = with_intercept(X, fit_intercept)
     theta, tilt = rng.normal(size=(2, A.shape[1]))
-    r = SmoothedL1(weight=0.4)
     design = design_of(X, fit_intercept=fit_intercept)
-    objective = Objective(design.labelled(y), case.loss, l2=0.3, regularizer=r, tilt=tilt)
-    gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=0.3, regularizer=r)
+    objective = Objective(design.labelled(y), case.loss, l2=0.3, tilt=tilt)
+    gradient, hessian = gradient_and_hessian(case, A, y, theta, l2=0.3)
 
     here = objective.evaluate(theta, hessian=np.float64)
     np.testing.assert_allclose(here.gradient, gradient, rtol=1e-11, atol=1e-9)

@@ -300,10 +300,6 @@ class Reader:
             self.hessian = mpmath.matrix([[a, b], [b, c]])
         self.identity = mpmath.eye(self.dimension)
         self.floor = self.l2 * self.identity
-        if publication["regularizer"] is not None:
-            weight, scale = (mpf(publication["regularizer"][key]) for key in ("weight", "scale"))
-            for place, theta in enumerate(self.theta):
-                self.floor[place, place] += weight * scale**2 / mpmath.sqrt(theta**2 + scale**2) ** 3
 
     def read(self, row, y, member):
         """Lower end, upper end, report's cost and total; ``member`` may be None."""
@@ -348,8 +344,7 @@ class Reader:
             return (small, large) if member else (-large, -small)
         lower = self.hessian - self.margin * self.identity
         # At one weight a mixture with a multiple of the identity is a multiple of the noisy Hessian.
-        public = [] if self.publication["regularizer"] else [self.l2 / (self.l2 + self.margin)]
-        mixed = self.mixtures(lower, self.floor, *public)
+        mixed = self.mixtures(lower, self.floor, self.l2 / (self.l2 + self.margin))
         found = [(weight if member else 0, self.form(matrix)) for weight, matrix in mixed]
         if self.eigenvalue is not None:
             quantile = normal(self.eigenvalue_share) + self.error("sigma_eigenvalue")
@@ -438,10 +433,7 @@ class Reader:
     @property
     def tilt(self):
         """How far the printed coefficients' gradient is from the noise, per deviation of the output's."""
-        largest, regularizer = self.l2 + self.all_rows, self.publication["regularizer"]
-        if regularizer is not None:
-            largest += mpf(regularizer["weight"]) / mpf(regularizer["scale"])
-        return self.output_noise * largest / self.sigma
+        return self.output_noise * (self.l2 + self.all_rows) / self.sigma
 
     def error(self, key):
         """What a computed statistic may be off by, in units of its noise."""
@@ -627,12 +619,7 @@ def publications():
             intercept=True,
             classes=["no", "yes"],
         ),
-        "soft": made(
-            expost.LogisticLoss(soft=True),
-            "adaptive",
-            [0.6, -0.2],
-            regularizer=expost.SmoothedL1(weight=0.5, scale=0.1),
-        ),
+        "soft": made(expost.LogisticLoss(soft=True), "adaptive", [0.6, -0.2]),
         "squared": made(expost.SquaredLoss(), "dependent", [0.3, -0.7]),
     }
 

@@ -19,7 +19,6 @@ from expost import (
     PseudoHuber,
     Publication,
     SmoothedHinge,
-    SmoothedL1,
     SoftmaxLoss,
     SquaredLoss,
     YesNo,
@@ -120,7 +119,6 @@ def published(
     name,
     kind,
     *,
-    regularized=False,
     cornered=False,
     fit_intercept=True,
     rows=120,
@@ -151,7 +149,6 @@ def published(
     design = encoded_table(open_table(X, domain), norm=norm, fit_intercept=fit_intercept)
     classes = getattr(domain and domain.label, "classes", None)
     declared = Declared.of(plan, classes=classes, domain=domain, weighting=weighting)
-    regularizer = SmoothedL1(weight=0.5, scale=0.1) if regularized else None
     records = with_labels(design, y, declared)
     if unit == "person":
         records = encode_records(X, y, declared, groups=np.arange(rows) // 3)
@@ -161,7 +158,6 @@ def published(
         plan,
         records,
         noise=SeededNoise(seed),
-        regularizer=regularizer,
         corners=corners if cornered else None,
     )
     names = None if domain is None else domain.column_names

@@ -93,9 +93,7 @@ def test_a_reduced_hessian(loss, kind):
 
 @pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
-def test_a_public_regularizer_and_no_intercept(kind):
-    plain = pages.published("logistic", kind, regularized=True)
-    assert compared([plain], 500) < TOLERANCE
+def test_no_intercept(kind):
     without = pages.published("huber", kind, fit_intercept=False)
     assert compared([without], 500) < TOLERANCE
 

@@ -21,7 +21,7 @@ from publications import KINDS, X, Y, document, fit, forged, published, signed, 
 from rich.console import Console
 
 import expost
-from expost import LogisticLoss, Publication, SmoothedL1, calibrate
+from expost import LogisticLoss, Publication, calibrate
 from expost.data.texts import FieldTexts, PublicationTexts
 from expost.exceptions import DomainError, ExpostError, ParameterError, PublicationError
 from expost.fitting.mechanism import perturb
@@ -152,7 +152,6 @@ def bits(array):
 
 def assert_same_release(one, other):
     assert one.plan == other.plan
-    assert one.regularizer == other.regularizer
     assert one.insecure == other.insecure
     for name in ("coefficients", "gradient", "hessian", "eigenvalue"):
         assert bits(getattr(one, name)) == bits(getattr(other, name)), name
@@ -236,7 +235,7 @@ def test_a_file_says_where_its_promise_is_for_people(kind):
 @pytest.mark.parametrize(
     "model",
     [
-        expost.LogisticRegression(norm=1.0, classes=["no", "yes"], regularizer=SmoothedL1(2, 0.3)),
+        expost.LogisticRegression(norm=1.0, classes=["no", "yes"]),
         expost.LogisticRegression(
             classes=[False, True],
             plan=expost.calibrate(
@@ -268,7 +267,6 @@ def test_every_estimator_publishes_what_it_fitted(model):
     publication = Publication.from_json(model.publication_.to_json().encode())
     assert publication == model.publication_
     assert publication.release.plan == model.plan_
-    assert publication.release.regularizer == model.regularizer
     assert publication.feature_names == tuple(names)
     assert publication.insecure is None
     records = pd.DataFrame(5 * X, columns=names)
@@ -367,21 +365,15 @@ def test_squared_loss_has_null_for_a_guarantee():
     assert squared().release.plan.epsilon == math.inf
 
 
-class MyRegularizer(SmoothedL1):
-    pass
-
-
 class MyLoss(LogisticLoss):
     pass
 
 
 def test_unknown_losses_are_not_published_but_the_model_is_kept():
-    model = fit(regularizer=MyRegularizer(1.0))
+    model = fit(plan=calibrate(loss=MyLoss(), fit_intercept=True))
     assert model.predict(X).shape == (60,)
     for _ in range(2):
-        with pytest.raises(
-            PublicationError, match=r"a MyRegularizer cannot be published because .* use one of"
-        ):
+        with pytest.raises(PublicationError, match="a MyLoss cannot be published: a loss of one's own must"):
             model.publication_  # noqa: B018
         model = pickle.loads(pickle.dumps(model))
     release = dataclasses.replace(published().release, plan=calibrate(loss=MyLoss()))

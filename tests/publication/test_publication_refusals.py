@@ -194,12 +194,8 @@ REFUSED = {
         "`loss.scale` must be a finite number",
     ),
     "regularizer": (
-        forged(regularizer={"name": "l0"}),
-        "`regularizer` must name one of smoothed_l1 but is 'l0'",
-    ),
-    "regularizer weight": (
-        forged(regularizer={"name": "smoothed_l1", "weight": -1.0, "scale": 0.1}),
-        "`regularizer.weight` must be a finite number above 0 but is -1.0",
+        forged(regularizer={"name": "smoothed_l1", "weight": 1.0, "scale": 0.1}),
+        "`regularizer` must be null but is",
     ),
     "insecure": (forged(insecure="maybe"), "`insecure` must be one of INSECURE"),
     "insecure a bool": (forged(insecure=False), "`insecure` must be"),

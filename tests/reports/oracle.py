@@ -21,13 +21,12 @@ class Problem:
         loss,
         *,
         report=None,
-        regularizer=None,
         fit_intercept=True,
         weights=None,
         plan=None,
         **budget,
     ):
-        self.loss, self.regularizer, self.fit_intercept = loss, regularizer, fit_intercept
+        self.loss, self.fit_intercept = loss, fit_intercept
         self.plan = plan or calibrate(loss=loss, report=report, fit_intercept=fit_intercept, **budget)
         self.X = {True: X[:outsiders], False: X[outsiders:]}
         self.y = {True: y[:outsiders], False: y[outsiders:]}
@@ -44,7 +43,6 @@ class Problem:
             self.plan,
             self.design[True].labelled(self.y[True], self.weights[True]),
             noise=SeededNoise(seed),
-            regularizer=self.regularizer,
         )
 
     def model_loss(self, private, *, member):

@@ -36,14 +36,12 @@ def synthetic(report):
     X = rows_in_ball(rng, 40, 4)
     X[::2] /= np.linalg.norm(X[::2], axis=1, keepdims=True)  # on the boundary of the ball
     y = X @ np.array([2.0, -1.0, 0.5, 0.0]) + rng.standard_t(2, size=40)
-    regularizer = expost.SmoothedL1(weight=0.2)
     return Problem(
         X,
         y,
         25,
         expost.PseudoHuber(0.8),
         report=report,
-        regularizer=regularizer,
         fit_intercept=False,
         epsilon=2.0,
         delta=1e-3,

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from expost.exceptions import (
 from expost.fitting.prediction import linear_predictor, predicted_labels, scored
 from expost.fitting.private_fit import corners_for
 from expost.ledger import Account
-from expost.losses import AnyLoss, Regularizer
+from expost.losses import AnyLoss
 from expost.losses.corners import Corners
 from expost.losses.registry import can_be_published
 from expost.privacy.calibration import calibrate
@@ -56,9 +56,6 @@ class PrivateGLM(PrivateEstimator):
     report: ReportName = "independent"
     calibration: CalibrationName = "tight"
     max_weight: float = 1.0
-    regularizer: Regularizer | None = None
-    l1: float | Literal["auto"] = 0.0
-    coef_bounds: Any = None
     domain: Domain | None = None
 
     _of_plan: ClassVar[tuple[str, ...]] = (
@@ -129,9 +126,9 @@ class PrivateGLM(PrivateEstimator):
             # Noise scales of one's own may be too small for any epsilon: then there is nothing to publish.
             promised = math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)
             corners = self._corners(plan)
-            if promised and can_be_published(plan.loss, self.regularizer):
-                rehearse(plan, self._width, regularizer=self.regularizer, corners=corners, **declared)
-            release = self._release(plan, records, spending, step, self.regularizer, corners)
+            if promised and can_be_published(plan.loss):
+                rehearse(plan, self._width, corners=corners, **declared)
+            release = self._release(plan, records, spending, step, corners)
             table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
@@ -153,7 +150,7 @@ class PrivateGLM(PrivateEstimator):
         bounds = declared or self.coef_bounds
         if self.l1 == 0.0 and bounds is None:
             return None
-        return corners_for(plan, self.l1, bounds, self._width, self.regularizer)
+        return corners_for(plan, self.l1, bounds, self._width)
 
     def predict(self, X: Any) -> Any:
         """The predicted class or label of each record, where the loss has an obvious one.
@@ -174,8 +171,8 @@ class PrivateGLM(PrivateEstimator):
     def publication_(self) -> Publication:
         """Everything public about the fit, ready to save.
 
-        Raises PublicationError if a reader could not understand it, for instance with a regulariser of one's
-        own.
+        Raises PublicationError if a reader could not understand it, for instance with a loss that has no
+        name.
 
         Privacy
         -------

@@ -130,8 +130,6 @@ class LogisticRegression(LinearClassifier):
         regression.
     fit_intercept
         Whether to append a constant 1 to every row. It is regularised and perturbed like the rest.
-    regularizer
-        A further convex, twice differentiable regulariser, e.g. :class:`expost.SmoothedL1`.
     l1
         The weight of the sum of the coefficients' absolute values, on the scale of ``l2``: coefficients that
         are mostly noise become exactly 0. ``"auto"`` is half of the noise, ``0.5 * plan_.sigma``. The
@@ -213,9 +211,6 @@ class LogisticRegression(LinearClassifier):
     def _set_label(self, y: Any) -> None:
         super()._set_label(y)
         classes = len(self.classes_)
-        if classes > 2 and self.regularizer is not None:
-            wanted, why = "None with more than two classes", "It would not treat the classes alike."
-            raise parameter_error("regularizer", wanted, self.regularizer, why)
         if self.plan is None:
             return
         loss = self.plan.loss
@@ -244,7 +239,7 @@ class SmoothedHingeClassifier(LinearClassifier):
         machine and needs more regularisation.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, classes
         As in :class:`expost.LogisticRegression`.
-    max_weight, class_weight, domain, l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    max_weight, class_weight, domain, l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

@@ -12,6 +12,7 @@ from expost.data.frame_tables import FrameKind
 from expost.data.weights import check_rows_per_person
 from expost.estimators.planned import PrivateEstimator, check_people
 from expost.exceptions import DomainError
+from expost.fitting.private_fit import corners_for
 from expost.fitting.release import Release
 from expost.ledger import Account
 from expost.losses.convex import ConvexLoss
@@ -44,6 +45,8 @@ class ConvexModel(PrivateEstimator):
     plan
         What :func:`expost.calibrate_convex` returns, for whoever wants a noise scale of their own. It decides
         what it states; an argument that is not at its default and says otherwise is refused.
+    l1, coef_bounds
+        Not offered: left as they are, or refused.
     epsilon, delta, unit, rows_per_person, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
@@ -108,6 +111,8 @@ class ConvexModel(PrivateEstimator):
                 )
             spending.check(plan)
             check_people(plan, groups)
+            # There are none: no theorem holds at the corners of such models.
+            corners_for(plan, self.l1, self.coef_bounds, plan.loss.coefficient_count(1))
             records = self._open(X, y, plan, groups, reset=True)
             release = self._release(plan, records, spending, step)
             self.coef_ = np.array(release.coefficients)

@@ -37,7 +37,7 @@ class GeneralizedLinearModel(PrivateGLM):
         numeric outcome is scaled to [-1, 1].
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight
         As in :class:`expost.LogisticRegression`.
-    l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

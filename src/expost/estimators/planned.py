@@ -30,7 +30,6 @@ from expost.fitting.noise import noise_source
 from expost.fitting.private_fit import PrivateFit
 from expost.fitting.release import Release
 from expost.ledger import Account
-from expost.losses import Regularizer
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 
@@ -115,6 +114,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     epsilon: float = 1.0
     delta: float = 1e-6
     l2: float | None = None
+    l1: float | Literal["auto"] = 0.0
+    coef_bounds: Any = None
     unit: UnitName = "row"
     rows_per_person: int | None = None
     plan: Plan | None = None
@@ -253,14 +254,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         records: Encoded,
         spending: Spending,
         step: Step,
-        regularizer: Regularizer | None = None,
         corners: Corners | None = None,
     ) -> Release:
         """Spend the plan, and store everything but the coefficients, whose shape is the estimator's."""
         release, self._private = perturb(
             plan,
             records,
-            regularizer=regularizer,
             corners=corners,
             noise=noise_source(self.random_state),
             step=step,

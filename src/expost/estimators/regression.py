@@ -38,7 +38,7 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
         The public bounds ``(low, high)`` of ``y``: declare them. ``None`` takes ``y`` as it is and warns.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
-    l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.special import log_ndtr
@@ -145,6 +147,83 @@ def log_probability(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.asarray(np.where(width < _NARROW, narrow, wide))
 
 
+# Of the polynomials below: the highest degree, and the errors of those in the gradient and in the width.
+_DEGREE, _DIGITS, _FEW_DIGITS = 24, 2.0**-48, 2.0**-26
+# Up to here an atom grows with its width as its derivative says: the square of this is a double's rounding.
+_SLIGHT = 2.0**-26
+# Numbers that are worked on together: they stay in the processor's cache.
+_TOGETHER = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    r"""How the probabilities of intervals grow as records move them and make them wider.
+
+    .. math:: \log\frac{P(l - u - v < Z < h - u + v)}{P(l < Z < h)} = p(u) + v\,q(u) + O(v^2)
+
+    for many records and a few intervals. The functions :math:`p` and :math:`q` of an interval are analytic,
+    and records reach a short piece of them: there polynomials agree with them to rounding. For a record that
+    is out of their reach the probabilities themselves are computed.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    largest: float
+    """How far :math:`u` goes for most records; nothing but time depends on it."""
+
+    @cached_property
+    def _powers(self) -> tuple[FloatArray, FloatArray] | None:
+        """The coefficients of :math:`p` and :math:`q` in powers of u/largest; None if there are many."""
+        first = _coefficients(lambda at: self._log(self.largest * at[:, None]), _DIGITS)
+        second = _coefficients(lambda at: self._steepness(self.largest * at[:, None]), _FEW_DIGITS)
+        return None if first is None or second is None else (first, second)
+
+    def _log(self, moved: FloatArray, wider: FloatArray | float = 0.0) -> FloatArray:
+        return log_probability(self.low - moved - wider, self.high - moved + wider)
+
+    def _steepness(self, moved: FloatArray) -> FloatArray:
+        """The derivative of the logarithm in the width."""
+        logs = self._log(moved) + 0.5 * np.log(2.0 * np.pi)
+        return np.asarray(sum(np.exp(-0.5 * (end - moved) ** 2 - logs) for end in (self.low, self.high)))
+
+    def growth(self, moved: FloatArray, wider: FloatArray) -> FloatArray:
+        """Of each record, the growth of all probabilities; both arguments are records by intervals."""
+        if self._powers is None:
+            return self._computed(moved, wider)
+        first, second = self._powers
+        at = moved / self.largest
+        # No derivative is larger on the piece than its polynomial's coefficients together.
+        share = wider * ((1.0 + np.sum(np.abs(second), axis=0)) / _SLIGHT)
+        total, power = np.zeros(len(at)), at
+        for row in first[1:]:
+            total += power @ row
+            power = power * at
+        power = wider
+        for row in second:
+            total += power @ row
+            power = power * at
+        if max(np.max(np.abs(at), initial=0.0), np.max(np.abs(share), initial=0.0)) > 1.0:
+            far = np.any(np.maximum(np.abs(at), np.abs(share)) > 1.0, axis=1)
+            total[far] = self._computed(moved[far], wider[far])
+        return total
+
+    def _computed(self, moved: FloatArray, wider: FloatArray) -> FloatArray:
+        return np.asarray(np.sum(self._log(moved, wider) - self._log(np.zeros(1)), axis=1))
+
+
+def _coefficients(function: Callable[[FloatArray], Any], digits: float) -> FloatArray | None:
+    """Of the polynomials that are the functions on [-1, 1] to so many digits; None if there are none."""
+    with np.errstate(over="ignore"):
+        series = chebyshev.chebinterpolate(function, _DEGREE)
+    counted = np.any(~(np.abs(series) <= digits * (1.0 + np.max(np.abs(series), axis=0))), axis=1)
+    degree = int(np.max(np.flatnonzero(counted), initial=1))
+    if degree > _DEGREE - 2:
+        return None
+    turned = [chebyshev.cheb2poly(row) for row in np.eye(degree + 1)]
+    matrix = np.array([np.pad(row, (0, degree + 1 - len(row))) for row in turned])
+    return np.asarray(matrix.T @ series[: degree + 1])
+
+
 def _determinants(factors: FloatArray, signs: FloatArray) -> FloatArray:
     r""":math:`\log\det(I + SWW^\top)` of each record, with a sign for each of its rows."""
     if not factors.shape[2]:
@@ -202,6 +281,8 @@ class Face:
     slopes: tuple[FloatArray, FloatArray]
     window: float
     sigma: float
+    largest: float
+    """How far a record moves the gradient at most, in units of the noise; nothing but time depends on it."""
 
     @classmethod
     def of(
@@ -229,14 +310,16 @@ class Face:
             slopes=(below[active], above[active]),
             window=0.0 if plan.precision is None else plan.precision.window,
             sigma=plan.sigma,
+            largest=1.001 * plan.accounting.slope / plan.sigma,  # and the rounding of a record
         )
 
-    def log_atoms(self, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
-        r""":math:`\log\tilde A_j` for a gradient and a curvature at each kink."""
+    @cached_property
+    def atoms(self) -> Atoms:
+        """The atoms, as functions of how far a record moves them."""
         below, above = self.slopes
-        reach = self.window * curvature
-        low, high = (-gradient - above - reach) / self.sigma, (-gradient - below + reach) / self.sigma
-        return log_probability(low, high)
+        reach = self.window * self.curvature
+        low, high = (-self.gradient - above - reach), (-self.gradient - below + reach)
+        return Atoms(low / self.sigma, high / self.sigma, self.largest)
 
     def terms(
         self, X: FloatArray, slope: FloatArray, curvature: FloatArray, signs: FloatArray
@@ -246,20 +329,34 @@ class Face:
         The signs, records by their rows, are -1 for rows that are in the table and leave it, 1 for others.
         """
         count, each = signs.shape
-        bend = np.sqrt(curvature)[:, None]
+        found = np.empty((3, count))
+        some = max(_TOGETHER // (each * X.shape[1]), 1)
+        for start in range(0, count, some):
+            here, rows = slice(start, start + some), slice(start * each, (start + some) * each)
+            found[:, here] = self._terms(X[rows], slope[rows], curvature[rows], signs[here])
+        return found[0], found[1], found[2]
+
+    def _terms(
+        self, X: FloatArray, slope: FloatArray, curvature: FloatArray, signs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        count, each = signs.shape
+        bend, signed = np.sqrt(curvature)[:, None], signs.reshape(-1, 1) * slope[:, None]
         rows, others = X[:, self.free], X[:, self.active]
+        free, active = (
+            own if each == 1 else own.reshape(count, each, -1).sum(axis=1)
+            for own in (signed * rows, (signed / self.sigma) * others)
+        )
         reached = (bend * (rows @ self.root.T)).reshape(count, each, -1)
-        own = (signs.reshape(-1, 1) * slope[:, None] * X).reshape(count, each, -1).sum(axis=1)
-        free, active = own[:, self.free], own[:, self.active]
-        curved = self.curvature
         if self.window > 0.0 and len(self.active):
             left = (bend * (others - rows @ self.across)).reshape(count, each, -1)
-            curved = np.maximum(curved + _forms(reached, left, signs), 0.0)
-        moved = self.log_atoms(self.gradient + active, curved)
-        atoms = np.sum(self.log_atoms(self.gradient, self.curvature) - moved, axis=1)
+            bent = np.maximum(_forms(reached, left, signs), -self.curvature)
+            wider = bent * (self.window / self.sigma)
+        else:
+            wider = np.zeros_like(active)
         variance = self.sigma**2
         quadratic = np.sum(free**2, axis=1) / (2.0 * variance)
-        return -_determinants(reached, signs), quadratic, free @ self.noise / variance + atoms
+        along = free @ self.noise / variance - self.atoms.growth(active, wider)
+        return -_determinants(reached, signs), quadratic, along
 
     @property
     def remainder(self) -> float:

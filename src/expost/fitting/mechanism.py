@@ -10,7 +10,6 @@ import numpy as np
 from expost._common.machine import limit_blas_threads
 from expost._common.progress import Step, silent
 from expost._common.typing import FloatArray
-from expost._common.validation import parameter_error
 from expost.data.encoding import Encoded
 from expost.exceptions import SolverError
 from expost.fitting.certified.bound import ExactProblem
@@ -25,7 +24,6 @@ from expost.fitting.release import Release
 from expost.fitting.solvers import Solution, minimize
 from expost.fitting.statistics import allowed_hessian_error, draw, measure, printed, published
 from expost.fitting.wide import is_wide
-from expost.losses import Regularizer, SmoothedL1
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan, check_rows
 from expost.privacy.precision import Precision
@@ -41,7 +39,6 @@ def perturb(
     records: Encoded,
     *,
     noise: NoiseSource,
-    regularizer: Regularizer | None = None,
     corners: Corners | None = None,
     step: Step = silent,
     before_noise: Callable[[], None] | None = None,
@@ -79,13 +76,11 @@ def perturb(
     is checked before noise is drawn, which is never drawn twice: where the solver or the certificate misses
     its goal, more digits are used with the same noise.
     """
-    if not isinstance(regularizer, Regularizer | None):
-        raise parameter_error("regularizer", "a Regularizer or None", regularizer)
-    if not proved(plan.loss, regularizer):
+    if not proved(plan.loss):
         plan = replace(plan, precision=None)  # some gradient has no proved error: real arithmetic
     check_rows(plan, records.people)
-    check_inputs(plan, records.design, regularizer, corners)
-    check_room(plan, records, regularizer, corners)
+    check_inputs(plan, records.design, corners)
+    check_room(plan, records, corners)
     step("Checking the table")
     records = records.checked_for(plan.loss, plan.max_weight)  # before anything is drawn
     if before_noise is not None:
@@ -93,9 +88,9 @@ def perturb(
     step("Drawing the noise and fitting")
     dimension = plan.loss.coefficient_count(records.design.dimension)
     tilt = noise.tilt(plan.sigma, dimension, rounding=_tilt_rounding(plan, records.n_rows))
-    objective = Objective(records, plan.loss, plan.l2, regularizer, tilt.rounded, corners)
+    objective = Objective(records, plan.loss, plan.l2, tilt.rounded, corners)
     tolerance = 1e-10 * (1.0 + plan.sigma * math.sqrt(dimension))
-    solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan, regularizer))
+    solution = minimize(objective, tolerance=tolerance, unseen=_unseen_error(plan))
     step("Certifying the minimiser")
     if plan.precision is None:
         point = _as_solved(plan, objective, solution, tolerance)
@@ -107,15 +102,12 @@ def perturb(
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
     coefficients = _printed(plan.precision, point, noise, corners)
-    public = None
-    if regularizer is not None and not plan.reduced:  # its part in a reduced Hessian would not fit
-        public = regularizer.hessian(coefficients)
-    measured = measure(plan, gradient=point.gradient, rows_hessian=point.rows_hessian, public=public)
+    measured = measure(plan, gradient=point.gradient, rows_hessian=point.rows_hessian)
     statistics = published(plan, measured, draws)
     for numbers in (coefficients, *statistics.values()):
         if isinstance(numbers, np.ndarray):
             numbers.flags.writeable = False
-    release = Release(plan, coefficients, regularizer, corners, insecure=noise.insecure, **statistics)
+    release = Release(plan, coefficients, corners, insecure=noise.insecure, **statistics)
     return release, _keep(plan, objective, solution, point, coefficients)
 
 
@@ -148,13 +140,13 @@ def _tilt_rounding(plan: Plan, rows: int) -> float:
     return rounding
 
 
-def _unseen_error(plan: Plan, regularizer: Regularizer | None) -> float:
+def _unseen_error(plan: Plan) -> float:
     r"""How far from the minimiser the certificate's own Newton step may start to end within its radius.
 
     A step from an error :math:`e` ends within :math:`\zeta Re^2/2` or so. Nothing but time depends on it.
     """
     # A published Hessian is taken where the certificate starts, and would have to be taken again.
-    if plan.precision is None or regularizer is not None or needs_hessian(plan):
+    if plan.precision is None or needs_hessian(plan):
         return 0.0
     return math.sqrt(0.5 * plan.precision.solver_radius / max(third_order(plan.loss) * plan.radius, 1e-3))
 
@@ -181,8 +173,7 @@ def _certified(
     solution: Solution,
 ) -> _Point:
     """A point within the plan's radius of the exact minimiser, with a proof."""
-    records, regularizer = objective.records, objective.regularizer
-    assert regularizer is None or isinstance(regularizer, SmoothedL1), "no other is certified"
+    records = objective.records
     if records.kernels_in is not None and not exact_in(records.kernels_in):
         records = replace(records, on_host=True)
     problem = ExactProblem(
@@ -191,7 +182,6 @@ def _certified(
         l2=plan.l2,
         radius=records.design.radius,
         tilt=tilt.parts,
-        regularizer=regularizer,
         corners=objective.corners,
         tilt_rounding=tilt.rounding,
         max_weight=plan.max_weight,
@@ -199,9 +189,8 @@ def _certified(
     start = np.where(np.isfinite(solution.theta), solution.theta, 0.0)
     with limit_blas_threads(problem.dimension):
         minimum = certify(problem, start, target=precision.solver_radius, grid=precision.grid)
-    hessian = measured = None
-    if minimum.curvature is not None:
-        hessian = problem.with_regularizer(minimum.curvature.matrix, minimum.curvature.at)
+    hessian = None if minimum.curvature is None else minimum.curvature.matrix
+    measured = None
     if needs_hessian(plan):
         allowed = allowed_hessian_error(plan)
         measured = rows_hessian(problem, minimum, allowed=allowed, reduced=plan.reduced)
@@ -219,7 +208,7 @@ def _as_solved(plan: Plan, objective: Objective, solution: Solution, tolerance: 
             "derivatives of the loss may be wrong: raise it, shrink `norm`, or run `expost.check_loss` or "
             "`expost.check_convex_loss`."
         )
-    wide = is_wide(plan.loss, objective.dimension, objective.regularizer, objective.corners)
+    wide = is_wide(plan.loss, objective.dimension, objective.corners)
     here = objective.evaluate(solution.theta, hessian=None if wide else np.float64)
     measured = None
     if needs_hessian(plan):
@@ -238,7 +227,7 @@ def _keep(
     """
     products = objective.records.n_rows * objective.dimension**2
     reached, corners = solution.evaluation, objective.corners
-    if is_wide(plan.loss, objective.dimension, objective.regularizer, corners):
+    if is_wide(plan.loss, objective.dimension, corners):
         moved = (Dyadic.of(coefficients) - point.exact).doubles()
         gradient = point.gradient.doubles() + objective.curvature_product(coefficients)(moved)
         steepest = plan.l2 + plan.curve.max_curvature * plan.radius**2 * objective.records.n_rows

@@ -19,7 +19,7 @@ from expost.data.encoding import Encoded
 from expost.data.rows import LONGEST_SUM, row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
-from expost.losses import RecordLoss, Regularizer, SoftmaxLoss
+from expost.losses import RecordLoss, SoftmaxLoss
 from expost.losses.base import LinearRecords
 from expost.losses.corners import Corners
 from expost.losses.softmax import centring
@@ -191,7 +191,6 @@ class Objective:
     records: Encoded
     loss: RecordLoss
     l2: float
-    regularizer: Regularizer | None = None
     tilt: FloatArray | float = 0.0
     corners: Corners | None = None
     stand_for: int | None = None
@@ -224,10 +223,6 @@ class Objective:
         square = None if sums.hessian is None else sums.hessian.copy()
         if square is not None:
             square.flat[:: self.dimension + 1] += self.l2
-        if self.regularizer is not None:
-            gradient += self.regularizer.gradient(theta)
-            if square is not None:
-                square += self.regularizer.hessian(theta)
         tilted, penalty = gradient + self.tilt, self.l2 * float(np.linalg.norm(theta))
         left = tilted if self.corners is None else self.corners.residual(tilted, theta)
         return Evaluation(
@@ -254,8 +249,6 @@ class Objective:
             result = self.l2 * direction
             for part in records.sweep(work, products=True):
                 result += part
-            if self.regularizer is not None:
-                result += self.regularizer.hessian_product(theta, direction)
             return result
 
         return product

@@ -21,21 +21,17 @@ from expost.fitting.faces import Face
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
 from expost.fitting.wide import GramRoot, is_wide
-from expost.losses import Regularizer, SmoothedL1
 from expost.losses.corners import Corners, bounds_of, l1_of
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
 
-# How many times as wide as the output's noise the corner of a regulariser is, at least.
-_SHARPEST = 2.0**14
 # How much farther than by its noise a coefficient may have been moved to be printed on a kink.
 _SNAPPED = 17.0
 # How many times as far apart as the output's noise two kinks of a coefficient are, at least.
 _CLOSEST = 2.0**6
 # Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
-# factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates. A
-# regulariser has a Hessian of its own, which is added to a copy and factored again.
-_MATRICES, _OF_CLASSES, _OF_REGULARIZER = 5, 8, 3
+# factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates.
+_MATRICES, _OF_CLASSES = 5, 8
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400
 
@@ -67,9 +63,7 @@ def needs_hessian(plan: Plan) -> bool:
     return plan.sigma_hessian is not None or plan.sigma_eigenvalue is not None
 
 
-def check_inputs(
-    plan: Plan, design: Design, regularizer: Regularizer | None, corners: Corners | None = None
-) -> None:
+def check_inputs(plan: Plan, design: Design, corners: Corners | None = None) -> None:
     """Refuse what the plan was not made for, before anything is drawn.
 
     Privacy
@@ -79,16 +73,8 @@ def check_inputs(
     if design.intercept != plan.fit_intercept or design.norm > plan.norm:
         made = f"norm={plan.norm:g} and fit_intercept={plan.fit_intercept}"
         raise parameter_error("plan", "made for the norm and the intercept of the design", made)
-    precision = plan.precision
-    if precision is not None and isinstance(regularizer, SmoothedL1):
-        steepest = plan.curve.max_curvature * plan.radius**2 * precision.rows_at_most
-        sharpest = max(_SHARPEST * precision.output_noise, regularizer.weight / steepest)
-        if regularizer.scale < sharpest:
-            raise parameter_error(
-                "scale", f"at least {sharpest:.3g} for a printed release", regularizer.scale
-            )
     if corners is not None:
-        check_corners(plan, corners, regularizer)
+        check_corners(plan, corners)
     dimension = plan.loss.coefficient_count(design.dimension)
     numbers = dimension + plan.entries(dimension)
     if dimension > MOST_COEFFICIENTS or numbers > MOST_NUMBERS:
@@ -98,7 +84,7 @@ def check_inputs(
         )
 
 
-def check_corners(plan: Plan, corners: Corners, regularizer: Regularizer | None = None) -> None:
+def check_corners(plan: Plan, corners: Corners) -> None:
     """Refuse corners for which no theorem holds, from public values.
 
     Each problem is about ``l1`` or ``coef_bounds``, whichever of them was given.
@@ -106,9 +92,12 @@ def check_corners(plan: Plan, corners: Corners, regularizer: Regularizer | None 
     name = "l1" if np.any(corners.l1 > 0.0) else "coef_bounds"
     none = {"l1": "0", "coef_bounds": "None, and no feature have an `effect`,"}[name]
     if not plan.loss.along_row:
+        way_out = "Leave it out."
+        if plan.loss.class_scores:
+            way_out = "Fit one class against the others instead."
         raise ParameterError(
             f"`{name}` must be {none} for {type(plan.loss).__name__}: losses of several predictors and "
-            "of convex models are not known at corners. Fit one class against the others instead."
+            f"of convex models are not known at corners. {way_out}"
         )
     if math.isinf(plan.curve.max_slope):
         raise ParameterError(
@@ -120,8 +109,6 @@ def check_corners(plan: Plan, corners: Corners, regularizer: Regularizer | None 
             f"`{name}` must be {none} with report={plan.report!r}, whose noisy gradient says too little of "
             "the noise at corners. Choose report='leverage' or 'independent'."
         )
-    if regularizer is not None:
-        raise ParameterError(f"`{name}` must be {none} with a `regularizer` of one's own. Use one of them.")
     closest = 0.0 if plan.precision is None else _CLOSEST * plan.precision.output_noise
     if corners.narrowest < closest:
         raise ParameterError(
@@ -130,20 +117,16 @@ def check_corners(plan: Plan, corners: Corners, regularizer: Regularizer | None 
         )
 
 
-def corners_for(
-    plan: Plan, l1: Any, coef_bounds: Any, columns: int, regularizer: Regularizer | None = None
-) -> Corners | None:
+def corners_for(plan: Plan, l1: Any, coef_bounds: Any, columns: int) -> Corners | None:
     """The corners that arguments describe for a model of so many columns, or ParameterError; public."""
     low, high = bounds_of(coef_bounds, columns)
     corners = Corners.of(l1_of(l1, plan.sigma), low, high, intercept=plan.fit_intercept)
     if corners is not None:
-        check_corners(plan, corners, regularizer)
+        check_corners(plan, corners)
     return corners
 
 
-def check_room(
-    plan: Plan, records: Encoded, regularizer: Regularizer | None = None, corners: Corners | None = None
-) -> None:
+def check_room(plan: Plan, records: Encoded, corners: Corners | None = None) -> None:
     """Refuse a model whose fit, or whose exact losses, would run out of memory halfway.
 
     Privacy
@@ -154,8 +137,7 @@ def check_room(
     columns, held = records.design.dimension, records.engine.sums_held
     dimension = plan.loss.coefficient_count(columns)
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
-    matrices += 0 if regularizer is None else _OF_REGULARIZER
-    matrices = 0 if is_wide(plan.loss, dimension, regularizer, corners) else matrices
+    matrices = 0 if is_wide(plan.loss, dimension, corners) else matrices
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
     block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
     numbers = matrices * dimension**2 + held * _COPIES * block
@@ -258,9 +240,9 @@ def recover(release: Release, records: Encoded) -> PrivateFit:
     if len(release.coefficients) != release.plan.loss.coefficient_count(records.design.dimension):
         raise DomainError("the table must have the features of the publication.")
     plan = release.plan
-    check_room(plan, records, release.regularizer, release.corners)
-    objective = Objective(records, plan.loss, l2=plan.l2, regularizer=release.regularizer)
-    wide = is_wide(plan.loss, objective.dimension, release.regularizer, release.corners)
+    check_room(plan, records, release.corners)
+    objective = Objective(records, plan.loss, l2=plan.l2)
+    wide = is_wide(plan.loss, objective.dimension, release.corners)
     here = objective.evaluate(release.coefficients, hessian=None if wide else np.float64)
     # The norm that the solver reached is no longer known; it was below what rounding and its tolerance allow.
     kept = objective if wide else None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from expost._common.typing import FloatArray
-from expost.losses import Regularizer
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 
@@ -25,8 +24,6 @@ class Release:
     """The scales it was made with and what they guarantee."""
     coefficients: FloatArray
     """The minimiser of the perturbed objective, the intercept last where there is one."""
-    regularizer: Regularizer | None = None
-    """The public regulariser, besides the quadratic one."""
     corners: Corners | None = None
     """The public L1 penalty and bounds of the coefficients."""
     gradient: FloatArray | None = None

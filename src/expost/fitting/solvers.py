@@ -300,7 +300,7 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
 
 
 def _minimize_wide(objective: Objective, start: FloatArray, tolerance: float) -> Solution:
-    wide = is_wide(objective.loss, objective.dimension, objective.regularizer)
+    wide = is_wide(objective.loss, objective.dimension)
     products = None if wide else products_of_a_dense_solver(objective)
     solution = newton_cg(objective, start, tolerance=tolerance, products=products)
     if wide or solution.meets(tolerance):

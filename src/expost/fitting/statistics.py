@@ -1,7 +1,7 @@
 """The statistics published with the model: measured at the exact minimiser, in whole steps of public grids.
 
 Each is within a public error of its real value for every table, and the noise is added to the integers.
-Penalty and regulariser are public: they are added after the rows' part was measured.
+The penalty is public: it is added after the rows' part was measured.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from expost._common.typing import FloatArray
-from expost.fitting.certified.pairs import UNIT, Dyadic, Pair, two_sum
+from expost.fitting.certified.pairs import UNIT, Dyadic, Pair
 from expost.fitting.noise import NoiseSource, root_of
 from expost.fitting.release import unpack
 from expost.privacy.plan import Plan
@@ -88,11 +88,11 @@ def allowed_hessian_error(plan: Plan) -> float:
     return 0.5 * min(errors, default=math.inf)
 
 
-def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, public: FloatArray | None) -> Steps:
+def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None) -> Steps:
     """The statistics that the plan releases, at the exact minimiser and without noise; private.
 
     ``gradient`` is that of the objective without its noise, ``rows_hessian`` that of the rows alone, or the
-    reduced one, as the sum of two matrices; ``public`` is that of the regulariser.
+    reduced one, as the sum of two matrices.
     """
     found: Steps = {}
     for statistic, scale in plan.scales.released:
@@ -103,17 +103,15 @@ def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, public: 
             continue
         assert rows_hessian is not None
         high, low = rows_hessian
-        known = np.zeros_like(high) if public is None else public
         if statistic.name == "eigenvalue":
             error = 0.25 * scale * plan.rounding.error("eigenvalue", scale)
-            total, rest = two_sum(high, known)
-            smallest = smallest_eigenvalue((total, rest + low), error)
+            smallest = smallest_eigenvalue(rows_hessian, error)
             found["eigenvalue"] = [round(smallest / Fraction(grid)) + penalty]
         else:
             upper = np.triu_indices(len(high))
-            rows, fixed = _steps(high[upper], grid, low[upper]), _steps(known[upper], grid)
+            rows = _steps(high[upper], grid, low[upper])
             lifted = [penalty if on else 0 for on in (upper[0] == upper[1]).tolist()]
-            found["hessian"] = [a + b + c for a, b, c in zip(rows, fixed, lifted, strict=True)]
+            found["hessian"] = [a + b for a, b in zip(rows, lifted, strict=True)]
     return found
 
 

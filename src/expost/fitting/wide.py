@@ -22,21 +22,21 @@ from expost.data.blocks import Block, SparseRows
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting.objective import Objective
-from expost.losses import RecordLoss, Regularizer
+from expost.losses import RecordLoss
 from expost.losses.corners import Corners
 
 # Square matrices of more coefficients than this are not made where that can be helped.
 _LARGEST_MATRIX = 8_000
 
 
-def is_wide(loss: RecordLoss, dimension: int, *penalties: Regularizer | Corners | None) -> bool:
+def is_wide(loss: RecordLoss, dimension: int, corners: Corners | None = None) -> bool:
     """Whether a model is fitted without a matrix of its coefficients; decided by public values.
 
-    A further regulariser, or corners, need one.
+    Corners need one.
 
     So many coefficients are published without a Hessian, which would have more numbers than a file may.
     """
-    return loss.along_row and not any(penalties) and dimension > _LARGEST_MATRIX
+    return loss.along_row and corners is None and dimension > _LARGEST_MATRIX
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -136,9 +136,6 @@ def estimate(release: Release, coordinates: Coordinates) -> Estimate:
     assert plan.sigma_hessian is not None
     information = release.hessian - plan.l2 * np.eye(len(theta))
     pull = plan.l2 * theta
-    if release.regularizer is not None:
-        information = information - release.regularizer.hessian(theta)
-        pull = pull + release.regularizer.gradient(theta)
     noise = plan.sigma**2
     if release.gradient is not None:
         assert plan.sigma_gradient is not None

@@ -1,4 +1,4 @@
-"""Losses and regularisers, one family per module, and the check that a new loss is valid."""
+"""Losses, one family per module, and the check that a new loss is valid."""
 
 from expost.losses.base import DerivativeCurve as DerivativeCurve, LabelSet as LabelSet, Loss as Loss
 from expost.losses.check import check_convex_loss as check_convex_loss, check_loss as check_loss
@@ -12,8 +12,6 @@ from expost.losses.convex import (
 from expost.losses.records import RecordLoss as RecordLoss, Records as Records
 from expost.losses.registry import (
     LOSSES as LOSSES,
-    Regularizer as Regularizer,
-    SmoothedL1 as SmoothedL1,
     as_loss as as_loss,
     describe as describe,
 )

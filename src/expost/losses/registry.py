@@ -1,15 +1,13 @@
-"""Regularisers, and the losses and regularisers by name, as a file describes them."""
+"""The losses by name, as a file describes them."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from expost._common.typing import FloatArray
-from expost._common.validation import check_positive, parameter_error
+from expost._common.validation import parameter_error
 from expost.exceptions import PublicationError
 from expost.losses.base import Loss, PredictorLoss
 from expost.losses.check import check_loss
@@ -18,88 +16,11 @@ from expost.losses.scalar import LogisticLoss, PseudoHuber, SmoothedHinge, Squar
 from expost.losses.softmax import SoftmaxLoss
 from expost.losses.vector import AnyLoss, VectorLoss
 
-
-class Regularizer(ABC):
-    r"""A convex, twice differentiable function :math:`r(\theta)` added to the objective.
-
-    It never sees the table, so it costs no privacy; its Hessian at the released coefficients is public.
-    It applies to the intercept too.
-    """
-
-    name: ClassVar[str]
-    """What files call it, where they can."""
-
-    @abstractmethod
-    def value(self, theta: FloatArray) -> float:
-        r""":math:`r(\theta)`."""
-
-    @abstractmethod
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """The gradient, as long as ``theta``."""
-
-    @abstractmethod
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        """The Hessian, a square matrix."""
-
-    @abstractmethod
-    def hessian_product(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The Hessian times a vector, for dimensions where the matrix is too large."""
-
-
-@dataclass(frozen=True)
-class SmoothedL1(Regularizer):
-    r"""The absolute value with its corner rounded, which pulls small coefficients towards zero.
-
-    .. math:: r(\theta) = w \sum_j \left(\sqrt{\theta_j^2 + s^2} - s\right)
-
-    Parameters
-    ----------
-    weight
-        :math:`w`, the slope far from zero.
-    scale
-        :math:`s`, the width of the rounded corner; it tends to :math:`w\|\theta\|_1` as ``scale`` falls.
-
-    Examples
-    --------
-    >>> SmoothedL1(weight=2.0, scale=1e-9).value(np.array([3.0, -4.0]))
-    13.99999999...
-    """
-
-    weight: float
-    scale: float = 0.1
-    name: ClassVar[str] = "smoothed_l1"
-
-    def __post_init__(self) -> None:
-        check_positive("weight", self.weight)
-        check_positive("scale", self.scale)
-
-    def value(self, theta: FloatArray) -> float:
-        """The sum of the rounded absolute values."""
-        return float(self.weight * np.sum(np.hypot(theta, self.scale) - self.scale))
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """``weight * theta / sqrt(theta² + scale²)``."""
-        return np.asarray(self.weight * theta / np.hypot(theta, self.scale))
-
-    def hessian(self, theta: FloatArray) -> FloatArray:
-        """A diagonal matrix."""
-        return np.diag(self._curvature(theta))
-
-    def hessian_product(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
-        """The diagonal times the vector."""
-        return self._curvature(theta) * direction
-
-    def _curvature(self, theta: FloatArray) -> FloatArray:
-        root = np.hypot(theta, self.scale)
-        return np.asarray(self.weight * (self.scale / root) ** 2 / root)
-
-
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
 }
 PUBLISHED: dict[str, type[AnyLoss]] = LOSSES | {SoftmaxLoss.name: SoftmaxLoss}
 """The losses that every reader knows, by their names in a file."""
-REGULARIZERS: dict[str, type[Regularizer]] = {SmoothedL1.name: SmoothedL1}
 
 
 def as_loss(loss: Any) -> AnyLoss:
@@ -133,10 +54,9 @@ def has_certified_slopes(loss: AnyLoss) -> bool:
     return type(loss) in PUBLISHED.values()
 
 
-def can_be_published(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
-    """Whether a publication can name this loss and this regulariser."""
-    known = regularizer is None or type(regularizer) in REGULARIZERS.values()
-    return known and (has_certified_slopes(loss) or _is_own(loss))
+def can_be_published(loss: AnyLoss) -> bool:
+    """Whether a publication can name this loss."""
+    return has_certified_slopes(loss) or _is_own(loss)
 
 
 def known_losses(losses: Sequence[Any] = ()) -> dict[str, type[AnyLoss]]:
@@ -157,19 +77,13 @@ def _makes_losses(own: Any) -> bool:
     return known and isinstance(getattr(own, "name", None), str)
 
 
-def describe(thing: AnyLoss | Regularizer) -> dict[str, Any]:
-    """The name and the parameters of a loss or a regulariser, as a file has them."""
-    if type(thing) in (*PUBLISHED.values(), *REGULARIZERS.values()) or _is_own(thing):
-        return {"name": thing.name} | _parameters(thing)
-    kind = f"a {type(thing).__name__} cannot be published"
-    if isinstance(thing, PredictorLoss):
-        raise PublicationError(
-            f"{kind}: a loss of one's own must be a dataclass with a `name` that no other loss has, and "
-            "parameters that are numbers, true or false."
-        )
+def describe(loss: AnyLoss) -> dict[str, Any]:
+    """The name and the parameters of a loss, as a file has them."""
+    if can_be_published(loss):
+        return {"name": loss.name} | _parameters(loss)
     raise PublicationError(
-        f"{kind} because a reader would not know its formula; use one of {', '.join(REGULARIZERS)}, or share "
-        "the coefficients without a publication."
+        f"a {type(loss).__name__} cannot be published: a loss of one's own must be a dataclass with a `name` "
+        "that no other loss has, and parameters that are numbers, true or false."
     )
 
 

@@ -238,7 +238,6 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "texts": about(publication).model_dump(mode="json"),
         "sha256": publication.sha256,
         "loss": describe(loss),
-        "regularizer": None if release.regularizer is None else describe(release.regularizer),
         "corners": _corners(publication),
         "labels": loss.labels.values,
         "class_weight": publication.weighting.class_weight,
@@ -303,9 +302,8 @@ def _quantiles(
         measured = gradient_factors(scope, shares.gradient, dimension, drift, plan)
     if plan.scales.releases_statistics:
         cost, whole = cost_quantile(release, scope, failure), whole_noise(release, scope, shares.whole)
-    if release.hessian is not None or release.regularizer is not None:
-        whitened = release.regularizer is not None and not plan.reduced
-        public = _mixtures(determinant.public, bases, spectra, None if whitened else determinant.margin)
+    if release.hessian is not None:
+        public = _mixtures(determinant.public, bases, spectra, determinant.margin)
     return {
         "noise": noise_factors(release, scope, shares.tilt, drift),
         "gradient": measured,
@@ -315,9 +313,9 @@ def _quantiles(
         "adaptive": determinant.adaptive
         and _mixtures(determinant.adaptive, bases, spectra, determinant.margin),
         "upper": determinant.upper and _mixtures(determinant.upper, bases, spectra, _raised(determinant)),
-        "people": _of_people(release, failure, scope, bases, spectra),
+        "people": _of_people(release, failure, scope),
         # A family is asked for every answer: a record at its worst would say no more than the promise.
-        **(_forgotten(release, failure, scope, bases, spectra) if plan.unit == "person" else {}),
+        **(_forgotten(release, failure, scope) if plan.unit == "person" else {}),
     }
 
 
@@ -326,34 +324,24 @@ def _raised(determinant: Determinant) -> float | None:
     return -determinant.upper_margin if determinant.release.corners is None else None
 
 
-def _forgotten(
-    release: Release, failure: float, scope: Scope, bases: list[FloatArray], spectra: list[FloatArray]
-) -> dict[str, Any]:
+def _forgotten(release: Release, failure: float, scope: Scope) -> dict[str, Any]:
     return {
-        "remembered": _of_people(release, failure, scope, bases, spectra, forgotten=SOME),
+        "remembered": _of_people(release, failure, scope, forgotten=SOME),
         "forgotten": packed(forgotten_quantiles(release, failure, scope)),
     }
 
 
 def _of_people(
-    release: Release,
-    failure: float,
-    scope: Scope,
-    bases: list[FloatArray],
-    spectra: list[FloatArray],
-    *,
-    forgotten: Forgotten | None = None,
+    release: Release, failure: float, scope: Scope, *, forgotten: Forgotten | None = None
 ) -> dict[str, Any]:
-    lines, floor, pencil = person_quantiles(release, failure, scope, forgotten=forgotten)
-    return {"lines": packed(lines), "floor": floor, "public": _mixtures(pencil, bases, spectra)}
+    lines, floor = person_quantiles(release, failure, scope, forgotten=forgotten)
+    return {"lines": packed(lines), "floor": floor}
 
 
 def _mixtures(
-    pencil: Pencil | None, bases: list[FloatArray], spectra: list[FloatArray], margin: float | None = None
-) -> dict[str, Any] | None:
+    pencil: Pencil, bases: list[FloatArray], spectra: list[FloatArray], margin: float | None
+) -> dict[str, Any]:
     """A pencil; with a margin its values are the Hessian's own, lowered by it, or raised if negative."""
-    if pencil is None:
-        return None
     moved = {"values": _place(pencil.values, spectra)} if margin is None else {"margin": margin}
     return {
         "basis": _place(pencil.basis, bases),

@@ -12,7 +12,6 @@ from expost.reports.base import Scope
 from expost.reports.evaluate import TightReader
 from expost.reports.forgotten import Forgotten, moved
 from expost.reports.intervals import gradient_factors, noise_factors
-from expost.reports.records import Pencil
 from expost.reports.total import whole_noise
 
 MOST_ROWS = 24
@@ -56,14 +55,13 @@ SOME = Forgotten(1, 1.0)
 
 def person_quantiles(
     release: Release, failure: float, scope: Scope, *, forgotten: Forgotten | None
-) -> tuple[FloatArray, float | None, Pencil | None]:
+) -> tuple[FloatArray, float | None]:
     """What a reader allows for people with one different row, two and so on, a line for each.
 
     How far the noise of the objective and of the gradient reaches, the two factors of the total, how far
     noise can have raised the Hessian, and what corners add to the first; zero for what is not released. Then
-    the lower bound by the smallest eigenvalue, and the mixtures that all share where there is a regulariser
-    beside the Hessian. With ``forgotten`` rows there is less of the failure probability for those that are
-    known.
+    the lower bound by the smallest eigenvalue. With ``forgotten`` rows there is less of the failure
+    probability for those that are known.
     """
     plan, dimension = release.plan, len(release.coefficients)
     reader = TightReader(release, failure, scope, forgotten=forgotten)
@@ -80,15 +78,8 @@ def person_quantiles(
         if release.hessian is not None:
             margin = of_people.determinant.margin
         lines.append([noise.norm, measured, model, statistics, margin, noise.slope, noise.rest])
-    determinant = reader.for_people(1).determinant
-    adaptive = determinant.adaptive
-    floor = None if adaptive is None else adaptive.floor
-    return np.array(lines), floor, determinant.public if _whitened(release) else None
-
-
-def _whitened(release: Release) -> bool:
-    """Whether a regulariser and a Hessian share their mixtures."""
-    return release.hessian is not None and release.regularizer is not None and not release.plan.reduced
+    adaptive = reader.for_people(1).determinant.adaptive
+    return np.array(lines), None if adaptive is None else adaptive.floor
 
 
 def _counted(release: Release, scope: Scope) -> range:

@@ -152,7 +152,7 @@ def check_corners_of(document: PublishedDocument) -> None:
 def _check_snapped(document: PublishedDocument, corners: Corners) -> None:
     plan, theta = document.release.plan, document.release.coefficients
     try:
-        check_corners(plan, corners, document.regularizer)
+        check_corners(plan, corners)
     except ParameterError as error:
         raise publication_error(f"`corners` must be absent: {error}") from None
     window = 0.0 if plan.precision is None else plan.precision.window

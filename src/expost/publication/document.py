@@ -25,12 +25,12 @@ from expost.publication.schema import (
     FORMAT,
     Classes,
     FeatureNames,
+    NoRegularizer,
     Positive,
     PublishedCorners,
     PublishedLoss,
     PublishedPlan,
     PublishedPrecision,
-    PublishedRegularizer,
     PublishedWeights,
     Statistics,
     choice,
@@ -48,7 +48,7 @@ class PublishedDocument(FrozenModel):
     format: Literal["expost-publication/2"]
     software: Annotated[str, Field(pattern=r"\Aexpost [0-9A-Za-z.+!-]{1,60}\z")]
     loss: PublishedLoss
-    regularizer: PublishedRegularizer | None
+    regularizer: NoRegularizer
     norm: Positive
     fit_intercept: bool
     classes: Classes
@@ -86,7 +86,6 @@ class PublishedDocument(FrozenModel):
         return Release(
             plan=plan_of(self),
             coefficients=_frozen(self.coefficients),
-            regularizer=self.regularizer,
             corners=None
             if self.corners is None
             else self.corners.value(self.n_features, intercept=self.fit_intercept),
@@ -154,7 +153,7 @@ def content(
         "software": f"expost {version('expost')}",
         "format": FORMAT,
         "loss": describe(plan.loss),
-        "regularizer": None if release.regularizer is None else describe(release.regularizer),
+        "regularizer": None,
         "norm": float(plan.norm),
         "fit_intercept": bool(plan.fit_intercept),
         "classes": _each(plain_class, plan.loss.labels.values if classes is None else classes),

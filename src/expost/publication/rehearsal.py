@@ -7,7 +7,6 @@ import numpy as np
 from expost._common.strict_json import check_size
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
-from expost.losses import Regularizer
 from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
@@ -21,7 +20,6 @@ def rehearse(
     plan: Plan,
     n_features: int,
     *,
-    regularizer: Regularizer | None = None,
     corners: Corners | None = None,
     **declared: Any,
 ) -> int:
@@ -39,7 +37,7 @@ def rehearse(
     dimension = (n_features + plan.fit_intercept) * plan.loss.outputs
     numbers = dimension + plan.entries(dimension)
     _check_room(plan, numbers * (_LONGEST_NUMBER + 2), numbers)
-    publication = Publication.from_release(_empty(plan, dimension, regularizer, corners), **declared)
+    publication = Publication.from_release(_empty(plan, dimension, corners), **declared)
     size = len(publication.to_json().encode()) + numbers * (_LONGEST_NUMBER - _SHORTEST_NUMBER)
     _check_room(plan, size)
     return size
@@ -60,9 +58,7 @@ def _check_room(plan: Plan, size: int, numbers: int = 0) -> None:
         ) from None
 
 
-def _empty(
-    plan: Plan, dimension: int, regularizer: Regularizer | None, corners: Corners | None = None
-) -> Release:
+def _empty(plan: Plan, dimension: int, corners: Corners | None) -> Release:
     """A release of a table without rows and without noise, on its grids."""
     least = {}
     for statistic, scale in plan.scales.released:
@@ -72,7 +68,6 @@ def _empty(
     return Release(
         plan=plan,
         coefficients=zeros if corners is None else corners.inside(zeros),
-        regularizer=regularizer,
         corners=corners,
         gradient=np.zeros(dimension) if "gradient" in least else None,
         hessian=least["hessian"] * np.eye(plan.hessian_order(dimension)) if "hessian" in least else None,

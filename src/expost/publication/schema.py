@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationError, ValidationInfo
 
@@ -14,9 +14,9 @@ from expost.data.domain import MOST_ROWS
 from expost.data.values import of_one_kind
 from expost.data.weights import Weighting
 from expost.exceptions import LossError, ParameterError, PublicationError
-from expost.losses import AnyLoss, Regularizer, as_loss, describe
+from expost.losses import AnyLoss, as_loss, describe
 from expost.losses.corners import Corners
-from expost.losses.registry import PUBLISHED, REGULARIZERS
+from expost.losses.registry import PUBLISHED
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
 from expost.privacy.precision import Precision
@@ -27,7 +27,6 @@ _LARGEST_INTEGER = 2**53
 _LONGEST_TEXT = 10_000
 _UPGRADE = "upgrade expost if it is newer than this one, or " + INTACT
 
-Named = TypeVar("Named", bound=AnyLoss | Regularizer)
 Label = str | bool | int | float
 
 
@@ -35,7 +34,7 @@ def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
     """The loss that a file names; the reader may bring her own, which are checked."""
     known: Mapping[str, type[AnyLoss]] = info.context or PUBLISHED
     try:
-        return as_loss(_named("loss", value, known))
+        return as_loss(_named(value, known))
     except PublicationError:
         raise
     except LossError as error:
@@ -46,34 +45,34 @@ def _loss(value: Any, info: ValidationInfo) -> AnyLoss:
         raise publication_error(reason, "mend the class that `losses` gives, or " + INTACT) from None
 
 
-def _named(field: str, value: Any, known: Mapping[str, type[Named]]) -> Named:
-    """Build the loss or regulariser that a field describes."""
+def _named(value: Any, known: Mapping[str, type[AnyLoss]]) -> AnyLoss:
+    """Build the loss that a file describes."""
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in known:
         got = shown(name) if isinstance(value, dict) else shown(value)
-        own = "give its class with `losses` if it is a loss of the curator's own, " * (field == "loss")
-        raise publication_error(f"`{field}` must name one of {', '.join(known)} but is {got}", own + _UPGRADE)
-    must = f"`{field}` of kind {name!r} must have"
-    parameters = _parameters(field, value, known[name], must)
+        own = "give its class with `losses` if it is a loss of the curator's own, "
+        raise publication_error(f"`loss` must name one of {', '.join(known)} but is {got}", own + _UPGRADE)
+    must = f"`loss` of kind {name!r} must have"
+    parameters = _parameters(value, known[name], must)
     try:
         built = known[name](**parameters)
     except ParameterError as error:
-        raise publication_error(f"`{field}` is refused: {str(error).rstrip('.')}") from None
+        raise publication_error(f"`loss` is refused: {str(error).rstrip('.')}") from None
     # What was added to the format later is written only where it has an effect.
     described = describe(built)
     wanted = ", ".join(key for key in described if key != "name") or "no parameters"
     require(set(described) == set(value), f"{must} exactly {wanted}")
-    require(described == value, f"`{field}` of kind {name!r} changes its parameters as it is made")
+    require(described == value, f"`loss` of kind {name!r} changes its parameters as it is made")
     return built
 
 
-def _parameters(field: str, value: dict[str, Any], kind: Any, must: str) -> dict[str, Any]:
-    """What a field gives of what a kind is made with; refused where one is missing or of another type."""
+def _parameters(value: dict[str, Any], kind: Any, must: str) -> dict[str, Any]:
+    """What a file gives of what a kind is made with; refused where one is missing or of another type."""
     declared = {one.name: one for one in fields(kind)}
     given = {name: content for name, content in value.items() if name in declared}
-    positive = value["name"] in PUBLISHED | REGULARIZERS
+    positive = value["name"] in PUBLISHED
     for name, content in given.items():
-        _check_parameter(f"{field}.{name}", content, declared[name].type, positive=positive)
+        _check_parameter(f"loss.{name}", content, declared[name].type, positive=positive)
     needed = {name for name, one in declared.items() if one.default is MISSING or "needed" in one.metadata}
     require(needed <= set(given), f"{must} {', '.join(sorted(needed))}")
     return given
@@ -148,13 +147,14 @@ def _names(value: Any) -> Any:
     return tuple(value)
 
 
+def _no_regularizer(value: Any) -> None:
+    got = f"`regularizer` must be null but is {shown(value)}: further regularisers are no longer read"
+    require(value is None, got, "read it with expost 0.2")
+
+
 Positive = Annotated[float, Field(gt=0.0)]
 PublishedLoss = Annotated[AnyLoss, BeforeValidator(_loss), PlainSerializer(describe)]
-PublishedRegularizer = Annotated[
-    Regularizer,
-    BeforeValidator(lambda value: _named("regularizer", value, REGULARIZERS)),
-    PlainSerializer(describe),
-]
+NoRegularizer = Annotated[None, BeforeValidator(_no_regularizer)]
 Classes = Annotated[tuple[Label, ...], BeforeValidator(_labels)] | None
 FeatureNames = Annotated[tuple[str, ...], BeforeValidator(_names)] | None
 

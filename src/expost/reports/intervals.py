@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh
 from scipy.special import ndtri
 
 from expost._common.namespaces import namespace_of
@@ -185,7 +185,7 @@ def inner_product(
 class Determinant:
     r"""Bounds on :math:`t_1` that hold for the records in scope with probability one minus the shares.
 
-    With :math:`M_w = w(\hat H - \tau\sigma_3 I) + (1 - w)(\lambda I + \nabla^2 r)` and
+    With :math:`M_w = w(\hat H - \tau\sigma_3 I) + (1 - w)\lambda I` and
     :math:`\mu_w = x^\top M_w^{-1}x`, for every :math:`w` in [0, 1] at once
 
     .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
@@ -208,7 +208,7 @@ class Determinant:
         if records.at.signs is not None:
             enter, leave = records.at.sided_determinants(self.release.plan.l2)
             return Interval(-enter, leave)
-        if self.release.hessian is None and self.release.regularizer is None:
+        if self.release.hessian is None:
             largest = records.at.log_determinant(self.release.plan.l2)
             nothing = xp.zeros_like(largest)
             return Interval(nothing, largest) if member else Interval(-largest, nothing)
@@ -235,8 +235,7 @@ class Determinant:
         outputs = self.release.plan.loss.outputs if self._matrices else 1
         dimension = len(self.release.hessian)
         if self.law is not None:
-            # With a regulariser each margin has a basis of its own; one that serves everyone is enough.
-            outputs = self.law.freedom if self.release.regularizer is None else dimension
+            outputs = self.law.freedom
         return self._moved(form_quantile(dimension, self.shares.hessian_below, self.scope, outputs))
 
     def _moved(self, quantile: float) -> float:
@@ -270,19 +269,9 @@ class Determinant:
 
     @cached_property
     def public(self) -> Pencil:
-        """Mixtures of the noisy Hessian's lower bound with the regularisers' curvature."""
-        hessian, l2, regularizer = self.release.hessian, self.release.plan.l2, self.release.regularizer
-        if regularizer is None or self.release.plan.reduced:
-            values, vectors = self.spectrum
-            return self._mixed(vectors, self._lowered(values), l2, self.margin)
-        identity = np.eye(len(self.release.coefficients))
-        # Whitened by the regularisers' curvature, the mixtures are diagonal in one basis again.
-        floor = l2 * identity + regularizer.hessian(self.release.coefficients)
-        whiten = solve_triangular(cholesky(floor, lower=True), identity, lower=True)
-        if hessian is None:
-            return Pencil.single(whiten.T, np.ones(len(identity)))
-        values, vectors = eigh(whiten @ (hessian - self.margin * identity) @ whiten.T)
-        return self._mixed(whiten.T @ vectors, values - self.drift.curvature * np.abs(values), 1.0, 0.0)
+        """Mixtures of the noisy Hessian's lower bound with the penalty's curvature."""
+        values, vectors = self.spectrum
+        return self._mixed(vectors, self._lowered(values), self.release.plan.l2, self.margin)
 
     @cached_property
     def adaptive(self) -> Pencil | None:

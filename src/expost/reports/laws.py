@@ -16,7 +16,7 @@ from scipy.special import gammaincc, gammainccinv, gammaln, ndtr, ndtri, xlogy
 from expost._common.typing import FloatArray
 from expost.fitting.certified.slopes import third_order
 from expost.fitting.release import Release
-from expost.losses import RecordLoss, SmoothedL1
+from expost.losses import RecordLoss
 from expost.losses.persons import STRETCH
 
 # The noise of the own class, beyond which nothing is left of any tail; half a density is integrated.
@@ -198,7 +198,7 @@ class Drift:
 
     Privacy
     -------
-    Public: computed from the plan and the regulariser.
+    Public: computed from the plan, and with corners from how many coefficients are at a kink.
     """
 
     tilt: float = 0.0
@@ -212,17 +212,15 @@ class Drift:
         if plan.precision is None:
             return cls()
         noise, curvature = plan.precision.output_noise, plan.curve.max_curvature * plan.radius**2
-        # Longer output noise has a probability below 1e-15, far below every share of a failure.
-        distance = noise * (chi_quantile(dimension, 1e-15) + 1.0)
+        # Longer output noise has a probability below 1e-15, far below every share of a failure. At corners it
+        # is its probability given what was published that counts, which may be many times as large.
+        longer = 1e-15 if release.corners is None else 1e-40
+        distance = noise * (chi_quantile(dimension, longer) + 1.0)
         if release.corners is not None:
             at_kinks = int(np.sum(release.corners.active(release.coefficients)))
             distance += plan.precision.window * math.sqrt(at_kinks)
         change = (third_order(plan.loss) or 0.0) * plan.radius * distance
         largest = plan.l2 + curvature * plan.precision.rows_at_most
-        if isinstance(release.regularizer, SmoothedL1):
-            largest += release.regularizer.weight / release.regularizer.scale
-            # Its curvature changes by at most 3/2 of itself over the width of the corner.
-            change = max(change, 1.5 * distance / release.regularizer.scale)
         return cls(
             tilt=noise * largest / plan.sigma,
             # Twice a small change covers its exponential, and a lowered eigenvalue needs that much.

@@ -9,7 +9,7 @@ from expost._common import kernels
 from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.fitting.certified.bound import ExactProblem
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SmoothedL1, SquaredLoss
+from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.losses.records import Lengths
 
 DIGITS = 70
@@ -38,7 +38,6 @@ class Table:
     l2: float
     radius: float
     tilt: tuple
-    regularizer: object = None
     weights: np.ndarray | None = None
 
     def problem(self, block=300):
@@ -57,7 +56,6 @@ class Table:
             self.l2,
             self.radius,
             self.tilt,
-            regularizer=self.regularizer,
             max_weight=1.0 if self.weights is None else float(self.weights.max(initial=1e-9)),
         )
 
@@ -112,8 +110,7 @@ def random_table(seed):
     l2 = float(radius**2 * 10 ** random.uniform(-2, 1))
     sigma = float(radius * 10 ** random.uniform(-1, 1.5))
     y = labels_for(random, loss, X @ random.normal(size=d) * 3)
-    regularizer = SmoothedL1(weight=1.3 * radius, scale=0.1) if seed % 3 == 0 else None
-    return Table(f"random {seed}", X, y, loss, l2, radius, tilt(random, sigma, d), regularizer)
+    return Table(f"random {seed}", X, y, loss, l2, radius, tilt(random, sigma, d))
 
 
 def weighted_table(seed):
@@ -131,8 +128,8 @@ def adversarial_tables():
     random = np.random.default_rng(5)
     logistic = LogisticLoss()
 
-    def make(name, X, y, loss=logistic, l2=2.112, radius=1.0, sigma=4.225, regularizer=None):
-        return Table(name, X, y, loss, l2, radius, tilt(random, sigma, X.shape[1]), regularizer)
+    def make(name, X, y, loss=logistic, l2=2.112, radius=1.0, sigma=4.225):
+        return Table(name, X, y, loss, l2, radius, tilt(random, sigma, X.shape[1]))
 
     one = into_ball(random.normal(size=(1, 4)), 1.0)
     many = into_ball(random.normal(size=(200, 4)), 1.0)
@@ -170,7 +167,6 @@ def adversarial_tables():
         loss=SquaredLoss(),
         l2=1e-20,
     )
-    yield make("smoothed l1, sharp", many, yes, regularizer=SmoothedL1(weight=5.0, scale=1e-4))
     yield make("binary columns", (random.uniform(size=(200, 4)) < 0.01) * 0.5, yes)
 
 
@@ -214,12 +210,6 @@ def gradient(table, w, *, hessian=False):
     d = len(w)
     g = [mp.mpf(table.l2) * w[j] + mp.mpf(table.tilt[0][j]) + mp.mpf(table.tilt[1][j]) for j in range(d)]
     H = mp.eye(d) * mp.mpf(table.l2)
-    if table.regularizer is not None:
-        weight, scale = mp.mpf(table.regularizer.weight), mp.mpf(table.regularizer.scale)
-        for j in range(d):
-            root = mp.sqrt(w[j] ** 2 + scale**2)
-            g[j] += weight * w[j] / root
-            H[j, j] += weight * scale**2 / root**3
     weights = np.ones(len(table.y)) if table.weights is None else table.weights
     for row, label, weight in zip(table.X, table.y, weights, strict=True):
         x = [mp.mpf(float(v)) for v in row]
@@ -265,22 +255,18 @@ def distance_to_minimiser(table, W, grid):
 
 
 def newton_start(table, steps=60):
-    """A double start of the ordinary quality, and the double Hessian without the regulariser's there."""
+    """A double start of the ordinary quality, and the double Hessian there."""
     X, d = table.X, table.X.shape[1]
     b = table.tilt[0] + table.tilt[1]
 
     def at(w):
         m, k = table.derivatives(w)
-        g, H = m @ X + table.l2 * w + b, (X * k[:, None]).T @ X + table.l2 * np.eye(d)
-        extra = 0.0
-        if table.regularizer is not None:
-            g, extra = g + table.regularizer.gradient(w), table.regularizer.hessian(w)
-        return g, H, H + extra
+        return m @ X + table.l2 * w + b, (X * k[:, None]).T @ X + table.l2 * np.eye(d)
 
     w = np.zeros(d)
-    g, H, full = at(w)
+    g, H = at(w)
     for _ in range(steps):
-        step, share = np.linalg.solve(full, g), 1.0
+        step, share = np.linalg.solve(H, g), 1.0
         while share > 1e-12:
             trial = at(w - share * step)
             if np.linalg.norm(trial[0]) <= (1 - 1e-4 * share) * np.linalg.norm(g):
@@ -288,7 +274,7 @@ def newton_start(table, steps=60):
             share /= 2
         else:
             break
-        w, (g, H, full) = w - share * step, trial
+        w, (g, H) = w - share * step, trial
         if np.linalg.norm(g) < 1e-10 * (1 + np.linalg.norm(b)):
             break
     return w, H

@@ -94,7 +94,7 @@ def test_the_third_derivative_is_bounded_by_the_second(loss):
         for sign in (-1.0, 1.0):
             assert np.linalg.eigvalsh(allowed + sign * change).min() >= -2e-4 * zeta * size - 1e-9
     assert zeta >= np.sqrt(2.0)
-    assert proved(loss, None)
+    assert proved(loss)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])

@@ -1,7 +1,7 @@
 """How far the end of a Newton step is from the minimiser: the problem, and the bound with all its terms.
 
-The bound is that of docs/mathematics.md, section 10, "Certificate" and "The bound in full". The Hessian of
-the regulariser is left out of :math:`H`: it is convex and can only help.
+The bound is that of docs/mathematics.md, section 10, "Certificate" and "The bound in full". Corners have no
+part in :math:`H`: they are convex and can only help.
 """
 
 import math
@@ -19,9 +19,9 @@ from expost.data.encoding import Encoded
 from expost.fitting.certified.functions import ProvedLoss
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, length
 from expost.fitting.certified.residual import Partial
-from expost.fitting.certified.slopes import gradient_pair, proved_loss
+from expost.fitting.certified.slopes import proved_loss
 from expost.fitting.faces import Move, model_minimum
-from expost.losses import AnyLoss, SmoothedL1
+from expost.losses import AnyLoss
 from expost.losses.corners import Corners
 
 UP = 1.0 + 2.0**-30
@@ -37,11 +37,11 @@ _CAUTION = 2.0**-6
 class ExactProblem:
     r"""The perturbed objective.
 
-    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + r(w) + \rho(w) + (b_1 + b_2)^\top w
+    .. math:: \sum_i \omega_i f(x_i^\top w; y_i) + \frac\lambda2\|w\|^2 + \rho(w) + (b_1 + b_2)^\top w
 
     Privacy
     -------
-    All of it is private but ``loss``, ``l2``, ``radius``, ``regularizer`` and ``corners``.
+    All of it is private but ``loss``, ``l2``, ``radius`` and ``corners``.
     """
 
     rows: Encoded
@@ -51,7 +51,6 @@ class ExactProblem:
     radius: float
     tilt: tuple[FloatArray, ...]
     """Vectors of doubles whose exact sum is the noise."""
-    regularizer: SmoothedL1 | None = None
     tilt_rounding: float = 0.0
     """How far (Euclidean) the noise may be from the continuous draw that it stands for."""
     corners: Corners | None = None
@@ -87,10 +86,6 @@ class ExactProblem:
     def dimension(self) -> int:
         """The number of coefficients."""
         return len(self.tilt[0])
-
-    def with_regularizer(self, hessian: FloatArray, at: FloatArray) -> FloatArray:
-        """A Hessian with that of the regulariser at a point added."""
-        return hessian if self.regularizer is None else hessian + self.regularizer.hessian(at)
 
 
 @dataclass(frozen=True)
@@ -194,12 +189,9 @@ def bound(
     # The sums, the penalty and the noise, without any rounding.
     data = reduce(Dyadic.__add__, map(Dyadic.of, (*sums.total, *problem.tilt)), point.times(problem.l2))
     gradient, theta = data.doubles(), point.doubles()
-    if problem.regularizer is not None:
-        gradient = gradient + problem.regularizer.gradient(theta)
     corners = problem.corners
     if corners is None:
-        matrix = problem.with_regularizer(curvature.matrix, theta)
-        step = -_solve(matrix, gradient, curvature.factored[0] if problem.regularizer is None else None)
+        step = -_solve(curvature.matrix, gradient, curvature.factored[0])
         end = point + Dyadic.of(step)
     else:
         # The slope of the corners is added without rounding: near the minimiser nearly all of it cancels.
@@ -210,12 +202,11 @@ def bound(
         step = (end - point).doubles()
     errors = sums.error + UP * problem.radius * sums.absolute
     errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
+    reached = data + Dyadic.of(curvature.matrix @ step)
     if corners is None:
-        left, error = _remainder(problem, data, curvature.matrix @ step, end)
+        left = length(reached.doubles())
     else:
-        reached = data + Dyadic.of(curvature.matrix @ step)
-        left, error = _off_subdifferential(corners, reached, end.doubles(), offset), 0.0
-    errors += error
+        left = _off_subdifferential(corners, reached, end.doubles(), offset)
     stride, trace = length(step), float(np.trace(curvature.matrix))
     # The product with the step is rounded, and with corners the step itself.
     left += (problem.dimension + 4 + (corners is not None)) * UNIT * trace * stride
@@ -246,7 +237,7 @@ def bound(
 def euclidean_gradient(
     problem: ExactProblem, point: Dyadic, sums: Partial, predictor_error: float
 ) -> tuple[FloatArray, float]:
-    """The gradient at a point, without a regulariser's, and how far (Euclidean) it is off at most.
+    """The gradient at a point, and how far (Euclidean) it is off at most.
 
     A slope is off by its own error and by what its predictor's error makes of it, and a row is no longer than
     the radius.
@@ -292,19 +283,6 @@ def _off_subdifferential(corners: Corners, data: Dyadic, end: FloatArray, offset
     margin = np.where((below == 0.0) & (above == 0.0), 0.0, 8.0 * UNIT * (np.abs(left) + ends))
     inside = (below < above) & (-left >= below + margin) & (-left <= above - margin)
     return length(np.where(inside, 0.0, np.abs(corners.residual(left, end, offset)) + margin))
-
-
-def _remainder(problem: ExactProblem, data: Dyadic, product: FloatArray, end: Dyadic) -> tuple[float, float]:
-    """The norm of the computed gradient at the end of a step, and the error of the regulariser's part."""
-    left, error = data + Dyadic.of(product), 0.0
-    if problem.regularizer is not None:
-        theta = end.doubles()
-        low = (end - Dyadic.of(theta)).doubles()
-        gradient, error = gradient_pair(problem.regularizer, theta, low)
-        left = left + Dyadic.of(gradient[0]) + Dyadic.of(gradient[1])
-        # The two doubles are off by 2**-106 of the coefficient.
-        error += 2.0 * UNIT**2 * problem.regularizer.weight / problem.regularizer.scale * length(theta)
-    return length(left.doubles()), error
 
 
 def _factor(matrix: FloatArray, lift: float) -> Any:

@@ -80,9 +80,9 @@ def _by_products(problem: ExactProblem, point: Dyadic, target: float, grid: floa
     The objective is strongly convex, so :math:`\|\theta - \hat\theta\| \le \|\nabla\|/\lambda`. Steps are by
     conjugate gradients in doubles; only their number depends on how good these are.
     """
-    if not is_wide(problem.loss, problem.dimension, problem.regularizer):
+    if not is_wide(problem.loss, problem.dimension, problem.corners):
         return None
-    objective = Objective(problem.rows, problem.loss, problem.l2, problem.regularizer)
+    objective = Objective(problem.rows, problem.loss, problem.l2)
     before = math.inf
     # Two slices hold what pairs of doubles do, which compiled kernels take.
     slices = 3 if kernels.library() is None else 2

@@ -153,20 +153,13 @@ def _evaluate(
         unit = Decimal(5).scaleb(-digits)
         size = norm(point)
         terms = radius * sums.steepness + penalty * size + sum((norm(part) for part in tilt), Decimal(0))
-        bends = np.full(len(point), penalty)
-        if problem.regularizer is not None:
-            weight, scale = Decimal(problem.regularizer.weight), Decimal(problem.regularizer.scale)
-            roots = np.array([(value * value + scale * scale).sqrt() for value in point], dtype=object)
-            gradient = gradient + weight * point / roots
-            terms += 16 * weight * Decimal(len(point)).sqrt()
-            bends = bends + weight * (scale / roots) ** 2 / roots
         curvature = Decimal(problem.max_curvature)
         slope = Decimal(problem.max_weight) * Decimal(problem.proved.slope_unit)
         several = problem.proved.decimal_factor
         predictors = several * radius * sums.rows * curvature * (len(point) + 1) * radius * size
         slopes = 16 * several * radius * (sums.rows * slope + sums.steepness)
         error = 4 * unit * ((sums.rows + 8) * terms + predictors + slopes)
-        square = sums.hessian + np.diag(bends) if hessian else None
+        square = sums.hessian + np.diag(np.full(len(point), penalty)) if hessian else None
         left = gradient
         if problem.corners is not None:
             left = problem.corners.in_decimals().residual(gradient, point)
@@ -181,8 +174,7 @@ def _halved(problem: ExactProblem, here: _Found, digits: int, hessian: FloatArra
         return there if there is not None and there.norm <= here.norm / 2 else None
     top = max(map(abs, here.gradient))
     try:
-        matrix = problem.with_regularizer(hessian, here.point.astype(np.float64))
-        factor = cho_factor(matrix, lower=True)
+        factor = cho_factor(hessian, lower=True)
         step = cho_solve(factor, np.array([-float(value / top) for value in here.gradient]))
     except (LinAlgError, ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""First derivatives of the losses and regularisers as pairs and in decimals, with bounds on their errors."""
+"""First derivatives of the losses as pairs and in decimals, with bounds on their errors."""
 
 from abc import abstractmethod
 from decimal import Decimal
@@ -33,9 +33,7 @@ from expost.losses import (
     AnyLoss,
     LogisticLoss,
     PseudoHuber,
-    Regularizer,
     SmoothedHinge,
-    SmoothedL1,
     SoftmaxLoss,
     SquaredLoss,
 )
@@ -210,25 +208,17 @@ def proved_loss(loss: AnyLoss) -> ProvedLoss:
     return _PROVED[type(loss)](loss)
 
 
-def proved(loss: AnyLoss, regularizer: Regularizer | None) -> bool:
-    """Whether loss and regulariser are the library's: only of these the errors of the slopes are theorems.
+def proved(loss: AnyLoss) -> bool:
+    """Whether a loss is the library's: only of these the errors of the slopes are theorems.
 
     A class derived from one of them may have changed its formulas: it counts as unknown.
     """
-    return type(loss) in _PROVED and (regularizer is None or type(regularizer) is SmoothedL1)
+    return type(loss) in _PROVED
 
 
 def third_order(loss: AnyLoss) -> float:
     r"""The constant :math:`\zeta` of :math:`|f'''| \le \zeta f''`, for a loss of the library's."""
     return proved_loss(loss).third_order
-
-
-def gradient_pair(regularizer: SmoothedL1, high: FloatArray, low: FloatArray) -> tuple[Pair, float]:
-    """The regulariser's gradient as a pair, and a bound on the Euclidean norm of its error."""
-    root = float(np.sqrt(len(high)))
-    share, _ = _saturating(high, low, np.array([regularizer.scale]), np.zeros(1, dtype=np.intp))
-    gradient_high, gradient_low = times(share, _number(regularizer.weight, high))
-    return (gradient_high, gradient_low), _NEAR_ONE * root * regularizer.weight
 
 
 def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, FloatArray, FloatArray]:

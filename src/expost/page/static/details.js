@@ -81,7 +81,6 @@ function factsOfFile(fields, publication) {
     ...optional(publication.class_weight !== null, "class_weight", () =>
       classWeights(fields[publication.outcome].classes, publication.class_weight),
     ),
-    ...optional(publication.regularizer !== null, "regularizer", () => parameters(publication.regularizer)),
     ...optional(publication.corners?.l1 > 0, "l1", () => publication.corners.l1),
     ...scales.map(([key, name]) => [say(`experts.${name}`), plan[key]]),
     ...optional(plan.reduced, "reduced", () => say("experts.reduced_value")),

@@ -24,7 +24,7 @@ export function unpacked(numbers) {
       const valuesOf = ({ values, margin }) =>
         margin === undefined ? spectra[values] : moved(spectrum, margin, publication.rounding.curvature);
       const pencil = (packed) => (packed === null ? null : { ...packed, values: valuesOf(packed) });
-      const known = (set) => set && { ...set, lines: rows({ width: 7, doubles: set.lines }), public: pencil(set.public) };
+      const known = (set) => set && { ...set, lines: rows({ width: 7, doubles: set.lines }) };
       const scoped = (level) => ({
         ...level,
         people: known(level.people),

@@ -21,7 +21,7 @@ function pencils(constants, { spectrum, rounding, plan }, level, known, margin) 
   const lower = moved(spectrum, margin, rounding.curvature);
   const mixed = (basis, floor) => mixtures(constants, basis, lower, floor, margin);
   return {
-    public: known.public ?? mixed(level.public.basis, plan.l2),
+    public: mixed(level.public.basis, plan.l2),
     adaptive: level.adaptive && mixed(level.adaptive.basis, known.floor),
   };
 }
