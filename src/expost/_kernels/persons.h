@@ -162,7 +162,7 @@ EXPORT int64_t find_person_terms(
     double *gram = aligned_alloc(64, rounded_up((pairs + 6) * most_people * 8, 64));
     int64_t *order = malloc(each * most_people * sizeof *order), found = room == NULL ? NO_MEMORY : FINE;
     if (gram == NULL || order == NULL) found = NO_MEMORY;
-    ptrdiff_t stride = rows.stride;
+    ptrdiff_t stride = rows.stride, width = of->features * (of->code == 0 ? 8 : 4);
     double *eta = room, *slope = eta + scores * stride, *curvature = slope + scores * stride;
     double *y = curvature + sums * stride, *weights = y + stride, *along_row = weights + stride;
     double *scratch = along_row + stride, *images = scratch + 6 * stride;
@@ -171,6 +171,11 @@ EXPORT int64_t find_person_terms(
         ptrdiff_t left = rounded_up(count - first, LANES), people = left < most_people ? left : most_people;
         double *lengths = gram + pairs * people, *products_ = lengths + people, *more = products_ + people;
         found = read_people(of, first, count, each, people, order, &rows, y, weights);
+        /* The next people's rows come from anywhere: they are asked for while the memory has nothing else to do. */
+        int64_t asked = (first + people) * each, wanted = asked + each * people;
+        if (of->kind != BY_ROWS || of->order == NULL) wanted = 0;
+        else if (wanted > of->rows) wanted = of->rows;
+        ptrdiff_t share = each * people * TILE * TILE * WIDTH / (order_of_root * (rows.padded + 1)) + 1;
         if (found != FINE) break;
         find_derivatives(kind, of, 0, &rows, point, eta, y, slope, curvature, scratch);
         for (ptrdiff_t k = 0; k < scores + sums; k++)
@@ -190,11 +195,14 @@ EXPORT int64_t find_person_terms(
             ptrdiff_t used = 0;
             for (; used < predictors && used * columns < t + TILE; used++) {
                 ptrdiff_t depth = t + TILE - used * columns, own = predictors > 1 ? columns : rows.columns;
-                for (ptrdiff_t i = 0; i < rows.padded; i += TILE * WIDTH)
+                for (ptrdiff_t i = 0; i < rows.padded; i += TILE * WIDTH) {
                     images_of(
                         root + t * order_of_root + used * columns, order_of_root, rows.cells + i, stride,
                         depth < own ? depth : own, images + used * TILE * stride + i
                     );
+                    for (int64_t stop = asked + share; asked < wanted && asked < stop; asked++)
+                        ask_for(row_at(of, asked), width);
+                }
             }
             if (scores > 1) fold_images(images, factors, used, predictors, stride, each, people, folded);
             add_products(

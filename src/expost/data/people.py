@@ -106,10 +106,11 @@ class People:
 
         Rows that are not known count too. Rounded down, so that nobody's add up to more than 1.
         """
-        counts = np.maximum(self.counts + self.forgotten, rows_per_person or 1).astype(np.float64)
+        known = np.arange(self.counts.max(initial=0) + 1)
+        counts = np.maximum(known + self.forgotten, rows_per_person or 1).astype(np.float64)
         # One over a power of two is a double; any other quotient may have been rounded up.
         shares = np.where(np.frexp(counts)[0] == 0.5, 1.0 / counts, np.nextafter(1.0 / counts, 0.0))
-        return np.asarray(shares.take(self.codes))
+        return np.asarray(shares.take(self.counts).take(self.codes))
 
     def signed_shares(self, leaves: NDArray[np.bool_]) -> FloatArray:
         """What each row's weight is multiplied with where some leave, with a minus sign, and some enter.

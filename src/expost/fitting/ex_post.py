@@ -145,12 +145,13 @@ def streamed_terms(
 
 def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:
     """The terms of everybody, by the same pass over the rows of each brought together."""
-    found = np.empty((3, len(people)))
+    determinant, quadratic, inner_product = np.empty((3, len(people)))
     width = work.loss.factor_columns * len(work.coefficients)
-
     for numbers, terms in records.by_person(partial(PersonTerms, work, people.mixed), width):
-        found[:, numbers] = terms.determinant, terms.quadratic, terms.inner_product
-    return LossTerms(found[0], found[1], found[2], people.ids)
+        determinant[numbers] = terms.determinant
+        quadratic[numbers] = terms.quadratic
+        inner_product[numbers] = terms.inner_product
+    return LossTerms(determinant, quadratic, inner_product, people.ids)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
