@@ -223,7 +223,7 @@ def measure(name, case, device, arguments, rates):
         return measure_sent(case, X.cpu().numpy(), y.cpu().numpy(), device, arguments)
     compare(case, X, y)
     plan, records = plan_of(case), encoded(X, y)
-    print(f"  arithmetic is exact there: {exact_in(records.space)}")
+    print(f"  arithmetic is exact there: {exact_in(records.kernels_in)}")
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
