@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from expost import LogisticLoss, Loss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost import (
+    BoundedGamma,
+    BoundedPoisson,
+    LogisticLoss,
+    Loss,
+    PseudoHuber,
+    SmoothedHinge,
+    SmoothedPinball,
+    SquaredLoss,
+)
 from expost.data.design import ArraySource, Design, DesignPart
 from expost.data.encoding import Encoded
 from expost.data.tables import open_table
@@ -76,6 +85,24 @@ CASES = [
         lambda eta, y: (eta - y) / np.sqrt(1 + ((eta - y) / 0.7) ** 2),
         lambda eta, y: (1 + ((eta - y) / 0.7) ** 2) ** -1.5,
         lambda rng, n: rng.normal(size=n),
+    ),
+    Case(
+        SmoothedPinball(0.8, 0.3),
+        lambda eta, y: sigmoid((eta - y) / 0.3) - 0.8,
+        lambda eta, y: sigmoid((eta - y) / 0.3) * sigmoid((y - eta) / 0.3) / 0.3,
+        lambda rng, n: rng.normal(size=n),
+    ),
+    Case(
+        BoundedPoisson(2.0, 1.5),
+        lambda eta, y: (np.exp(eta) - y) / np.sqrt(1 + ((np.exp(eta) - y) / 1.5) ** 2),
+        lambda eta, y: np.exp(eta) * (1 + ((np.exp(eta) - y) / 1.5) ** 2) ** -1.5,
+        lambda rng, n: rng.integers(0, 3, n).astype(float),
+    ),
+    Case(
+        BoundedGamma(0.6),
+        lambda eta, y: (1 - y * np.exp(-eta)) / np.sqrt(1 + ((1 - y * np.exp(-eta)) / 0.6) ** 2),
+        lambda eta, y: y * np.exp(-eta) * (1 + ((1 - y * np.exp(-eta)) / 0.6) ** 2) ** -1.5,
+        lambda rng, n: rng.gamma(2.0, 0.5, n),
     ),
     Case(
         SquaredLoss(), lambda eta, y: eta - y, lambda eta, y: 1.0 + 0 * eta, lambda rng, n: rng.normal(size=n)

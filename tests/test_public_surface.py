@@ -13,12 +13,15 @@ import expost
 # The names of the product's specification that exist today, and what a user must construct.
 # fmt: off
 NAMES = [
-    "Category", "ClassLabel", "Contact", "ConvexLoss", "ConvexModel", "Date", "DerivativeCurve",
-    "Dialect", "Domain", "GeneralizedLinearModel", "LabelSet", "Ledger", "LinearRegression",
+    "AmountLabel", "BoundedGamma", "BoundedPoisson", "Category", "ClassLabel", "Contact", "ConvexLoss",
+    "ConvexModel", "CountLabel", "Date", "DerivativeCurve",
+    "Dialect", "Domain", "GammaRegression", "GeneralizedLinearModel", "LabelSet", "Ledger",
+    "LinearRegression",
     "LipschitzPoisson",     "LocationScale", "LogisticLoss", "LogisticRegression", "Loss",
-    "Number", "NumberLabel", "Plan", "PseudoHuber", "Publication", "PublicationTexts",
+    "Number", "NumberLabel", "Plan", "PoissonRegression", "PseudoHuber", "Publication", "PublicationTexts",
+    "QuantileRegression",
     "RecordBall", "RecordBox", "SmoothedHinge", "SmoothedHingeClassifier",
-    "SmoothedNorm", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
+    "SmoothedNorm", "SmoothedPinball", "SoftmaxLoss", "SquaredLoss", "VectorLoss", "YesNo",
     "audit", "budgets", "calibrate", "calibrate_convex", "check_convex_loss", "check_loss", "compose",
     "exceptions", "gaussian", "goe", "research", "scan", "total", "wallet",
 ]
@@ -26,11 +29,14 @@ NAMES = [
 ESTIMATORS = (
     expost.LogisticRegression,
     expost.LinearRegression,
+    expost.QuantileRegression,
+    expost.PoissonRegression,
+    expost.GammaRegression,
     expost.SmoothedHingeClassifier,
     expost.GeneralizedLinearModel,
 )
 # Arguments that say which model is fitted, not how private it is.
-OF_THE_MODEL = {"loss", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
+OF_THE_MODEL = {"loss", "level", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
 
 
 def test_the_package_shows_public_names_only():

@@ -14,25 +14,29 @@ if TYPE_CHECKING:
     )
     from expost.data.dialect import Dialect as Dialect
     from expost.data.domain import Domain as Domain
-    from expost.data.features import (
-        Category as Category,
+    from expost.data.features import Category as Category, Date as Date, Number as Number, YesNo as YesNo
+    from expost.data.labels import (
+        AmountLabel as AmountLabel,
         ClassLabel as ClassLabel,
-        Date as Date,
-        Number as Number,
+        CountLabel as CountLabel,
         NumberLabel as NumberLabel,
-        YesNo as YesNo,
     )
     from expost.data.tables import scan as scan
     from expost.data.texts import Contact as Contact, PublicationTexts as PublicationTexts
     from expost.estimators import (
         ConvexModel as ConvexModel,
+        GammaRegression as GammaRegression,
         GeneralizedLinearModel as GeneralizedLinearModel,
         LinearRegression as LinearRegression,
         LogisticRegression as LogisticRegression,
+        PoissonRegression as PoissonRegression,
+        QuantileRegression as QuantileRegression,
         SmoothedHingeClassifier as SmoothedHingeClassifier,
     )
     from expost.ledger import Ledger as Ledger
     from expost.losses import (
+        BoundedGamma as BoundedGamma,
+        BoundedPoisson as BoundedPoisson,
         ConvexLoss as ConvexLoss,
         DerivativeCurve as DerivativeCurve,
         LabelSet as LabelSet,
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
         RecordBox as RecordBox,
         SmoothedHinge as SmoothedHinge,
         SmoothedNorm as SmoothedNorm,
+        SmoothedPinball as SmoothedPinball,
         SoftmaxLoss as SoftmaxLoss,
         SquaredLoss as SquaredLoss,
         VectorLoss as VectorLoss,
@@ -64,15 +69,16 @@ _MODULES = ("audit", "budgets", "exceptions", "gaussian", "goe", "research")
 _NAMES = {
     "data.dialect": "Dialect",
     "data.domain": "Domain",
-    "data.features": "Category ClassLabel Date Number NumberLabel YesNo",
+    "data.features": "Category Date Number YesNo",
+    "data.labels": "AmountLabel ClassLabel CountLabel NumberLabel",
     "data.tables": "scan",
     "data.texts": "Contact PublicationTexts",
-    "estimators": "ConvexModel GeneralizedLinearModel LinearRegression LogisticRegression "
-    "SmoothedHingeClassifier",
+    "estimators": "ConvexModel GammaRegression GeneralizedLinearModel LinearRegression LogisticRegression "
+    "PoissonRegression QuantileRegression SmoothedHingeClassifier",
     "ledger": "Ledger",
-    "losses": "ConvexLoss DerivativeCurve LabelSet LipschitzPoisson LocationScale LogisticLoss Loss "
-    "PseudoHuber RecordBall RecordBox SmoothedHinge SmoothedNorm SoftmaxLoss "
-    "SquaredLoss VectorLoss check_convex_loss check_loss",
+    "losses": "BoundedGamma BoundedPoisson ConvexLoss DerivativeCurve LabelSet LipschitzPoisson "
+    "LocationScale LogisticLoss Loss PseudoHuber RecordBall RecordBox SmoothedHinge "
+    "SmoothedNorm SmoothedPinball SoftmaxLoss SquaredLoss VectorLoss check_convex_loss check_loss",
     "privacy.calibration": "calibrate calibrate_convex",
     "privacy.composition": "compose",
     "privacy.plan": "Plan",

@@ -298,7 +298,7 @@ OPTIONS_OF_FIT = {
     "force": True,
 }
 # What a table with classes, one machine and no device do not take.
-ELSEWHERE = {"threshold", "dask", "device", "as_json", "dry_run"}
+ELSEWHERE = {"level", "threshold", "dask", "device", "as_json", "dry_run"}
 
 
 @pytest.mark.long

@@ -8,7 +8,15 @@ from problems import with_scales
 from rich.console import Console
 
 import expost
-from expost import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost import (
+    BoundedGamma,
+    BoundedPoisson,
+    LogisticLoss,
+    PseudoHuber,
+    SmoothedHinge,
+    SmoothedPinball,
+    SquaredLoss,
+)
 from expost.audit import audit_plan, hockey_stick, worst_pair
 from expost.exceptions import ParameterError
 from expost.privacy.plan import accounting_of
@@ -22,6 +30,9 @@ LOSSES = {
     "capped": LogisticLoss(cap=0.65, corner=0.8),
     "hinge": SmoothedHinge(0.5),
     "huber": PseudoHuber(0.8),
+    "quantile": SmoothedPinball(0.7, 0.5),
+    "count": BoundedPoisson(1.5, 0.8),
+    "amount": BoundedGamma(0.8),
 }
 # epsilon, l2, sigma, and the scales of what else is published: strong and weak noise, deltas from 1e-7 to
 # one half, regularisation above and below the floor of the calibration.

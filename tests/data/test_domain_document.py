@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from expost import Contact, Dialect, Domain, PublicationTexts
-from expost.data.features import Feature, Label
+from expost.data.features import Feature
+from expost.data.labels import Label
 from expost.data.texts import FieldTexts
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "domain.md").read_text(encoding="utf-8")

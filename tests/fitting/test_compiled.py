@@ -20,6 +20,7 @@ from expost.exceptions import DomainError
 from expost.fitting.certified.pairs import Dyadic
 from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
+from expost.fitting.compiled import compiles
 from expost.fitting.ex_post import LossTerms, Terms
 from expost.fitting.objective import Derivatives
 from expost.losses import LogisticLoss, PseudoHuber, SoftmaxLoss
@@ -31,7 +32,8 @@ BY_LENGTH = [
     SoftmaxLoss(3, cap=0.6, gradient_cap=0.5),
 ]
 OWN = [LogCosh(0.7), Direction()]
-LOSSES = [*(case.loss for case in CASES), SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), *BY_LENGTH]
+COMPILED = [case.loss for case in CASES if compiles(case.loss)]
+LOSSES = [*COMPILED, SoftmaxLoss(2), SoftmaxLoss(4), SoftmaxLoss(4, cap=0.6), *BY_LENGTH]
 
 
 def labels_of(loss, random, n):

@@ -65,6 +65,29 @@ def squared(eta, y):
     return eta - y, mpf(1)
 
 
+def smoothed_pinball(eta, y, level, scale):
+    p = 1 / (1 + mpmath.exp(-(eta - y) / scale))
+    return p - level, p * (1 - p) / scale
+
+
+def bounded_poisson(eta, y, largest, threshold):
+    mean = mpmath.exp(eta)
+    root = mpmath.sqrt(1 + ((mean - y) / threshold) ** 2)
+    return (mean - y) / root, mean / root**3
+
+
+def bounded_gamma(eta, y, threshold):
+    ratio = y * mpmath.exp(-eta)
+    root = mpmath.sqrt(1 + ((1 - ratio) / threshold) ** 2)
+    return (1 - ratio) / root, ratio / root**3
+
+
+def peak(y, threshold):
+    """The largest curvature of a squashed residual of the mean and this label."""
+    y, c = mpf(y), mpf(threshold)
+    return bounded_poisson(mpmath.log((y + mpmath.sqrt(9 * y**2 + 8 * c**2)) / 4), y, None, c)[1]
+
+
 def derivatives(loss, eta, y):
     """Slope and curvature for a loss as a publication describes it."""
     parameters = {key: mpf(value) for key, value in loss.items() if key not in ("name", "soft")}
@@ -73,6 +96,9 @@ def derivatives(loss, eta, y):
         "smoothed_hinge": smoothed_hinge,
         "pseudo_huber": pseudo_huber,
         "squared": squared,
+        "smoothed_pinball": smoothed_pinball,
+        "bounded_poisson": bounded_poisson,
+        "bounded_gamma": bounded_gamma,
     }
     return formulas[loss["name"]](mpf(eta), mpf(y), **parameters)
 
@@ -90,6 +116,11 @@ LOSSES = [
     ({"name": "pseudo_huber", "threshold": 1e-300}, REAL),
     ({"name": "pseudo_huber", "threshold": 1e30}, REAL),
     ({"name": "squared"}, REAL),
+    ({"name": "smoothed_pinball", "level": 0.5, "scale": 0.05}, REAL),
+    ({"name": "smoothed_pinball", "level": 0.9, "scale": 1e-9}, REAL),
+    ({"name": "bounded_poisson", "largest": 8.0, "threshold": 1.5}, [0.0, 0.5, 8.0]),
+    ({"name": "bounded_poisson", "largest": 1e30, "threshold": 1e25}, [0.0, 1e30]),
+    ({"name": "bounded_gamma", "threshold": 0.6}, [0.5, 3.0, 1e15]),
 ]
 
 
@@ -179,7 +210,12 @@ def label(publication, meaning):
         return dict(zip(publication["classes"], labels, strict=True)).get(meaning)
     number = spelled(meaning) if meaning else None
     if number is not None and domain is not None:
-        return float(2 * Fraction(share(domain["label"], number)) - 1)
+        declared = domain["label"]
+        if declared["kind"] == "number":
+            return float(2 * Fraction(share(declared, number)) - 1)
+        inside = min(max(number, declared["low"]), declared["high"])
+        counts = declared["kind"] == "count"
+        return inside / (declared["high"] / 8 if counts else math.sqrt(declared["low"] * declared["high"]))
     if number is not None and loss.get("soft"):
         return number if 0.0 <= number <= 1.0 else None
     return number
@@ -420,6 +456,12 @@ class Reader:
             "smoothed_hinge": lambda: (1, mpf("0.25") / mpf(loss["scale"])),
             "pseudo_huber": lambda: (mpf(loss["threshold"]), 1),
             "squared": lambda: (mpmath.inf, 1),
+            "smoothed_pinball": lambda: (
+                max(loss["level"], 1 - loss["level"]),
+                mpf("0.25") / mpf(loss["scale"]),
+            ),
+            "bounded_poisson": lambda: (mpf(loss["threshold"]), peak(loss["largest"], loss["threshold"])),
+            "bounded_gamma": lambda: (mpf(loss["threshold"]), peak(1, loss["threshold"])),
         }[loss["name"]]()
         radius = mpmath.sqrt(mpf(self.publication["norm"]) ** 2 + self.publication["fit_intercept"])
         return steepest, most_curved, radius
@@ -519,6 +561,9 @@ PERSONS = {
         *([*x, "1e308"] for x in (("0", "0"), ("-0.0", "5e-324"), ("1e200", "-1e200"), ("1e308", "1e308"))),
     ],
     "scores": [["25", "1e9"], ["101", "-1e308"], ["37.25", "0"], ["1e308", "1e308"]],
+    "quantile": [["25", "1e9"], ["101", "-1e308"], ["37.25", "0"]],
+    "count": [["25", "0"], ["101", "25"], ["0", "1e9"], ["37.25", "-1e308"]],
+    "amount": [["25", "101"], ["101", "1e9"], ["0", "0"], ["37.25", "37.25"]],
     "hinge": [["0.2", "-0.9", "b"], ["30", "40", "a"], ["-1e-300", "0", "b"], ["0.01", "0.02", "a"]],
     "logistic": [["0.2", "yes"], ["-1e308", "no"], ["1e-300", "no"], ["0.5", "yes"]],
     "capped": [["0.2", "yes"], ["0.2", "no"], ["-1e308", "no"], ["1e-300", "no"], ["-0.5", "yes"]],
@@ -552,7 +597,7 @@ def bounds(publications):
 def publications():
     """Publications of every loss and kind of report; the only part that the library makes."""
     import expost
-    from expost import Category, ClassLabel, Domain, Number, NumberLabel, YesNo
+    from expost import AmountLabel, Category, ClassLabel, CountLabel, Domain, Number, NumberLabel, YesNo
     from expost.fitting.release import Release
 
     wide = Domain(
@@ -572,6 +617,13 @@ def publications():
     scores = Domain(
         features=(Number(name="age", low=0.0, high=100.0),),
         label=NumberLabel(name="score", low=-5.0, high=20.0),
+    )
+    counts, amounts = (
+        scores.model_copy(update={"label": one})
+        for one in (
+            CountLabel(name="visits", high=52.0),
+            AmountLabel(name="cost", low=4.0, high=2500.0),
+        )
     )
     hessian = np.array([[9.0, 1.5], [1.5, 6.0]])
     # For so many rows slopes and curvatures change by less than a figure shows.
@@ -608,6 +660,11 @@ def publications():
         "wide": made(expost.LogisticLoss(), "independent", weights, intercept=True, domain=wide),
         "huber": made(expost.PseudoHuber(0.5), "independent", [0.3, -0.7]),
         "scores": made(expost.PseudoHuber(0.5), "dependent", [0.8, -0.1], intercept=True, domain=scores),
+        "quantile": made(
+            expost.SmoothedPinball(0.9, 0.05), "leverage", [0.8, -0.1], intercept=True, domain=scores
+        ),
+        "count": made(expost.BoundedPoisson(), "adaptive", [0.8, -0.1], intercept=True, domain=counts),
+        "amount": made(expost.BoundedGamma(0.5), "dependent", [0.8, -0.1], intercept=True, domain=amounts),
         "hinge": made(expost.SmoothedHinge(0.3), "leverage", [1.5, -0.5], classes=["a", "b"]),
         "logistic": made(
             expost.LogisticLoss(), "adaptive", [2.0, 0.5], intercept=True, classes=["no", "yes"]

@@ -10,8 +10,12 @@ import pytest
 from problems import REGISTRY, encoded_table
 
 from expost import (
+    AmountLabel,
+    BoundedGamma,
+    BoundedPoisson,
     Category,
     ClassLabel,
+    CountLabel,
     Domain,
     LogisticLoss,
     Number,
@@ -19,6 +23,7 @@ from expost import (
     PseudoHuber,
     Publication,
     SmoothedHinge,
+    SmoothedPinball,
     SoftmaxLoss,
     SquaredLoss,
     YesNo,
@@ -42,6 +47,9 @@ EXAMPLES = {
     "huber": PseudoHuber(0.7),
     "huber-gradients": PseudoHuber(0.3, gradient_cap=0.4),
     "squared": SquaredLoss(),
+    "quantile": SmoothedPinball(0.8, 0.2),
+    "count": BoundedPoisson(8.0, 1.5),
+    "amount": BoundedGamma(0.6),
     "softmax": SoftmaxLoss(4),
     "softmax-capped": SoftmaxLoss(3, cap=0.65),
     "softmax-gradients": SoftmaxLoss(3, cap=0.5, gradient_cap=0.9),
@@ -78,6 +86,9 @@ def domain_for(loss):
     if loss.labels.values is not None:
         classes = CLASSES[: len(loss.labels.values)]
         return Domain(features=FEATURES, label=ClassLabel(name="ill", classes=classes), norm=1.6)
+    if loss.log_link:
+        count, amount = CountLabel(name="score", high=30.0), AmountLabel(name="score", low=0.5, high=40.0)
+        return Domain(features=FEATURES, label=count if loss.name == "bounded_poisson" else amount)
     if math.isfinite(loss.labels.high):
         return None
     return Domain(features=FEATURES, label=NumberLabel(name="score", low=-5.0, high=20.0))
@@ -235,12 +246,12 @@ def persons_by_python(publication, persons, asked, forgotten, *, sharing=1, weig
     return figures
 
 
-def totals_by_python(publications, answers, asked, groups=None):
-    """The library's bound on what several publications cost each record, or these groups, together."""
+def totals_by_python(publications, answers, asked):
+    """The library's bound on what several publications cost each record together."""
     totals = np.empty(len(answers))
     for places, options in _alike(asked):
         X, y = as_table([answers[place] for place in places], publications[0].domain)
-        totals[places] = total(publications, X, y, groups=groups, **options)
+        totals[places] = total(publications, X, y, **options)
     return totals
 
 

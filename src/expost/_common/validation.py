@@ -17,7 +17,15 @@ CalibrationName: TypeAlias = Literal["tight", "kifer2012"]
 UnitName: TypeAlias = Literal["row", "person"]
 """What neighbouring tables differ by; see :data:`expost.privacy.excess.UNITS`."""
 RegressionLossName: TypeAlias = Literal["pseudo_huber", "squared"]
-LossName: TypeAlias = Literal["logistic", "smoothed_hinge", "pseudo_huber", "squared"]
+LossName: TypeAlias = Literal[
+    "logistic",
+    "smoothed_hinge",
+    "pseudo_huber",
+    "squared",
+    "smoothed_pinball",
+    "bounded_poisson",
+    "bounded_gamma",
+]
 """The losses that can be named; see :data:`expost.losses.registry.LOSSES`."""
 Simultaneous: TypeAlias = int | Literal["all"] | None
 """For how many records at once a bound is to hold."""

@@ -131,11 +131,14 @@ class PlanOptions:
         "statistics cost.",
         panel=_EXPERTS,
     )
-    loss: Literal["logistic", "smoothed_hinge", "pseudo_huber"] | None = option(
+    loss: Literal["logistic", "smoothed_hinge", "pseudo_huber", "smoothed_pinball"] | None = option(
         None,
         "logistic, the default for classes, or smoothed_hinge; pseudo_huber for a numeric outcome.",
         metavar="NAME",
         panel=_EXPERTS,
+    )
+    level: float | None = number(
+        None, "Model this quantile of a numeric outcome, not its mean: 0.5 is the median.", panel=_EXPERTS
     )
     threshold: float | None = number(
         None,

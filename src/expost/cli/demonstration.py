@@ -20,7 +20,8 @@ from expost.cli.display import Tally, show_losses
 from expost.cli.private_files import inert_row, write_losses
 from expost.cli.publications import write_page
 from expost.data.domain import Domain
-from expost.data.features import ClassLabel, Number
+from expost.data.features import Number
+from expost.data.labels import ClassLabel
 from expost.data.texts import PublicationTexts
 from expost.estimators import LogisticRegression
 from expost.reports import Bounds

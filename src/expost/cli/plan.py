@@ -1,5 +1,6 @@
 """``expost plan``, and how the domain file and the options of a model become a plan."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,19 @@ from expost.losses import AnyLoss, as_loss
 from expost.losses.corners import Corners
 from expost.privacy.calibration import calibrate
 from expost.privacy.plan import Plan, row_radius
-from expost.privacy.shapes import classification_loss, default_reduced, regression_loss
+from expost.privacy.shapes import (
+    amount_loss,
+    classification_loss,
+    count_loss,
+    default_reduced,
+    quantile_loss,
+    regression_loss,
+)
 
 # Whether a constant is appended to every record: always, as the estimators do by default.
 INTERCEPT = True
+# The quantile of a pinball loss that is asked for without a level.
+_MEDIAN = 0.5
 TABLES = (".csv", ".parquet", ".pq")
 
 
@@ -57,17 +67,9 @@ def declared_weighting(weight: str | None, max_weight: float, rows: int | None =
 
 def make_plan(domain: Domain, options: PlanOptions) -> Plan:
     """Make the plan for a domain; it is public, and `plan` and `fit` make the same one."""
-    classes = 0 if domain.classes is None else len(domain.classes)
     max_weight = Weighting.declared(options.max_weight, None, of_records=False).largest
-    name = _loss_for(classes, options)
     budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
-    loss: AnyLoss = as_loss(name)
-    radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
-    if name == "logistic":
-        penalty = None if options.l2 is None else options.l2 / max_weight
-        loss = classification_loss(classes, **budget, cap=options.cap, l2=penalty, radius=radius)
-    elif name == "pseudo_huber":
-        loss = regression_loss(**budget, threshold=options.threshold, radius=radius)
+    loss = make_loss(domain, options, max_weight)
     return calibrate(
         loss=loss,
         norm=domain.row_norm,
@@ -96,17 +98,56 @@ def make_corners(domain: Domain, options: PlanOptions, plan: Plan) -> Corners | 
     return corners_for(plan, l1, domain.coef_bounds, len(domain.column_names))
 
 
-def _loss_for(classes: int, options: PlanOptions) -> str:
-    """The name of a loss that suits the outcome, whose number of classes is 0 where it is a number."""
-    suitable = {0: ["pseudo_huber"], 2: ["logistic", "smoothed_hinge"]}.get(classes, ["logistic"])
-    loss = options.loss or suitable[0]
+# The losses that suit each kind of outcome, the default first; several classes have the first of theirs.
+_SUITABLE = {
+    "classes": ("logistic", "smoothed_hinge"),
+    "number": ("pseudo_huber", "smoothed_pinball"),
+    "count": ("bounded_poisson",),
+    "amount": ("bounded_gamma",),
+}
+_OUTCOMES = {
+    "classes": "{classes} classes",
+    "number": "a number",
+    "count": "a count",
+    "amount": "an amount",
+}
+# Which losses an option is about.
+_ABOUT = {
+    "cap": ("logistic",),
+    "level": ("smoothed_pinball",),
+    "threshold": ("pseudo_huber", "bounded_poisson", "bounded_gamma"),
+}
+
+
+def make_loss(domain: Domain, options: PlanOptions, max_weight: float) -> AnyLoss:
+    """The loss that suits the outcome and the budget, in public values alone."""
+    radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
+    budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
+    level, penalty = options.level, None if options.l2 is None else options.l2 / max_weight
+    classes: Any = {"cap": options.cap, "l2": penalty, "radius": radius}
+    made: dict[str, Callable[[], AnyLoss]] = {
+        "logistic": lambda: classification_loss(len(domain.classes or ()), **budget, **classes),
+        "smoothed_hinge": lambda: as_loss("smoothed_hinge"),
+        "pseudo_huber": lambda: regression_loss(**budget, threshold=options.threshold, radius=radius),
+        "smoothed_pinball": lambda: quantile_loss(**budget, level=_MEDIAN if level is None else level),
+        "bounded_poisson": lambda: count_loss(**budget, threshold=options.threshold),
+        "bounded_gamma": lambda: amount_loss(**budget, threshold=options.threshold),
+    }
+    return made[_loss_for(domain, options)]()
+
+
+def _loss_for(domain: Domain, options: PlanOptions) -> str:
+    """The name of a loss that suits the outcome; a level asks for a quantile."""
+    kind, classes = domain.label.kind, len(domain.classes or ())
+    suitable = _SUITABLE[kind][: 1 if classes > 2 else None]
+    quantile = kind == "number" and options.level is not None
+    loss = options.loss or suitable[1 if quantile else 0]
     if loss not in suitable:
-        outcome = f"{classes} classes" if classes else "a number"
-        wanted = f"{' or '.join(map(repr, suitable))} for {outcome}"
+        wanted = f"{' or '.join(map(repr, suitable))} for {_OUTCOMES[kind].format(classes=classes)}"
         raise parameter_error("loss", wanted, loss, "The domain says which the outcome is.")
-    if options.cap is not None and loss != "logistic":
-        only = "Only the logistic loss has a cap."
-        raise parameter_error("cap", "left out for this loss", options.cap, only)
-    if options.threshold is not None and classes:
-        raise parameter_error("threshold", "left out where the outcome has classes", options.threshold)
+    for option, losses in _ABOUT.items():
+        value = getattr(options, option)
+        if value is not None and loss not in losses:
+            only = f"It belongs to {' and '.join(losses)}; here the loss is {loss}."
+            raise parameter_error(option, "left out for this loss", value, only)
     return loss

@@ -36,7 +36,7 @@ from expost.cli.tables import (
     with_identifiers,
 )
 from expost.data.encoding import Encoded
-from expost.data.features import Label, NumberLabel
+from expost.data.labels import Label, NumericLabel
 from expost.data.lazy import LazyTable
 from expost.data.people import ONE_PERSON, People
 from expost.data.values import class_text
@@ -139,7 +139,7 @@ def _show_predictions(columns: dict[str, list[Any]], count: int, label: Label | 
     """The first predictions, each with its own probability: those of the other classes are for a file."""
     likely = [name for name in columns if name.startswith(_OF_CLASS)]
     shown = {name: columns[name] for name in columns if name not in likely}
-    if isinstance(label, NumberLabel):
+    if isinstance(label, NumericLabel):
         shown |= _in_units(shown.pop("prediction"), label)
     if likely:
         found = enumerate(columns["prediction"])
@@ -158,7 +158,7 @@ def _texts(column: list[Any]) -> list[str]:
     return [one if isinstance(one, str) else f"{one:.4g}" for one in column]
 
 
-def _in_units(values: list[float], label: NumberLabel) -> dict[str, list[str]]:
+def _in_units(values: list[float], label: NumericLabel) -> dict[str, list[str]]:
     """Predicted numbers as the table has them, under a heading with their unit."""
     unit = "" if label.unit is None else f" ({label.unit})"
     return {f"prediction{unit}": [_figure(one, label.high - label.low) for one in values]}

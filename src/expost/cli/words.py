@@ -216,6 +216,8 @@ def show_quality(out: Console, quality: "Quality") -> None:
         say(f"  log-loss  {quality.log_loss:.3f}   (less is better; {guess})", to=out)
     if quality.r2 is not None:
         say(f"  R²        {quality.r2:.3f}   (0 is no better than the mean, 1 is perfect)", to=out)
+    if quality.d2 is not None:
+        say(f"  D²        {quality.d2:.3f}   (0 is no better than no features, 1 is perfect)", to=out)
     out.print(
         "For you only: these figures come from people's records without noise. Do not publish them, and "
         "do not refit until they please you: every fit spends again, and no budget pays for the choice.",

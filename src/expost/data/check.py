@@ -16,10 +16,11 @@ from expost._common.progress import Watch
 from expost._common.validation import LibraryName
 from expost.data.blocks import check_at_hand
 from expost.data.dialect import Dialect
-from expost.data.features import Feature, Label
+from expost.data.features import Feature
 from expost.data.file_blocks import returning_memory
 from expost.data.files import TableFiles, read_kinds
 from expost.data.frame_tables import FrameKind, columns_of, plain_column
+from expost.data.labels import Label
 from expost.data.lazy import EMPTY, UNREADABLE, DaskTable, LazyTable, Piece, PieceShares, Run, Seen, kind_of
 from expost.data.people import as_compared
 from expost.data.problems import Problem, problems_in, without_ids, wrong_weights

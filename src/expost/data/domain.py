@@ -18,7 +18,8 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LibraryName
 from expost.data.dialect import PLAIN, Dialect
-from expost.data.features import Class, ClassLabel, Date, Feature, Label, Number, NumberLabel
+from expost.data.features import Date, Feature, Number
+from expost.data.labels import Class, ClassLabel, Label, NumericLabel
 from expost.data.texts import (
     Contact,
     PublicationTexts,
@@ -198,11 +199,11 @@ class Domain(Summarized, Texts):
 
     def scale_outcome(self, values: FloatArray) -> FloatArray:
         """Clip a numeric outcome to its bounds and map it to [-1, 1], the scale of the fit."""
-        return self.label.scaled(values) if isinstance(self.label, NumberLabel) else values
+        return self.label.scaled(values) if isinstance(self.label, NumericLabel) else values
 
     def unscale_outcome(self, values: FloatArray) -> FloatArray:
         """Map predictions back to the units of the outcome."""
-        return self.label.unscaled(values) if isinstance(self.label, NumberLabel) else values
+        return self.label.unscaled(values) if isinstance(self.label, NumericLabel) else values
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

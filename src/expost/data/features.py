@@ -1,4 +1,4 @@
-"""The features, dates and labels that a domain declares, and how each becomes columns of numbers."""
+"""The features and dates that a domain declares, and how each becomes columns of numbers."""
 
 import datetime
 import math
@@ -12,15 +12,13 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from expost._common.namespaces import namespace_of
 from expost._common.typing import FloatArray
-from expost.data.texts import LONGEST_TEXT, FieldTexts, Line, Text, Units, Word
+from expost.data.texts import FieldTexts, Line, Text, Units, Word
 from expost.data.values import (
     as_numbers,
     attempted,
-    class_text,
     distinct_texts,
     filled,
     of_one_kind,
-    plain_class,
     text_codes,
 )
 from expost.exceptions import DomainError, printable
@@ -207,35 +205,9 @@ def yes_or_no(text: str) -> int | None:
     return _words.get(text.strip().lower())
 
 
-Class = Text | bool | int
-# Labels at and beyond it are not exact everywhere that they are read.
-_LARGEST_INTEGER = 2**53
-
-
-def _check_class(label: Any) -> None:
-    if isinstance(label, str):
-        if not 1 <= len(label) <= LONGEST_TEXT:
-            raise ValueError(f"must be texts of 1 to {LONGEST_TEXT} characters")
-    elif abs(label) >= _LARGEST_INTEGER:
-        raise ValueError("must be whole numbers between -2^53 and 2^53")
-
-
-def _classes(value: Any) -> Any:
-    """Classes as Python has them, all of one kind; what is no list of them is left to be refused."""
-    if not isinstance(value, list | tuple | np.ndarray):
-        return value
-    classes = tuple(plain_class(label) for label in value)
-    if classes and (not of_one_kind(classes) or any(isinstance(label, float) for label in classes)):
-        raise ValueError("must be all texts, all whole numbers, or false and true")
-    for label in classes:
-        _check_class(label)
-    return classes
-
-
-class _Measured(_Bounded):
+class Measured(_Bounded):
     """A field on a scale with public bounds, and texts about its units."""
 
-    kind: Literal["number"] = "number"
     low: float
     high: float
     example: float | None = None
@@ -258,12 +230,13 @@ class _Measured(_Bounded):
         return f"{self.low:g} to {self.high:g}"
 
 
-class Number(_OneColumn, _Measured):
+class Number(_OneColumn, Measured):
     """A feature measured on a scale with public bounds; values beyond them are clipped.
 
     Encoded as one column: ``[low, high]`` becomes [-1, 1], or [0, 1] with ``scale="unit"``.
     """
 
+    kind: Literal["number"] = "number"
     scale: Literal["symmetric", "unit"] = "symmetric"
     missing: float | None = None
     """What a missing value counts as; if this is None, a missing value is an error."""
@@ -274,14 +247,14 @@ class Number(_OneColumn, _Measured):
         return 2.0 * share - 1.0 if self.scale == "symmetric" else share
 
 
-class _Chosen(FieldTexts):
+class Chosen(FieldTexts):
     """A field that has one of several declared values."""
 
     titles: Annotated[tuple[Line, ...], Field(strict=False)] = ()
     """What to call each value, in the order of the values."""
     example: Any = None
 
-    def _check_texts(self, values: tuple[Class, ...]) -> None:
+    def _check_texts(self, values: tuple[Any, ...]) -> None:
         example = self.example
         if example is not None and (example not in values or not of_one_kind([example, *values])):
             raise ValueError(f"`{printable(self.name)}` must have an example that is one of its values")
@@ -289,7 +262,7 @@ class _Chosen(FieldTexts):
             raise ValueError(f"`titles` must be {len(values)} different texts, one for each value")
 
 
-class Category(_Chosen, _Encoded):
+class Category(Chosen, _Encoded):
     r"""A feature with a few declared values, encoded as one column of 0 or 1 for each of them.
 
     With ``effect="monotone"`` the order of the categories counts: there is a column for each step, which is
@@ -369,42 +342,4 @@ class YesNo(_OneColumn):
         return text_codes(values, self.name, yes_or_no, 1, missing, refusal)
 
 
-class ClassLabel(_Chosen):
-    """An outcome with declared classes; of two, positive scores predict the second.
-
-    Classes are texts, whole numbers, or false and true; all of one kind. Predictions are what was declared.
-    """
-
-    kind: Literal["classes"] = "classes"
-    classes: Annotated[tuple[Class, ...], Field(strict=False), BeforeValidator(_classes)]
-    example: Class | None = None
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
-        if not 2 <= len(set(self.classes)) == len(self.classes):
-            raise ValueError(f"`{printable(self.name)}` must have two or more different classes")
-        self._check_texts(self.classes)
-        return self
-
-    @property
-    def values(self) -> str:
-        """The declared values in words."""
-        return ", ".join(map(class_text, self.classes))
-
-
-class NumberLabel(_Measured):
-    """An outcome on a scale with public bounds; it is clipped and scaled to [-1, 1], as features are."""
-
-    def scaled(self, values: FloatArray) -> FloatArray:
-        """Clip outcomes to the bounds and map these to [-1, 1], the scale of the fit."""
-        return 2.0 * self._share(values) - 1.0
-
-    def unscaled(self, values: FloatArray) -> FloatArray:
-        """Map predictions back to the units of the outcome, and those beyond its bounds to the bound."""
-        share = namespace_of(values).clip(0.5 * (values + 1.0), 0.0, 1.0)
-        found: FloatArray = self.low + share * (self.high - self.low)
-        return found
-
-
 Feature = Annotated[Number | Category | YesNo | Date, Field(discriminator="kind")]
-Label = Annotated[ClassLabel | NumberLabel, Field(discriminator="kind")]

@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from expost.data.dialect import Dialect
-from expost.data.features import (
-    Category,
-    ClassLabel,
-    Feature,
-    Label,
-    NumberLabel,
-    YesNo,
-    as_days,
-    days_of_text,
-    yes_or_no,
-)
+from expost.data.features import Category, Feature, YesNo, as_days, days_of_text, yes_or_no
+from expost.data.labels import ClassLabel, Label, NumericLabel
 from expost.data.people import is_id
 from expost.data.values import (
     as_numbers,
@@ -183,7 +174,7 @@ def _problem_of(part: Feature | Label, original: str, text: str | None, dialect:
 
 
 def _of_missing(part: Feature | Label) -> Problem | None:
-    if isinstance(part, ClassLabel | NumberLabel):
+    if isinstance(part, ClassLabel | NumericLabel):
         return Problem.NO_OUTCOME
     return Problem.MISSING if part.missing is None else None
 

@@ -68,7 +68,7 @@ _PUBLICATION = """\
 # contact = { email = "privacy@clinic.example" }    # or phone, or address
 # purpose = "..."               # completes: a computer model that ...
 # date = 2026-01-31             # the day of the publication
-# population = "..."            # whose records: such as patients of 2025
+# population = "..."            # completes: made from the records of ...
 # opt_out = true                # if you leave out next time whoever asks for it
 # reply = "..."                 # what you promise to those who ask
 # language = "de"               # the language of the page: en, de, fr or es
@@ -223,7 +223,8 @@ def _label(name: str, *, numeric: bool) -> str:
     classes = f'kind = "classes"\nclasses = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n'
     chosen, other = (number, classes) if numeric else (classes, number)
     return (
-        "# The outcome: two classes or more, or a number. Write classes as the table has them:\n"
+        '# The outcome: two classes or more, a number, a count or a positive amount (kind = "count",\n'
+        '# "amount", with low and high as a number has them). Write classes as the table has them:\n'
         "# texts, or [0, 1], or [false, true]. Of two, positive scores predict the second.\n"
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"

@@ -14,7 +14,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, check_positive, parameter_error, warn_caller
 from expost.data.design import Design, labels_error
 from expost.data.domain import MOST_ROWS, Domain
-from expost.data.features import Label, NumberLabel
+from expost.data.labels import ClassLabel, NumericLabel
 from expost.data.values import as_numbers, attempted, class_places, distinct_cells, plain_class
 from expost.exceptions import DomainError
 from expost.losses import AnyLoss
@@ -198,7 +198,7 @@ class Declared:
     domain: Domain | None = None
     classes: tuple[Any, ...] | None = None
     """In the order of the loss's labels; None where labels are numbers."""
-    outcome: NumberLabel | None = None
+    outcome: NumericLabel | None = None
     """The bounds of a numeric outcome, where there is no domain."""
     weighting: Weighting = UNWEIGHTED
     unit: str = "row"
@@ -212,7 +212,7 @@ class Declared:
         return cls(plan.loss, plan.norm, plan.fit_intercept, classes=plain, unit=plan.unit, **others)
 
     @property
-    def label(self) -> Label | None:
+    def label(self) -> ClassLabel | NumericLabel | None:
         """What is declared about the outcome, where something is."""
         return self.outcome if self.domain is None else self.domain.label
 
@@ -269,7 +269,7 @@ class Declared:
         """Numbers on the scale of the fit, or DomainError for those that the loss does not accept."""
         xp, loss = namespace_of(numbers), self.loss
         finite = bool(xp.all(xp.isfinite(numbers)))  # a missing label is none; no clipping may make it one
-        if isinstance(self.label, NumberLabel):
+        if isinstance(self.label, NumericLabel):
             numbers = self.label.scaled(numbers)
         if not finite or not bool(xp.all(loss.labels.contains(numbers))):
             raise labels_error(loss)

@@ -6,4 +6,9 @@ from expost.estimators.classifiers import (
 )
 from expost.estimators.convex import ConvexModel as ConvexModel
 from expost.estimators.glm import GeneralizedLinearModel as GeneralizedLinearModel
+from expost.estimators.outcomes import (
+    GammaRegression as GammaRegression,
+    PoissonRegression as PoissonRegression,
+    QuantileRegression as QuantileRegression,
+)
 from expost.estimators.regression import LinearRegression as LinearRegression

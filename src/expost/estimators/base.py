@@ -15,7 +15,7 @@ from expost._common.validation import CalibrationName, ReportName, check_choice,
 from expost.data.columns import split_columns
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded, Opened, check_column_names, encode_records, encode_rows, opened
-from expost.data.features import NumberLabel
+from expost.data.labels import NumericLabel
 from expost.data.lazy import LazyTable
 from expost.data.tables import as_lazy, table_of, with_columns
 from expost.data.weights import Declared, Weighting, check_rows_per_person
@@ -199,7 +199,7 @@ class PrivateGLM(PrivateEstimator):
         given = self._given_plan()
         weighting = self._declared_weighting(given, of_records=sample_weight is not None)
         self._labels: NDArray[Any] | None = None  # the classes in the order of the loss's labels
-        self._outcome: NumberLabel | None = None  # declared bounds, where there is no domain
+        self._outcome: NumericLabel | None = None  # declared bounds, where there is no domain
         self._had_weights = sample_weight is not None
         X, y, sample_weight, groups = with_columns(X, y, sample_weight, groups, self.domain)
         lazy = as_lazy(X, self.domain)

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost._common.validation import check_positive, parameter_error, warn_caller
-from expost.data.features import ClassLabel
+from expost.data.labels import ClassLabel
 from expost.data.values import attempted, of_one_kind
 from expost.data.weights import one_label_per_row
 from expost.estimators.base import PrivateGLM

@@ -7,7 +7,7 @@ import numpy as np
 
 from expost._common.typing import FloatArray
 from expost._common.validation import LossName, parameter_error
-from expost.data.features import ClassLabel
+from expost.data.labels import ClassLabel
 from expost.estimators.base import PrivateGLM
 from expost.losses import AnyLoss, Loss, VectorLoss, as_loss
 

@@ -1,11 +1,10 @@
-"""Private linear regression."""
+"""Private regression of numbers, and linear regression."""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from expost._common.validation import (
     RegressionLossName,
@@ -14,16 +13,74 @@ from expost._common.validation import (
     parameter_error,
     warn_caller,
 )
-from expost.data.features import NumberLabel
+from expost.data.labels import NumberLabel, NumericLabel
 from expost.estimators.base import PrivateGLM
 from expost.exceptions import UndeclaredWarning
+from expost.fitting.prediction import explained
 from expost.losses import Loss, PseudoHuber, SquaredLoss
 from expost.privacy.plan import row_radius
 from expost.privacy.shapes import regression_loss
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
+class NumericRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
+    """A model of one linear predictor whose outcome is a number with declared bounds."""
+
+    outcome: tuple[float, float] | None = None
+
+    _label: ClassVar[type[NumericLabel]] = NumberLabel
+    _order: ClassVar[str] = "low < high"
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share explained, R² of a mean and else D²; each record counts with its sample weight.
+
+        Records come in any form that :meth:`fit` takes. Labels beyond the declared bounds count as the bound,
+        as there.
+
+        Privacy
+        -------
+        Private: computed from people's records without noise.
+        """
+        scores, labels, weights = self._scored(X, y, sample_weight)
+        return explained(scores, labels, self.plan_.loss, weights)
+
+    def _set_label(self, y: Any) -> None:
+        if self.domain is not None:
+            if not isinstance(self.domain.label, self._label):
+                wanted = f"one whose label has kind={self._label.model_fields['kind'].default!r}"
+                raise parameter_error("domain", wanted, self.domain.label.kind)
+            if self.outcome is not None:
+                raise parameter_error("outcome", "None with a domain, which declares it", self.outcome)
+        elif self.outcome is not None:
+            self._outcome = self._bounded()
+        else:
+            self._undeclared()
+
+    def _undeclared(self) -> None:
+        """Warn that labels are taken as they are."""
+        warn_caller(
+            "`outcome` was not declared, so `y` is taken as it is, and one that is not scaled to about "
+            "[-1, 1] gives a useless model. Declare outcome=(low, high), or `domain` (expost.Domain); "
+            "outcome=(-1, 1) where `y` is scaled already. Never compute bounds from the table.",
+            UndeclaredWarning,
+        )
+
+    def _bounded(self) -> NumericLabel:
+        """The declared bounds as a label, or ParameterError."""
+        with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
+            low, high = map(float, self.outcome)  # type: ignore[arg-type]
+            return self._label.model_validate({"name": "outcome", "low": low, "high": high})
+        raise parameter_error("outcome", f"two finite numbers (low, high) with {self._order}", self.outcome)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's check of the score fits 200 rows; at epsilon = 1 their R² stays below one half.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(NumericRegression):
     """Linear regression, released once with differential privacy.
 
     Parameters
@@ -63,24 +120,10 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
 
     loss: RegressionLossName = "pseudo_huber"
     threshold: float | None = None
-    outcome: tuple[float, float] | None = None
 
     _losses: ClassVar = (PseudoHuber, SquaredLoss)
     _of_plan: ClassVar = (*PrivateGLM._of_plan, "loss")
     _of_loss: ClassVar = ("threshold",)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The coefficient of determination R²; each record counts with its sample weight.
-
-        Records come in any form that :meth:`fit` takes. Labels beyond the declared bounds count as the bound,
-        as there.
-
-        Privacy
-        -------
-        Private: computed from people's records without noise.
-        """
-        scores, labels, weights = self._scored(X, y, sample_weight)
-        return float(r2_score(labels, scores, sample_weight=weights))
 
     def _make_loss(self, norm: float, max_weight: float) -> Loss:
         check_choice("loss", self.loss, ("pseudo_huber", "squared"))
@@ -88,33 +131,3 @@ class LinearRegression(RegressorMixin, PrivateGLM):  # type: ignore[misc]
             return SquaredLoss()
         radius = row_radius(check_positive("norm", norm), fit_intercept=bool(self.fit_intercept))
         return regression_loss(self.epsilon, self.delta, threshold=self.threshold, radius=radius)
-
-    def _set_label(self, y: Any) -> None:
-        if self.domain is not None:
-            if not isinstance(self.domain.label, NumberLabel):
-                raise parameter_error("domain", "one whose label is a number", self.domain.label.kind)
-            if self.outcome is not None:
-                raise parameter_error("outcome", "None with a domain, which declares it", self.outcome)
-        elif self.outcome is not None:
-            self._outcome = _bounded(self.outcome)
-        else:
-            warn_caller(
-                "`outcome` was not declared, so `y` is taken as it is, and one that is not scaled to about "
-                "[-1, 1] gives a useless model. Declare outcome=(low, high), or `domain` (expost.Domain); "
-                "outcome=(-1, 1) where `y` is scaled already. Never compute bounds from the table.",
-                UndeclaredWarning,
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # scikit-learn's check of the score fits 200 rows; at epsilon = 1 their R² stays below one half.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-
-def _bounded(outcome: Any) -> NumberLabel:
-    """The declared bounds as a label, or ParameterError."""
-    with suppress(TypeError, ValueError):  # pydantic's errors are ValueErrors
-        low, high = map(float, outcome)
-        return NumberLabel(name="outcome", low=low, high=high)
-    raise parameter_error("outcome", "two finite numbers (low, high) with low < high", outcome)

@@ -12,10 +12,13 @@ from expost._common.namespaces import HERE, Space, is_foreign, namespace_of, on_
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
 from expost.data.encoding import Encoded
-from expost.data.features import Label, NumberLabel
+from expost.data.labels import ClassLabel, NumericLabel
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
-from expost.losses import AnyLoss, LogisticLoss
+from expost.losses import AnyLoss, BoundedPoisson, LogisticLoss, SmoothedPinball
+
+# Means beyond the exponential of this are beyond any label.
+_FAR = 300.0
 
 
 def linear_predictor(records: Encoded, coefficients: FloatArray) -> FloatArray:
@@ -107,7 +110,7 @@ def predicted_labels(
     *,
     loss: AnyLoss,
     classes: Sequence[Any] | NDArray[Any] | None,
-    label: Label | None,
+    label: ClassLabel | NumericLabel | None,
 ) -> NDArray[Any]:
     """The most likely class of each record, or the predicted label in the units that ``label`` declares.
 
@@ -117,4 +120,29 @@ def predicted_labels(
         return likeliest(predictor, np.array(classes))
     if isinstance(loss, LogisticLoss):
         return probabilities(predictor)[:, 1]
-    return label.unscaled(predictor) if isinstance(label, NumberLabel) else predictor
+    if isinstance(label, NumericLabel):
+        return label.unscaled(predictor)
+    return namespace_of(predictor).exp(predictor) if loss.log_link else predictor
+
+
+def explained(
+    predictor: FloatArray, labels: FloatArray, loss: AnyLoss, weights: FloatArray | None = None
+) -> float:
+    """The share of the deviance that a model explains, on the scale of the fit; at most 1.
+
+    R² for a mean; for a quantile, a count or an amount D², as scikit-learn's ``d2_pinball_score`` and the
+    scores of ``PoissonRegressor`` and ``GammaRegressor`` have it.
+
+    Privacy
+    -------
+    Private: computed from people's records without noise.
+    """
+    from sklearn import metrics
+
+    if isinstance(loss, SmoothedPinball):
+        return float(metrics.d2_pinball_score(labels, predictor, sample_weight=weights, alpha=loss.level))
+    if not loss.log_link:
+        return float(metrics.r2_score(labels, predictor, sample_weight=weights))
+    power = 1 if isinstance(loss, BoundedPoisson) else 2
+    means = np.exp(np.clip(predictor, -_FAR, _FAR))
+    return float(metrics.d2_tweedie_score(labels, means, sample_weight=weights, power=power))

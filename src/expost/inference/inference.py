@@ -13,7 +13,8 @@ from expost._common.validation import check_positive
 from expost.data.blocks import Block
 from expost.data.domain import Domain
 from expost.data.encoding import Encoded
-from expost.data.features import Date, Number, NumberLabel
+from expost.data.features import Date, Number
+from expost.data.labels import NumericLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -295,10 +296,8 @@ def published_coefficients(
     values = (units @ contrasts @ release.coefficients).reshape(shape)
     label = None if domain is None else domain.label
     predictor = "log-odds" if isinstance(loss, Likelihood) and loss.corner is None else "linear predictor"
-    if isinstance(label, NumberLabel):  # the fit's outcome is from -1 to 1
-        values *= 0.5 * (label.high - label.low)
-        values[-1] += 0.5 * (label.low + label.high)
-        predictor = label.name
+    if isinstance(label, NumericLabel):
+        values, predictor = label.in_units(values), label.predictor
     nothing = np.full_like(values, np.nan)
     references = ", ".join(coordinates.references)
     states = () if release.corners is None else release.corners.states(release.coefficients)

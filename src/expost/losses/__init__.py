@@ -9,6 +9,11 @@ from expost.losses.convex import (
     RecordBox as RecordBox,
     RecordSet as RecordSet,
 )
+from expost.losses.outcomes import (
+    BoundedGamma as BoundedGamma,
+    BoundedPoisson as BoundedPoisson,
+    SmoothedPinball as SmoothedPinball,
+)
 from expost.losses.records import RecordLoss as RecordLoss, Records as Records
 from expost.losses.registry import (
     LOSSES as LOSSES,

@@ -267,6 +267,9 @@ class PredictorLoss(RecordLoss):
     If not, linear predictors of a table on another device are copied to the host for it.
     """
 
+    log_link: ClassVar[bool] = False
+    """Whether the exponential of the linear predictor is the mean of the label."""
+
     @property
     def levels(self) -> Levels | None:
         """The lengths of rows that have losses of their own, where it depends on the length."""

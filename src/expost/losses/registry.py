@@ -12,12 +12,22 @@ from expost.exceptions import PublicationError
 from expost.losses.base import Loss, PredictorLoss
 from expost.losses.check import check_loss
 from expost.losses.convex import ConvexLoss
+from expost.losses.outcomes import BoundedGamma, BoundedPoisson, SmoothedPinball
 from expost.losses.scalar import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
 from expost.losses.softmax import SoftmaxLoss
 from expost.losses.vector import AnyLoss, VectorLoss
 
 LOSSES: dict[str, type[Loss]] = {
-    loss.name: loss for loss in (LogisticLoss, SmoothedHinge, PseudoHuber, SquaredLoss)
+    loss.name: loss
+    for loss in (
+        LogisticLoss,
+        SmoothedHinge,
+        PseudoHuber,
+        SquaredLoss,
+        SmoothedPinball,
+        BoundedPoisson,
+        BoundedGamma,
+    )
 }
 PUBLISHED: dict[str, type[AnyLoss]] = LOSSES | {SoftmaxLoss.name: SoftmaxLoss}
 """The losses that every reader knows, by their names in a file."""

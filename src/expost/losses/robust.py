@@ -11,9 +11,7 @@ from expost._common.typing import FloatArray
 from expost._common.validation import check_count, parameter_error
 from expost.losses.base import DerivativeCurve, LabelSet
 from expost.losses.convex import LARGEST_NUMBER, ConvexLoss, RecordBall, RecordBox, check_scales
-
-# Beyond this a linear predictor's exponential is taken to be without end.
-_FAR = 300.0
+from expost.losses.outcomes import BoundedPoisson
 
 
 @dataclass(frozen=True)
@@ -328,62 +326,38 @@ class LipschitzPoisson(ConvexLoss):
 
     @property
     def curve(self) -> DerivativeCurve:
-        r"""The curvature at each slope of the largest count, which bounds that of the others.
-
-        .. math:: \kappa(m) = y_{\max}(1 - t^2)^{3/2} + m(1 - t^2), \qquad t = m/c
-
-        for rows of norm 1; its peak is at :math:`t = \sin\varphi`,
-        :math:`\cos(2\varphi + \arctan a) = 1/3\sqrt{1 + a^2}`, :math:`a = y_{\max}/c`.
-        """
-        length, most, threshold = math.hypot(self.radius, 1.0), self.largest, self.threshold
-
-        def curvature(slope: FloatArray) -> FloatArray:
-            steep = slope / length
-            left = np.maximum(1.0 - (steep / threshold) ** 2, 0.0)
-            return np.asarray((most * left**1.5 + steep * left) * length**2)
-
-        ratio = most / threshold
-        angle = 0.5 * (math.acos(1.0 / (3.0 * math.hypot(1.0, ratio))) - math.atan(ratio))
+        r"""That of :class:`BoundedPoisson`, times the square of the longest row at slopes over its length."""
+        length, curve = math.hypot(self.radius, 1.0), self._of_predictor.curve
         return DerivativeCurve(
             max_slope=self.max_gradient,
-            curvature=curvature,
-            peak=length * threshold * math.sin(angle),
+            curvature=lambda slope: curve.curvature(slope / length) * length**2,
+            peak=length * curve.peak,
             sign_fixed=False,
             predictor_unit=self.parameter_scale,
         )
 
-    def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rows with the intercept's one, linear predictors and residuals in units of the threshold."""
+    @property
+    def _of_predictor(self) -> BoundedPoisson:
+        """The same loss as a function of the linear predictor."""
+        return BoundedPoisson(self.largest, self.threshold)
+
+    def _parts(self, theta: FloatArray, records: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rows with the intercept's one, and linear predictors."""
         rows = records.copy()
         rows[:, -1] = 1.0
-        eta = rows @ theta
-        return rows, eta, (np.exp(np.minimum(eta, _FAR)) - records[:, -1]) / self.threshold
+        return rows, rows @ theta
 
     def value(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The loss of each count."""
-        _, eta, residual = self._parts(theta, records)
-        c, y = self.threshold, records[:, -1]
-        b = np.hypot(y, c)
-        small = np.exp(-np.clip(eta, -_FAR, None))  # 1/μ
-        # (2b√Q − 2yμ + 2b²)/μ where μ is large; times μ where it is small. Where the last two terms are
-        # negative together, multiplied out: b²Q − (yμ − b²)² = c²μ².
-        root, rest = b * np.hypot(1.0 - y * small, c * small), b * b * small - y
-        large = 2.0 * np.where(rest < 0.0, c * c / np.where(rest < 0.0, root - rest, 1.0), root + rest)
-        mean = np.exp(np.minimum(eta, 0.0))
-        little = 2.0 * b * np.hypot(mean - y, c) - 2.0 * y * mean + 2.0 * b * b
-        logarithm = np.where(eta > 0.0, np.log(large), np.log(little) - eta)
-        far = np.maximum(eta - _FAR, 0.0)
-        return np.asarray(c * (np.arcsinh(residual) + far) + y * c / b * logarithm)
+        return self._of_predictor.value(self._parts(theta, records)[1], records[:, -1])
 
     def gradient(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """The squashed residual of each count, times its row."""
-        rows, _, residual = self._parts(theta, records)
-        slope = self.threshold * residual / np.hypot(1.0, residual)
-        return np.asarray(slope[:, None] * rows)
+        rows, eta = self._parts(theta, records)
+        return np.asarray(self._of_predictor.derivatives(eta, records[:, -1])[0][:, None] * rows)
 
     def factor(self, theta: FloatArray, records: FloatArray) -> FloatArray:
         """One column: the root of the curvature times the row."""
-        rows, eta, residual = self._parts(theta, records)
-        # exp(η/2)(1 + r²)^(-3/4), which falls as exp(-η) for large η.
-        root = np.exp(0.5 * np.minimum(eta, _FAR)) / np.hypot(1.0, residual) ** 1.5
+        rows, eta = self._parts(theta, records)
+        root = np.sqrt(self._of_predictor.derivatives(eta, records[:, -1])[1])
         return np.asarray((root[:, None] * rows)[:, :, None])

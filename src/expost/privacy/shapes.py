@@ -3,7 +3,16 @@
 import math
 
 from expost._common.validation import check_positive
-from expost.losses import AnyLoss, LogisticLoss, PseudoHuber, SoftmaxLoss
+from expost.losses import (
+    AnyLoss,
+    BoundedGamma,
+    BoundedPoisson,
+    LogisticLoss,
+    PseudoHuber,
+    SmoothedPinball,
+    SoftmaxLoss,
+)
+from expost.losses.outcomes import LARGEST_COUNT
 from expost.losses.scalar import LARGEST_CORNER, longest_rows_bend_most
 from expost.privacy import gaussian
 from expost.privacy.plan import accounting_of
@@ -13,6 +22,8 @@ from expost.privacy.scales import REPORT_KINDS
 # The width of the pseudo-Huber loss in units of half the label's range, and its limits.
 _WIDTH = 0.28
 _NARROWEST, _WIDEST = 0.05, 1.0
+# The width of the pinball loss's corner, and thresholds in units of the typical count and of the mean.
+_ROUNDED, _OF_COUNTS, _OF_AMOUNTS = 0.1, 2.2, 0.8
 # A loss that leaves the logistic one any earlier hardly bends: no model could be told from another.
 _SMALLEST_CORNER = 0.1
 # The cap of the longest rows, as a share of what it is where all rows have one cap.
@@ -26,8 +37,12 @@ def default_threshold(epsilon: float, delta: float) -> float:
 
     docs/calibration.md, "The width of the pseudo-Huber loss". The guarantee holds at any threshold.
     """
-    noise = gaussian.sigma(epsilon, delta)
-    return min(_WIDEST, max(_NARROWEST, _WIDTH / math.sqrt(math.sqrt(noise))))
+    return min(_WIDEST, max(_NARROWEST, _by_noise(_WIDTH, epsilon, delta)))
+
+
+def _by_noise(width: float, epsilon: float, delta: float) -> float:
+    """A width that falls with the fourth root of the noise of the analytic Gaussian mechanism."""
+    return width / math.sqrt(math.sqrt(gaussian.sigma(epsilon, delta)))
 
 
 def regression_loss(
@@ -43,6 +58,38 @@ def regression_loss(
         return PseudoHuber(threshold)
     width = default_threshold(epsilon, delta)
     return PseudoHuber(width, gradient_cap=width * check_positive("radius", radius))
+
+
+def quantile_loss(
+    epsilon: float, delta: float, *, level: float = 0.5, scale: float | None = None
+) -> SmoothedPinball:
+    r"""The smoothed pinball loss of a level :math:`t`, for labels in [-1, 1]; or with a given scale.
+
+    The scale is :math:`0.1\sqrt{t(1 - t)}`, whatever the budget: a larger one moves quantiles other than the
+    median outwards, and a smaller one needs more regularisation (docs/calibration.md, "Quantiles, counts and
+    amounts").
+    """
+    if scale is not None:
+        return SmoothedPinball(level, scale)
+    level = check_positive("level", level, below=1.0)
+    return SmoothedPinball(level, _ROUNDED * math.sqrt(level * (1.0 - level)))
+
+
+def count_loss(epsilon: float, delta: float, *, threshold: float | None = None) -> BoundedPoisson:
+    r"""The loss of a count that suits a budget, in units of an eighth of the largest; or with a threshold.
+
+    By default that is :math:`2.2\,\sigma_1^{-1/4}`.
+    """
+    width = _by_noise(_OF_COUNTS, epsilon, delta) if threshold is None else threshold
+    return BoundedPoisson(LARGEST_COUNT, width)
+
+
+def amount_loss(epsilon: float, delta: float, *, threshold: float | None = None) -> BoundedGamma:
+    r"""The loss of a positive amount that suits a budget, or with a threshold, a share of the mean.
+
+    By default that is :math:`0.8\,\sigma_1^{-1/4}`.
+    """
+    return BoundedGamma(_by_noise(_OF_AMOUNTS, epsilon, delta) if threshold is None else threshold)
 
 
 def capped_logistic(

@@ -9,7 +9,7 @@ from scipy.linalg import eigvalsh
 
 from expost._common.strict_json import digest, publication_error, require, shown
 from expost._common.typing import FloatArray
-from expost.data.features import NumberLabel
+from expost.data.labels import NumericLabel
 from expost.exceptions import ParameterError
 from expost.fitting.private_fit import check_corners
 from expost.fitting.release import unpack
@@ -123,8 +123,14 @@ def check_outcome(document: PublishedDocument) -> None:
     """Refuse bounds of an outcome with a domain, and for a loss that does not accept scaled numbers."""
     once = document.outcome is None or document.domain is None
     require(once, "`outcome` must be absent with a domain, which declares it")
-    # A numeric outcome is scaled to [-1, 1], which a loss of classes or probabilities does not accept.
-    accepted = not isinstance(document.label, NumberLabel) or math.isinf(document.loss.labels.high)
+    # A number is scaled to [-1, 1], which a loss of classes or probabilities does not accept; counts and
+    # amounts have a loss with a logarithmic link.
+    label, loss = document.label, document.loss
+    accepted = not isinstance(label, NumericLabel) or (
+        label.log_link == loss.log_link
+        and loss.labels.values is None
+        and bool(np.all(loss.labels.contains(label.scaled(np.array(label.limits)))))
+    )
     field = "outcome" if document.domain is None else "domain"
     require(accepted, f"`{field}` must not declare a numeric outcome {_for_loss(document)}")
 

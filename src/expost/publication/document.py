@@ -13,7 +13,7 @@ from pydantic import Field
 from expost._common.strict_json import FrozenModel
 from expost._common.typing import FloatArray
 from expost.data.domain import Domain
-from expost.data.features import Label, NumberLabel
+from expost.data.labels import Label, NumericLabel, Outcome
 from expost.data.values import plain_class
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.fitting.release import Release, pack, unpack
@@ -58,7 +58,7 @@ class PublishedDocument(FrozenModel):
     plan: PublishedPlan
     precision: PublishedPrecision | None
     weights: PublishedWeights | None = None
-    outcome: NumberLabel | None = None
+    outcome: Outcome | None = None
     corners: PublishedCorners | None = None
     statistics: Statistics
     insecure: Annotated[str, choice("insecure", (INSECURE,))] | None
@@ -145,7 +145,7 @@ def content(
     feature_names: Sequence[str] | None,
     domain: Domain | None,
     weighting: Weighting,
-    outcome: NumberLabel | None,
+    outcome: NumericLabel | None,
 ) -> dict[str, Any]:
     """Everything that a release holds, as JSON's types; labels default to the loss's own."""
     plan = release.plan

@@ -24,7 +24,7 @@ from expost._common.summary import Summarized, Summary
 from expost._common.typing import FloatArray
 from expost._common.validation import LanguageName, Simultaneous, parameter_error
 from expost.data.domain import Domain
-from expost.data.features import NumberLabel
+from expost.data.labels import NumericLabel
 from expost.data.weights import UNWEIGHTED, Weighting
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
@@ -71,7 +71,7 @@ class Publication(Summarized, ReadableDocument):
         feature_names: Sequence[str] | None = None,
         domain: Domain | None = None,
         weighting: Weighting = UNWEIGHTED,
-        outcome: NumberLabel | None = None,
+        outcome: NumericLabel | None = None,
     ) -> Self:
         """Make the publication of a release.
 

@@ -13,6 +13,7 @@ from expost.data.frame_tables import FrameKind
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
 from expost.fitting.prediction import (
+    explained,
     linear_predictor,
     log_probabilities,
     predicted_labels,
@@ -21,7 +22,7 @@ from expost.fitting.prediction import (
 )
 from expost.inference import CoefficientTable, Inference, ProbabilityIntervals
 from expost.inference.inference import published_coefficients
-from expost.losses import describe
+from expost.losses import PseudoHuber, SquaredLoss, describe
 from expost.publication.document import PublishedDocument
 from expost.reports import Bounds, evaluate
 from expost.reports.base import CONFIDENCE
@@ -261,6 +262,8 @@ class Quality:
     """The log loss of someone who knows only how often each class is in these records."""
     r2: float | None = None
     """The share of the outcome's variance that the model explains, within the declared bounds."""
+    d2: float | None = None
+    """The same of the deviance: of the pinball loss of a quantile, the Poisson or the Gamma deviance."""
 
 
 def held_out_quality(publication: PublishedDocument, records: Encoded) -> Quality:
@@ -278,8 +281,10 @@ def held_out_quality(publication: PublishedDocument, records: Encoded) -> Qualit
     """
     scores, labels, _ = scored(records, _score_coefficients(publication))
     if publication.classes is None:
-        rest, spread = float(np.sum((labels - scores) ** 2)), float(np.sum((labels - labels.mean()) ** 2))
-        return Quality(r2=1.0 - rest / spread if spread > 0.0 else None)
+        spread = float(np.sum((labels - labels.mean()) ** 2))
+        share = explained(scores, labels, publication.loss) if spread > 0.0 else None
+        mean = isinstance(publication.loss, PseudoHuber | SquaredLoss)
+        return Quality(r2=share) if mean else Quality(d2=share)
     values = publication.loss.labels.values
     assert values is not None
     places = np.argmax(labels[:, None] == np.array(values), axis=1)

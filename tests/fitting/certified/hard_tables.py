@@ -9,7 +9,15 @@ from expost._common import kernels
 from expost.data.blocks import Block
 from expost.data.design import Design
 from expost.fitting.certified.bound import ExactProblem
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses import (
+    BoundedGamma,
+    BoundedPoisson,
+    LogisticLoss,
+    PseudoHuber,
+    SmoothedHinge,
+    SmoothedPinball,
+    SquaredLoss,
+)
 from expost.losses.records import Lengths
 
 DIGITS = 70
@@ -84,6 +92,8 @@ def labels_for(random, loss, eta):
         )
     if isinstance(loss, SmoothedHinge):
         return np.where(random.uniform(size=n) < 0.5 + 0.4 * np.tanh(eta), 1.0, -1.0)
+    if loss.log_link:
+        return np.minimum(random.gamma(2.0, 0.5, n) * np.exp(np.clip(eta, -3.0, 3.0)), loss.labels.high)
     return eta + random.normal(size=n)
 
 
@@ -98,6 +108,9 @@ LOSSES = [
     SquaredLoss(),
     LogisticLoss(cap=0.6, corner=0.75, gradient_cap=0.3),
     PseudoHuber(0.1, gradient_cap=0.1),
+    SmoothedPinball(0.9, 0.05),
+    BoundedPoisson(2.0, 0.8),
+    BoundedGamma(0.5),
 ]
 
 
@@ -159,6 +172,9 @@ def adversarial_tables():
     yield make("squared, huge labels", many, random.normal(size=200) * 1e30, loss=SquaredLoss())
     yield make("squared, labels of 1e300", many, random.normal(size=200) * 1e300, loss=SquaredLoss())
     yield make("pseudo-Huber, labels of 1e300", many, random.normal(size=200) * 1e300, loss=PseudoHuber(0.3))
+    yield make("pinball, far labels", many, random.normal(size=200) * 1e8, loss=SmoothedPinball(0.3, 1e-3))
+    yield make("Poisson, far predictors", many, 8.0 * yes, loss=BoundedPoisson(8.0, 0.1), sigma=1e4)
+    yield make("Gamma, far predictors", many, 1e15 * yes, loss=BoundedGamma(0.1), sigma=1e4)
     yield make("no rows", np.zeros((0, 3)), np.ones(0))
     yield make(
         "squared, ill conditioned",
@@ -202,6 +218,16 @@ def derivatives(loss, eta, y):
         c, r = mp.mpf(loss.threshold), eta - y
         s = mp.sqrt(1 + (r / c) ** 2)
         return r / s, s**-3
+    if isinstance(loss, SmoothedPinball):
+        h = mp.mpf(loss.scale)
+        p = 1 / (1 + mp.exp(-(eta - y) / h))
+        return p - mp.mpf(loss.level), p / (1 + mp.exp((eta - y) / h)) / h
+    if loss.log_link:
+        poisson, c = isinstance(loss, BoundedPoisson), mp.mpf(loss.threshold)
+        power = mp.exp(eta) if poisson else y * mp.exp(-eta)
+        r = power - y if poisson else 1 - power
+        s = mp.sqrt(1 + (r / c) ** 2)
+        return r / s, power / s**3
     return eta - y, mp.mpf(1)
 
 

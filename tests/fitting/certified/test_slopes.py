@@ -4,7 +4,15 @@ import pytest
 from hard_tables import derivatives
 
 from expost.fitting.certified.slopes import proved, proved_loss, third_order
-from expost.losses import LogisticLoss, PseudoHuber, SmoothedHinge, SquaredLoss
+from expost.losses import (
+    BoundedGamma,
+    BoundedPoisson,
+    LogisticLoss,
+    PseudoHuber,
+    SmoothedHinge,
+    SmoothedPinball,
+    SquaredLoss,
+)
 
 LOSSES = [
     LogisticLoss(),
@@ -20,6 +28,12 @@ LOSSES = [
     PseudoHuber(threshold=1e-200),
     PseudoHuber(threshold=1e200),
     SquaredLoss(),
+    SmoothedPinball(),
+    SmoothedPinball(level=0.999, scale=1e-3),
+    BoundedPoisson(),
+    BoundedPoisson(largest=1e4, threshold=0.1),
+    BoundedGamma(),
+    BoundedGamma(threshold=1e3),
 ]
 
 
@@ -40,6 +54,11 @@ def _labels(random, loss, eta):
         return random.uniform(size=len(eta)) if loss.soft else random.integers(0, 2, len(eta)) * 1.0
     if isinstance(loss, SmoothedHinge):
         return random.choice([-1.0, 1.0], len(eta))
+    if loss.log_link:
+        y = random.uniform(0.0, min(loss.labels.high, 10.0), len(eta))
+        y[:200] = np.clip(np.exp(np.clip(eta[:200], -9.0, 9.0)), 0.0, loss.labels.high)
+        y[200:220] = 0.0
+        return y
     y = random.normal(size=len(eta))
     y[:200] = eta[:200] * (1.0 + 1e-15 * random.normal(size=200))  # almost everything cancels
     return y
@@ -67,21 +86,23 @@ def test_stated_errors_of_slopes_hold(loss, weighted):
         slopes = slopes.times(weights)
     (high,), (rest,) = slopes.first
     absolute = np.broadcast_to(slopes.absolute, eta.shape)
+    # Beyond 2**400 thresholds, and beyond exp(640), curvatures stop falling.
+    least = mp.mpf(2) ** (-780 if loss.log_link else -900)
     with mp.workprec(400):
         for i in range(len(eta)):
             slope, curvature = derivatives(loss, mp.mpf(eta[i]) + mp.mpf(low[i]), mp.mpf(y[i]))
             slope, curvature = mp.mpf(weights[i]) * slope, mp.mpf(weights[i]) * curvature
             error = abs(mp.mpf(high[i]) + mp.mpf(rest[i]) - slope)
             assert error <= slopes.per_curvature * curvature + mp.mpf(absolute[i])
-            # Curvatures are plain doubles; below exp(-640) they stop falling.
-            stopped = mp.mpf(weights[i]) * mp.mpf(2) ** -900 + mp.mpf(2) ** -1074
+            # Curvatures are plain doubles.
+            stopped = mp.mpf(weights[i]) * least + mp.mpf(2) ** -1074
             assert abs(slopes.weights[i, 0] - curvature) <= 16 * 2.0**-53 * curvature + stopped
 
 
-@pytest.mark.parametrize("loss", LOSSES[:10], ids=str)
+@pytest.mark.parametrize("loss", [*LOSSES[:10], *LOSSES[-6:]], ids=str)
 def test_third_derivative_is_within_its_constant(loss):
     eta = np.linspace(-8.0, 8.0, 4001) * (1.0 if third_order(loss) <= 2.0 else 1.5 / third_order(loss))
-    eta = eta + (1.0 if isinstance(loss, SmoothedHinge) else 0.0)
+    eta = eta + (1.0 if isinstance(loss, SmoothedHinge | SmoothedPinball) else 0.0)
     curvature = loss.derivatives(eta, np.ones_like(eta))[1]
     with np.errstate(divide="ignore"):
         ratio = np.abs(np.diff(np.log(curvature)) / np.diff(eta))

@@ -31,9 +31,12 @@ from expost.fitting.certified.pairs import (
 from expost.fitting.certified.softmax_slopes import ClassScores
 from expost.losses import (
     AnyLoss,
+    BoundedGamma,
+    BoundedPoisson,
     LogisticLoss,
     PseudoHuber,
     SmoothedHinge,
+    SmoothedPinball,
     SoftmaxLoss,
     SquaredLoss,
 )
@@ -120,26 +123,36 @@ class _Logistic(_OneScore):
         return ((1 - y) - small if predictor >= 0 else small - y), small * (1 - small)
 
 
-class _Hinge(_OneScore):
-    """The slope is minus the label times ``p`` at ``t = (1 - y eta)/a``."""
+class _Scaled(_OneScore):
+    """A loss whose slope is linear in ``p = 1/(1 + e^-t)`` at a distance divided by a scale, ``t = d/a``."""
 
-    loss: SmoothedHinge
+    loss: SmoothedHinge | SmoothedPinball
 
     @property
     def third_order(self) -> float:
         return float(np.nextafter(1.0 / self.loss.scale, np.inf))
 
-    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
-        (high, low), scale = predictor, self.loss.scale
+    def _at_distance(self, distance: Pair) -> tuple[Pair, FloatArray, float]:
+        """``p`` as a pair, the curvature ``p(1 - p)/a``, and the error of ``p`` per curvature."""
+        (high, low), scale = distance, self.loss.scale
         xp, limit = namespace_of(high), 700.0 * min(scale, 1e300)
-        margin, margin_low = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
-        far = xp.abs(margin) > limit  # taken for 700 scales, which avoids an overflow
+        far = xp.abs(high) > limit  # taken for 700 scales, which avoids an overflow
         if xp is not np or far.any():
-            margin_low = xp.where(far, 0.0, margin_low)
-            margin = xp.clip(margin, -limit, limit)
-        small, curvature, sign = _smaller_probability(*divide((margin, margin_low), _number(scale, high)))
-        p, p_low = _probability(small, sign)
-        return (-y * p, -y * p_low), curvature / scale, 2.01 * RELATIVE_ERROR * scale, 2.0 * _NEAR_ONE
+            low, high = xp.where(far, 0.0, low), xp.clip(high, -limit, limit)
+        small, curvature, sign = _smaller_probability(*divide((high, low), _number(scale, high)))
+        return _probability(small, sign), curvature / scale, 2.01 * RELATIVE_ERROR * scale
+
+
+class _Hinge(_Scaled):
+    """The slope is minus the label times ``p`` at ``t = (1 - y eta)/a``."""
+
+    loss: SmoothedHinge
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        (high, low), xp = predictor, namespace_of(y)
+        margin = add_accurately((xp.ones_like(high), xp.zeros_like(high)), (-y * high, -y * low))
+        (p, p_low), curvature, per_curvature = self._at_distance(margin)
+        return (-y * p, -y * p_low), curvature, per_curvature, 2.0 * _NEAR_ONE
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         scale = Decimal(self.loss.scale)
@@ -169,15 +182,114 @@ class _PseudoHuber(_OneScore):
 
     def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
         residual = add_accurately(predictor, (-y, namespace_of(y).zeros_like(y)))
-        share, curvature = _saturating(*residual, self.thresholds, self.level)
+        share, cosine = _saturating(*residual, self.thresholds, self.level)
         scale = take(self.thresholds, self.level)
         slope = times(share, (scale, namespace_of(y).zeros_like(scale)))
-        return slope, curvature, 0.0, _NEAR_ONE * self.slope_unit
+        # Products only: no power function promises its error.
+        return slope, cosine * cosine * cosine, 0.0, _NEAR_ONE * self.slope_unit
 
     def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         residual, threshold = predictor - y, Decimal(self.loss.threshold)
         cosine = threshold / (threshold * threshold + residual * residual).sqrt()
         return residual * cosine, cosine**3
+
+
+class _Pinball(_Scaled):
+    """The slope is ``p`` less the level, at ``t = (eta - y)/a``."""
+
+    loss: SmoothedPinball
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        xp = namespace_of(y)
+        residual = add_accurately(predictor, (-y, xp.zeros_like(y)))
+        p, curvature, per_curvature = self._at_distance(residual)
+        level = xp.zeros_like(p[0]) + self.loss.level, xp.zeros_like(p[0])
+        return add_accurately(p, (-level[0], level[1])), curvature, per_curvature, 2.0 * _NEAR_ONE
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        scale = Decimal(self.loss.scale)
+        t = (predictor - y) / scale
+        small = _decimal_small(t, digits)
+        p = 1 - small if t >= 0 else small
+        return p - Decimal(self.loss.level), small * (1 - small) / scale
+
+
+class _Squashed(_OneScore):
+    """A residual with an exponential in it, whose size is squashed below the threshold.
+
+    The derivative of the residual in the linear predictor is the exponential, so that a relative error of the
+    exponential is one of the predictor, and costs as much times the curvature.
+    """
+
+    loss: BoundedPoisson | BoundedGamma
+    weight_roundings = 4.0
+    hessian_roundings = 4
+
+    @property
+    def slope_unit(self) -> float:
+        # A rounding of the exponential changes the slope by up to the curvature.
+        return self.largest + self.loss.threshold
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The exponential at a residual of zero, at most."""
+
+    @property
+    def third_order(self) -> float:
+        return float((2.0 + 1.5 * self.largest / self.loss.threshold) * (1.0 + 2.0**-50))
+
+    def _at_residual(self, residual: Pair, power: FloatArray) -> _Slopes:
+        xp, threshold = namespace_of(power), self.loss.threshold
+        share, cosine = _saturating(*residual, np.array([threshold]), self.level)
+        slope = times(share, (xp.zeros_like(power) + threshold, xp.zeros_like(power)))
+        curvature = xp.clip(power, None, _FAR * threshold) * cosine * cosine * cosine
+        return slope, curvature, 1.01 * RELATIVE_ERROR, 2.0 * _NEAR_ONE * threshold
+
+    def _power(self, exponent: Decimal, digits: int) -> Decimal:
+        """The exponential; beyond where one changes no digit of a slope it is that there."""
+        far = Decimal(3 * digits + 800)
+        return min(max(exponent, -far), far).exp()
+
+    def _in_decimals(self, residual: Decimal, power: Decimal) -> tuple[Decimal, Decimal]:
+        threshold = Decimal(self.loss.threshold)
+        cosine = threshold / (threshold * threshold + residual * residual).sqrt()
+        return residual * cosine, power * cosine**3
+
+
+class _Poisson(_Squashed):
+    """The residual is the mean ``e^eta`` less the count."""
+
+    loss: BoundedPoisson
+
+    @property
+    def largest(self) -> float:
+        return self.loss.largest
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        mean = _exponential(*predictor)
+        return self._at_residual(add_accurately(mean, (-y, namespace_of(y).zeros_like(y))), mean[0])
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        mean = self._power(predictor, digits)
+        return self._in_decimals(mean - y, mean)
+
+
+class _Gamma(_Squashed):
+    """The residual is one less the amount's ratio ``y e^-eta`` to the mean."""
+
+    loss: BoundedGamma
+    largest = 1.0
+
+    def at(self, predictor: Pair, y: FloatArray) -> _Slopes:
+        xp = namespace_of(y)
+        ratio = times(_exponential(-predictor[0], -predictor[1]), (y, xp.zeros_like(y)))
+        residual = add_accurately((xp.ones_like(y), xp.zeros_like(y)), (-ratio[0], -ratio[1]))
+        return self._at_residual(residual, ratio[0])
+
+    def decimals(self, predictor: Decimal, y: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        ratio = y * self._power(-predictor, digits)
+        return self._in_decimals(1 - ratio, ratio)
 
 
 class _Squared(_OneScore):
@@ -199,6 +311,9 @@ _PROVED: dict[type[AnyLoss], type[ProvedLoss]] = {
     SmoothedHinge: _Hinge,
     PseudoHuber: _PseudoHuber,
     SquaredLoss: _Squared,
+    SmoothedPinball: _Pinball,
+    BoundedPoisson: _Poisson,
+    BoundedGamma: _Gamma,
     SoftmaxLoss: ClassScores,
 }
 
@@ -229,6 +344,15 @@ def _smaller_probability(high: FloatArray, low: FloatArray) -> tuple[Pair, Float
     return small, curvature, sign
 
 
+def _exponential(high: FloatArray, low: FloatArray) -> Pair:
+    """``e^t`` of either sign as a pair: :func:`decay`, or one divided by it."""
+    xp = namespace_of(high)
+    sign = xp.copysign(xp.ones_like(high), high)
+    power = decay(xp.abs(high), sign * low)
+    rising = divide((xp.ones_like(high), xp.zeros_like(high)), power)
+    return xp.where(sign > 0.0, rising[0], power[0]), xp.where(sign > 0.0, rising[1], power[1])
+
+
 def _small(power: Pair) -> tuple[Pair, FloatArray]:
     """``a / (1 + a)`` as a pair, and the curvature that belongs to it."""
     small = divide(power, _one_plus(power))
@@ -257,7 +381,7 @@ def _decimal_small(t: Decimal, digits: int) -> Decimal:
 
 
 def _saturating(high: FloatArray, low: FloatArray, scales: FloatArray, level: Any) -> tuple[Pair, FloatArray]:
-    """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-3/2)``, for ``r = high + low``.
+    """``r/sqrt(r^2 + c^2)`` as a pair and ``(1 + (r/c)^2)^(-1/2)``, for ``r = high + low``.
 
     ``c`` is the scale of each number's level. Within :math:`60u^2`. Both are first divided by the scale's
     power of two, so that squares stay in range.
@@ -284,10 +408,8 @@ def _saturating(high: FloatArray, low: FloatArray, scales: FloatArray, level: An
     root = square_root(_one_plus((square, square_low + 2.0 * quotient[0] * quotient[1])))
     one = xp.ones_like(size)
     share = divide((xp.where(inner, quotient[0], one), xp.where(inner, quotient[1], zero)), root)
-    # Products only: no power function promises its error.
     cosine = xp.where(inner, 1.0, quotient[0]) / root[0]
-    curvature = cosine * cosine * cosine
-    return (xp.where(negative, -share[0], share[0]), xp.where(negative, -share[1], share[1])), curvature
+    return (xp.where(negative, -share[0], share[0]), xp.where(negative, -share[1], share[1])), cosine
 
 
 def _number(value: float, where: FloatArray) -> Pair:

@@ -115,6 +115,7 @@ export function encodeOutcome(field, text, labels) {
     if ((field.least !== null && value < field.least) || (field.most !== null && value > field.most)) {
       throw new Refusal(field, "need_range", { low: field.least, high: field.most });
     }
+    if (field.typical) return clip(value, field.low, field.high) / field.typical;
     return field.low === null ? value : 2 * share(field, value) - 1;
   });
 }

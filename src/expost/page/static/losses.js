@@ -44,7 +44,25 @@ export const DERIVATIVES = {
   squared(eta, y) {
     return [eta - y, 1];
   },
+  smoothed_pinball(eta, y, { level, scale }) {
+    const t = (eta - y) / scale;
+    return [Math.tanh(t / 2) / 2 + (0.5 - level), (sigmoid(t) * sigmoid(-t)) / scale];
+  },
+  bounded_poisson: (eta, y, { threshold }) => squashed(Math.exp(Math.min(eta, 550)), y, threshold),
+  bounded_gamma(eta, y, { threshold }) {
+    const [slope, bend] = squashed(y * Math.exp(Math.min(-eta, 550)), 1, threshold);
+    return [-slope, bend];
+  },
 };
+
+// A residual with an exponential in it, squashed, and its derivative.
+function squashed(power, y, threshold) {
+  const stretch = Math.hypot(1, (power - y) / threshold);
+  return [(power - y) / stretch, power / stretch / (stretch * stretch)];
+}
+
+// The exponential at which that bends most.
+const peakOf = (y, threshold) => (y + Math.sqrt(9 * y * y + 8 * threshold ** 2)) / 4;
 
 // Levels of rows by their length, as in expost.losses.records: caps and thresholds of level k are 2^(k/64) times those
 // of the longest rows, and the last level is that without a cap, or with 16 times the threshold.
@@ -93,7 +111,14 @@ export function derivatives(loss, eta, y) {
 // Where a loss bends most, over an interval of scores and one of labels: [score, label]. Each loss but the squared one
 // bends less and less on either side of one point.
 export function steepestPoint(loss, [low, high], [least, most]) {
-  if (loss.name === "pseudo_huber" || loss.name === "squared") {
+  const inside = (value, from, to) => Math.min(Math.max(value, from), to);
+  if (loss.threshold && loss.name.startsWith("bounded")) {
+    const poisson = loss.name === "bounded_poisson";
+    const peak = peakOf(poisson ? most : 1, loss.threshold);
+    const score = inside(Math.log(poisson ? peak : most / peak), low, high);
+    return [score, inside(Math.exp(score) * (poisson ? 1 : peak), least, most)];
+  }
+  if (["pseudo_huber", "squared", "smoothed_pinball"].includes(loss.name)) {
     // The smallest residual.
     if (high < least) return [high, least];
     const label = Math.max(low, least);
@@ -105,5 +130,5 @@ export function steepestPoint(loss, [low, high], [least, most]) {
     const corner = Math.min(0, Math.log((loss.cap * loss.corner) / (1 - loss.cap * loss.corner)));
     peak = least > 0.5 ? -corner : corner;
   }
-  return [Math.min(Math.max(peak, low), high), least];
+  return [inside(peak, low, high), least];
 }

@@ -48,7 +48,7 @@ export function timesRight(confidence) {
   return { times: shown(times), right: shown(times - Math.round(times * left)) };
 }
 
-export const KINDS = ["logistic", "softmax", "smoothed_hinge", "pseudo_huber", "squared"];
+export const KINDS = ["logistic", "softmax", "smoothed_hinge", "pseudo_huber", "squared", "smoothed_pinball", "bounded_poisson", "bounded_gamma"];
 export const REPORTS = ["independent", "leverage", "dependent", "adaptive"];
 
 // What to call a publication.

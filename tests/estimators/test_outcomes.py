@@ -1,0 +1,150 @@
+"""Models of quantiles, of counts and of positive amounts, against peers without privacy."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score
+
+import expost
+from expost.exceptions import ParameterError
+
+ROWS = 400
+MODELS = {
+    "quantile": (expost.QuantileRegression, (0.0, 60.0), expost.NumberLabel),
+    "count": (expost.PoissonRegression, (0.0, 40.0), expost.CountLabel),
+    "amount": (expost.GammaRegression, (0.1, 90.0), expost.AmountLabel),
+}
+
+
+def table(name, seed=0, rows=ROWS):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (rows, 2)) / np.sqrt(2.0)
+    mean = np.exp(1.5 + X @ np.array([1.0, -0.6]))
+    drawn = {
+        "quantile": lambda: 20.0 + 6.0 * X[:, 0] + rng.normal(0.0, 4.0, rows),
+        "count": lambda: rng.poisson(mean).astype(float),
+        "amount": lambda: mean * rng.gamma(5.0, 0.2, rows),
+    }
+    return X, drawn[name]()
+
+
+def nearly_free(loss, **others):
+    """A plan with next to no noise and next to no penalty; it promises nothing."""
+    return expost.calibrate(loss=loss, norm=1.0, fit_intercept=True, sigma=1e-9, l2=1e-7, **others)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["count", "amount"])
+def test_without_noise_the_coefficients_are_statsmodels(name):
+    """With a threshold that no residual comes near the losses are the likelihoods."""
+    models = pytest.importorskip("statsmodels.api")
+    make, outcome, label = MODELS[name]
+    X, y = table(name)
+    family = (
+        models.families.Poisson() if name == "count" else models.families.Gamma(models.families.links.Log())
+    )
+    theirs = models.GLM(y, models.add_constant(X), family=family).fit(tol=1e-14).params
+    loss = expost.BoundedPoisson(8.0, 5e4) if name == "count" else expost.BoundedGamma(5e4)
+    model = make(plan=nearly_free(loss), outcome=outcome, random_state=0).fit(X, y)
+    typical = label(name="y", low=outcome[0], high=outcome[1]).typical
+    np.testing.assert_allclose(model.coef_, theirs[1:], atol=1e-6)
+    assert model.intercept_ + np.log(typical) == pytest.approx(theirs[0], abs=1e-6)
+    np.testing.assert_allclose(model.predict(X), np.exp(models.add_constant(X) @ theirs), rtol=1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_without_noise_the_quantile_is_that_of_a_second_solver_and_near_statsmodels(level):
+    models = pytest.importorskip("statsmodels.api")
+    X, y = table("quantile")
+    scaled, rows = y / 30.0 - 1.0, np.column_stack([X, np.ones(ROWS)])
+    loss = expost.SmoothedPinball(level, 0.01)
+    model = expost.QuantileRegression(
+        plan=nearly_free(loss), level=level, outcome=(0.0, 60.0), random_state=0
+    )
+    model.fit(X, y)
+
+    def objective(theta):
+        residual = rows @ theta - scaled
+        value = 0.01 * np.logaddexp(0.0, residual / 0.01) - level * residual
+        return np.sum(value), rows.T @ (1.0 / (1.0 + np.exp(-residual / 0.01)) - level)
+
+    best = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-10}).x
+    np.testing.assert_allclose([*model.coef_, model.intercept_], best, atol=1e-6)
+    exact = models.QuantReg(y, models.add_constant(X)).fit(q=level).params
+    # A corner of 0.01 is 0.3 in the outcome's units, and its quantile is log(9) times as much.
+    np.testing.assert_allclose(model.predict(X), models.add_constant(X) @ exact, atol=1.5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_scikit_learns_and_predictions_are_in_units(name):
+    make, outcome, _ = MODELS[name]
+    X, y = table(name, rows=3000)
+    model = make(norm=1.0, outcome=outcome, epsilon=8.0, random_state=0).fit(X, y)
+    predicted, clipped = model.predict(X), np.clip(y, *outcome)
+    theirs = {
+        "quantile": lambda: d2_pinball_score(clipped, predicted, alpha=0.5),
+        "count": lambda: d2_tweedie_score(clipped, predicted, power=1),
+        "amount": lambda: d2_tweedie_score(clipped, predicted, power=2),
+    }
+    assert model.score(X, y) == pytest.approx(theirs[name](), abs=1e-9)
+    assert model.score(X, y) > 0.1
+    assert np.all((predicted >= outcome[0]) & (predicted <= outcome[1]))
+    assert abs(np.median(predicted) - np.median(y)) < 2.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_publication_is_verified_when_read_and_says_the_same(name, tmp_path):
+    make, outcome, label = MODELS[name]
+    X, y = table(name)
+    features = tuple(expost.Number(name=one, low=-1.0, high=1.0) for one in "ab")
+    domain = expost.Domain(features=features, label=label(name="y", low=outcome[0], high=outcome[1]))
+    records = {"a": X[:, 0], "b": X[:, 1]}
+    model = make(domain=domain, report="leverage", random_state=1).fit(records, y)
+    path = tmp_path / "publication.json"
+    model.publication_.save(path)
+    read = expost.Publication.load(path)
+    np.testing.assert_array_equal(read.predict(records), model.predict(records))
+    bounds = read.bounds(records, y, confidence=0.999999, member=True)
+    exact = np.abs(model.ex_post_losses(records, y))
+    assert np.all((bounds.lower <= exact) & (exact <= bounds.upper))
+    changed = json.loads(path.read_text())
+    changed["domain"]["label"] = {"name": "y", "kind": "number", "low": -3.0, "high": 3.0}
+    changed["loss"] = {"name": "bounded_gamma", "threshold": 0.5}
+    path.write_text(json.dumps(changed))
+    with pytest.raises(expost.exceptions.PublicationError):
+        expost.Publication.load(path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_undeclared_outcomes_of_one_kind_are_not_taken_for_another(name):
+    make, outcome, label = MODELS[name]
+    X, y = table(name)
+    other = expost.ClassLabel(name="y", classes=("a", "b"))
+    domain = expost.Domain(features=(expost.Number(name="a", low=0.0, high=1.0),), label=other)
+    with pytest.raises(ParameterError, match="`domain` must be one whose label has kind="):
+        make(domain=domain).fit({"a": X[:, 0]}, y)
+    with pytest.raises(ParameterError, match="`outcome` must be two finite numbers"):
+        make(norm=1.0, outcome=(5.0, 1.0)).fit(X, y)
+    if name != "quantile":
+        with pytest.raises(ParameterError, match="`outcome` must be declared"):
+            make(norm=1.0).fit(X, y)
+        with pytest.raises(ParameterError, match="`outcome` must be two finite numbers"):
+            make(norm=1.0, outcome=(-1.0, 9.0)).fit(X, y)
+        with pytest.raises(ValueError, match="must have low >"):
+            label(name="y", low=-1.0, high=outcome[1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_person_with_several_rows_and_equal_rows_costs_what_one_row_does(name):
+    make, outcome, _ = MODELS[name]
+    X, y = table(name, rows=60)
+    model = make(norm=1.0, outcome=outcome, unit="person", random_state=2)
+    ids = np.repeat(np.arange(60), 2)
+    model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=ids)
+    losses = model.ex_post_losses(np.repeat(X, 2, axis=0), np.repeat(y, 2), groups=ids)
+    assert losses.shape == (60,)
+    single = model.ex_post_losses(X, y, groups=np.arange(60))
+    np.testing.assert_allclose(losses, single, rtol=1e-9)
