@@ -102,6 +102,22 @@ def test_everything_may_be_unknown(loss):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "loss", ["capped-gradients", pytest.param("softmax-gradients", marks=pytest.mark.slow)]
+)
+def test_no_value_has_a_larger_total_by_the_library(loss):
+    """Python has no bound over open answers: it tries 80 values for each, with figures of its own."""
+    rng, publication = np.random.default_rng(14), pages.published(loss, "leverage")
+    numbers, asked = asked_of([publication], rng, 4, 4)
+    for (answers, option), (bound, _) in zip(asked, searched([(numbers, asked)], 0)["results"], strict=True):
+        others = pages.people(rng, 80, publication.domain, publication.loss)
+        filled = [[o if a is None else a for a, o in zip(answers, one, strict=True)] for one in others]
+        totals = pages.by_python(publication, filled, [option] * len(filled))[:, 3]
+        assert np.max(totals) <= bound * (1.0 + 1e-9)
+        assert bound < 2.5 * np.max(totals)
+
+
+@pytest.mark.long
 def test_two_publications_are_bounded_together():
     rng = np.random.default_rng(10)
     several = [pages.published("logistic", "independent"), pages.published("hinge", "adaptive", seed=4)]
