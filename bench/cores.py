@@ -18,19 +18,15 @@ Results are written as they come, to ``--json``, to the folder ``$OUT`` or to be
 import argparse
 import json
 import os
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial, reduce
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from itertools import pairwise
 from operator import add
 from pathlib import Path
-from types import ModuleType
 from unittest.mock import patch
 
 LIMITED = find_spec("threadpoolctl") is not None
@@ -42,68 +38,9 @@ import numpy as np  # noqa: E402
 from hatch_build import compile_kernels  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
-# What tables, files and pages need, and a fit of a matrix does not.
-_UNUSED = ("jinja2", "narwhals", "opendp", "pyarrow", "pydantic", "rich", "sklearn", "threadpoolctl", "typer")
-
-
-class _Metaclass(type):
-    def __new__(cls, name, bases, body, **_):
-        return super().__new__(cls, name, bases, body)
-
-    def __init__(cls, name, bases, body, **_):
-        super().__init__(name, bases, body)
-
-
-class _Base(metaclass=_Metaclass):
-    def __init_subclass__(cls, **_):
-        pass
-
-    def __init__(self, **_):
-        pass
-
-
-class _Nothing:
-    """Stands for anything that is imported and never used: a decorator, a base class, a type."""
-
-    def __call__(self, *given, **named):
-        return given[0] if len(given) == 1 and callable(given[0]) and not named else self
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Base if name == "BaseModel" else self
-
-    def __mro_entries__(self, _):
-        return (_Base,)
-
-    def __getitem__(self, _):
-        return self
-
-    def __or__(self, _):
-        return self
-
-    __ror__ = __or__
-
-
-class _Unused(MetaPathFinder, Loader):
-    """Finds the packages above, empty, where nothing else finds them."""
-
-    def find_spec(self, name, path=None, target=None):
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _UNUSED else None
-
-    def create_module(self, spec):
-        module = ModuleType(spec.name)
-        module.__getattr__ = _Nothing().__getattr__
-        return module
-
-    def exec_module(self, module):
-        pass
-
-
 PEER = find_spec("sklearn") is not None
-sys.path.insert(0, str(ROOT / "src"))
-sys.meta_path.append(_Unused())
 
+import bench.bare  # noqa: E402, F401
 from expost._common import kernels, machine  # noqa: E402
 from expost.data.blocks import ArrayTable, Block  # noqa: E402
 from expost.data.design import ArraySource, Design  # noqa: E402
@@ -258,8 +195,7 @@ def arguments_given():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--numpy", action="store_true", help="measure without kernels, too")
     parser.add_argument("--peers", default="lbfgs", help="solvers of scikit-learn, with commas between them")
-    folder = os.environ.get("OUT") or ROOT / "bench" / "results"
-    parser.add_argument("--json", type=Path, default=Path(folder) / "cores.json")
+    parser.add_argument("--json", type=Path, default=ROOT / "bench" / "results" / "cores.json")
     return parser.parse_args()
 
 

@@ -2,7 +2,7 @@
 
     python -m bench.gpu [--cases doubles,floats,wide,softmax,sent] [--repeats 5] [--host] [--scale 1.0]
 
-It needs PyTorch, NumPy, SciPy and scikit-learn. The noise is seeded: nothing here is private. Times are
+It needs PyTorch, NumPy and SciPy. The noise is seeded: nothing here is private. Times are
 medians after one run that is not counted. A floor is what a pass would take if it did nothing but read the
 table, at the bandwidth of a copy, or nothing but multiply, at the rate of a matrix product. ``--host`` fits
 the same rows with NumPy on all cores too, once.
@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+import bench.bare  # noqa: F401
 from expost._common.namespaces import Space
 from expost.data.blocks import ArrayTable
 from expost.data.design import ArraySource, Design
@@ -222,7 +223,7 @@ def measure(name, case, device, arguments, rates):
         return measure_sent(case, X.cpu().numpy(), y.cpu().numpy(), device, arguments)
     compare(case, X, y)
     plan, records = plan_of(case), encoded(X, y)
-    print(f"  arithmetic is exact there: {exact_in(records.space)}")
+    print(f"  arithmetic is exact there: {exact_in(records.kernels_in)}")
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)

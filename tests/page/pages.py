@@ -246,12 +246,12 @@ def persons_by_python(publication, persons, asked, forgotten, *, sharing=1, weig
     return figures
 
 
-def totals_by_python(publications, answers, asked):
-    """The library's bound on what several publications cost each record together."""
+def totals_by_python(publications, answers, asked, groups=None):
+    """The library's bound on what several publications cost each record, or these groups, together."""
     totals = np.empty(len(answers))
     for places, options in _alike(asked):
         X, y = as_table([answers[place] for place in places], publications[0].domain)
-        totals[places] = total(publications, X, y, **options)
+        totals[places] = total(publications, X, y, groups=groups, **options)
     return totals
 
 

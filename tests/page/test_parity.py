@@ -147,7 +147,7 @@ def test_what_several_publications_cost_together(name):
     np.testing.assert_allclose(ours, pages.totals_by_python(several, answers, asked), rtol=TOLERANCE)
     # Where one outweighs the others the totals are added up, as for every record at once.
     added = sum(pages.by_python(one, answers, asked, sharing=len(several))[:, 3] for one in several)
-    chosen = [not one["every"] and numbers["together"][one["confidence"]] is not None for one in asked]
+    chosen = [not one["every"] and numbers["together"][one["confidence"]][0] is not None for one in asked]
     np.testing.assert_allclose(ours[np.invert(chosen)], added[np.invert(chosen)], rtol=TOLERANCE)
     if name == "one that outweighs":
         assert not any(chosen)

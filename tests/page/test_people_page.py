@@ -144,7 +144,7 @@ def test_a_household_is_read_together_with_its_own_promise(open_page):
     visit = open_page(publication)
     visit.fill(kidney.ANSWERS)
     alone = visit.figure("total")
-    visit.page.get_by_role("button", name="Add someone of your household").click()
+    visit.page.get_by_role("button", name="Add someone from your household").click()
     assert visit.page.evaluate("document.activeElement.id") == "card-2-field-0"
     other = ["50", "m", "130", "yes", "1.1", "14", "0"]
     for place, text in ((0, "50"), (2, "130"), (4, "1.1"), (5, "14")):

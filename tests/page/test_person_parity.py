@@ -80,6 +80,31 @@ def test_corners(kind, unit):
     assert worst(*compared(pages.published("capped", kind, cornered=True, unit=unit), 60)) < TOLERANCE
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_what_several_publications_cost_a_person_together(unit):
+    several = [pages.published("capped", kind, seed=seed, unit=unit) for seed, kind in enumerate(pages.KINDS)]
+    rng = np.random.default_rng(9)
+    people = [pages.people(rng, count, several[0].domain, several[0].loss) for count in (1, 2, 3, 6) * 6]
+    asked = [one | {"every": False} for one in pages.questions(rng, len(people))]
+    numbers = json.loads(json.dumps(payload(several)))
+    ours = pages.by_node(numbers, [[None, *pair, 0] for pair in zip(people, asked, strict=True)])[:, 0]
+    for place, (rows, own) in enumerate(zip(people, asked, strict=True)):
+        theirs = pages.totals_by_python(several, rows, [own] * len(rows), groups=[1] * len(rows))[0]
+        assert ours[place] == pytest.approx(theirs, rel=TOLERANCE)
+    # Less than what is added up, as it is where she has forgotten a row.
+    sharing = {"sharing": len(several)}
+    none = [0] * len(people)
+    added = sum(pages.persons_by_python(one, people, asked, none, **sharing)[:, 3] for one in several)
+    assert np.all(ours <= added * (1.0 + TOLERANCE))
+    assert np.median(ours / added) < 0.95
+    if unit == "person":
+        left = pages.by_node(numbers, [[None, *pair, 1] for pair in zip(people, asked, strict=True)])[:, 0]
+        one = [1] * len(people)
+        parts = [pages.persons_by_python(each, people, asked, one, **sharing)[:, 3] for each in several]
+        np.testing.assert_allclose(left, sum(parts), rtol=TOLERANCE)
+
+
 @pytest.mark.docs
 @pytest.mark.parametrize("kind", pages.KINDS)
 @pytest.mark.parametrize("loss", pages.LOSSES)

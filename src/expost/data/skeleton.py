@@ -68,7 +68,7 @@ _PUBLICATION = """\
 # contact = { email = "privacy@clinic.example" }    # or phone, or address
 # purpose = "..."               # completes: a computer model that ...
 # date = 2026-01-31             # the day of the publication
-# population = "..."            # completes: made from the records of ...
+# population = "..."            # whose records: such as patients of 2025
 # opt_out = true                # if you leave out next time whoever asks for it
 # reply = "..."                 # what you promise to those who ask
 # language = "de"               # the language of the page: en, de, fr or es

@@ -50,7 +50,7 @@ LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 """The languages that the page speaks; each has a catalogue in ``languages``."""
 # What scripts say; the other parts of a catalogue are for the template.
 _SCRIPTS = ("answer", "timeline", "form", "file", "experts")
-_OF_PAGE = ("months", "day", "first_day", "and", "decimal", "percent", "slashed")
+_OF_PAGE = ("months", "day", "first_day", "and", "entry", "decimal", "percent", "slashed")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -221,7 +221,7 @@ def _whose(texts: Sequence[PublicationTexts], language: Language, *, alike: bool
     populations = {text.population for text in texts}
     if not alike:
         words = dict.fromkeys(word for text in texts for word in (text.purpose, text.population) if word)
-        return [language.say("lead.quoted", words=one) for one in words]
+        return [language.say("lead.quoted", words=" – ".join(words))] if words else []
     if len(populations) > 1 or None in populations:
         return []
     return [language.say("lead.population", population=populations.pop())]

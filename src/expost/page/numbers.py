@@ -182,7 +182,8 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
 
     Several publications share the failure probability: each gets an equal part of it, so that their figures
     hold together at the chosen confidence. The bound of their sum holds on its own: ``together`` has what it
-    allows for the noise at each level, and None where the totals are added up. So does what a member's
+    allows for the noise at each level, for people with one row, two and so on, and None where the totals are
+    added up. So does what a member's
     ``wallet`` says: its scale is that of the publication that came first.
 
     Privacy
@@ -190,12 +191,17 @@ def payload(publications: Sequence[PublishedFile]) -> dict[str, Any]:
     Input and output are public.
     """
     form, releases = Form.of(publications), [publication.release for publication in publications]
+    # A sum of one needs none.
+    most = 0 if len(releases) == 1 else min(most_rows(release.plan) for release in releases)
     return {
         "fields": form.fields,
         "confidences": list(CONFIDENCES),
         "usual": list(CONFIDENCES.values()).index(CONFIDENCE),
         "constants": CONSTANTS,
-        "together": [sum_noise(releases, 1.0 - level, Scope(None)) for level in CONFIDENCES.values()],
+        "together": [
+            [sum_noise(releases, 1.0 - level, Scope(None), rows + 1) for rows in range(most)]
+            for level in CONFIDENCES.values()
+        ],
         "wallet": {
             "scales": [_finite(first_scale(release.plan)) for release in releases],
             "logarithms": [2.0 * math.log(1.0 / (1.0 - level)) for level in CONFIDENCES.values()],

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { read, readPerson } from "../../../src/expost/page/static/bounds.js";
 import { unpacked } from "../../../src/expost/page/static/numbers.js";
-import { factsOf } from "../../../src/expost/page/static/records.js";
+import { factsOfPerson } from "../../../src/expost/page/static/persons.js";
 import { together, wallet } from "../../../src/expost/page/static/together.js";
 
 const { numbers: packed, asked } = JSON.parse(readFileSync(0, "utf8"));
@@ -10,7 +10,8 @@ const numbers = unpacked(packed);
 // With a number of forgotten rows, the answers are those of all rows of a person.
 const figures = asked.map(([place, answers, options, forgotten = null]) => {
   if (place === null) {
-    const facts = numbers.publications.map((publication) => factsOf(numbers, publication, answers));
+    const rows = forgotten === null ? [answers] : answers;
+    const facts = numbers.publications.map((publication) => factsOfPerson(numbers, publication, rows, forgotten ?? 0));
     return [together(numbers, facts, options), wallet(numbers, facts, options) ?? -1];
   }
   const publication = numbers.publications[place];

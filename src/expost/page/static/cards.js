@@ -56,7 +56,7 @@ export class Cards {
     this.changed(true);
   }
 
-  // "Add someone of your household"
+  // "Add someone from your household"
   adder() {
     this.add = element("button", { type: "button", className: "btn", textContent: say("form.add_relative") });
     this.add.addEventListener("click", () => {

@@ -100,7 +100,7 @@ export class OwnFile {
     const missing = asked.filter((place) => answers[place] === undefined && !unread.includes(place));
     return [
       line(say("file.found", { done: found.length, all: asked.length }), say("file.filled")),
-      ...problems.map(({ place, text }) => element("p", { className: "msg error", textContent: `${titleOf(fields[place])}: ${text}` })),
+      ...problems.map(({ place, text }) => element("p", { className: "msg error", textContent: say("page.entry", { title: titleOf(fields[place]), text }) })),
       ...(missing.length ? [line(say("file.not_found", { names: missing.map((place) => titleOf(fields[place])).join(", ") }))] : []),
       tableOf(
         [say("file.column_question"), say("file.column_file"), say("file.column_read")],

@@ -58,6 +58,7 @@ export function showAnswers(place, numbers, { state, rows, places, records, forg
   const title = (number) => say(ofPerson ? "form.card" : "form.relative", { ...words, number });
   place.replaceChildren(
     element("h2", { textContent: say("form.answers") }),
+    ...(ofPerson && rows.length > 1 ? [element("p", { textContent: say("form.only_changes") })] : []),
     ...(records === 1
       ? [list(rows[0], null)]
       : rows.flatMap((answers, i) => [element("h3", { textContent: title(places[i] + 1) }), list(answers, ofPerson ? rows[i - 1] : null)])),

@@ -6,11 +6,12 @@ const sum = (parts, name) => parts.reduce((total, part) => total + part[name], 0
 
 // The bound on the sum of a person's losses, from what each publication reads of her record. The noises of all are not
 // in one line, so the sum is less than that of the totals (expost.reports.several); where it is not, the totals are
-// added up, as they are for a person with several rows. It never falls where a fact of the record rises, which ranges.js relies on.
+// added up, as they are where rows are forgotten. It never falls where a fact of the record rises, which ranges.js relies on.
 export function together(numbers, facts, options) {
   const readings = numbers.publications.map((publication, i) => readFacts(numbers, publication, facts[i], options));
-  const apart = options.every || readings.length === 1 || facts.some(({ person }) => person !== undefined);
-  const noise = apart ? null : numbers.together[options.confidence];
+  const { count = 1, forgotten = 0 } = facts[0].person ?? {};
+  const apart = options.every || readings.length === 1 || forgotten > 0;
+  const noise = apart ? null : numbers.together[options.confidence][count - 1];
   if (noise === null) return sum(readings, "total");
   const [quantile, rest] = noise;
   const reached = Math.sqrt(sum(readings, "squared")) * quantile;

@@ -3,7 +3,7 @@
 import { answerTitle } from "./control.js";
 import { UNKNOWN } from "./encoding.js";
 import { readingsOf } from "./figures.js";
-import { titleOf } from "./language.js";
+import { say, titleOf } from "./language.js";
 import { rightOfHundred } from "./odds.js";
 import { factsOfPerson } from "./persons.js";
 import { largestTotal, searched, worthAnswering } from "./ranges.js";
@@ -34,7 +34,7 @@ export function exampleOf({ constants }, field) {
 // Some values of the invented person in words.
 export function exampleValues(numbers) {
   const named = numbers.fields.filter(({ role }) => role === "feature").slice(0, MOST_VALUES);
-  const words = named.map((field) => `${titleOf(field)}: ${answerTitle(numbers, field, exampleOf(numbers, field))}`);
+  const words = named.map((field) => say("page.entry", { title: titleOf(field), text: answerTitle(numbers, field, exampleOf(numbers, field)) }));
   return words.join(", ");
 }
 
