@@ -163,6 +163,31 @@ def test_what_is_refused_in_one_sentence(folder):
     assert "lacks the column 'patient_id', a declared person" in out
 
 
+@pytest.mark.long
+def test_people_are_not_sent_to_a_wallet_that_they_do_not_have(folder):
+    rows().to_csv(folder / "table.csv", index=False)
+    for name in ("one.json", "two.json"):
+        fit = [
+            "fit",
+            str(folder / "domain.toml"),
+            str(folder / "table.csv"),
+            "--yes",
+            "-o",
+            str(folder / name),
+        ]
+        assert CliRunner().invoke(app, fit).exit_code == 0
+    both = [str(folder / "one.json"), str(folder / "two.json"), str(folder / "table.csv")]
+    told = " ".join(CliRunner().invoke(app, ["bounds", *both, "--person", "patient_id"]).output.split())
+    assert "holds if the plans and their number were fixed in advance." in told
+    assert "--wallet" not in told
+
+
+def test_who_names_two_tables_is_told_of_folders(folder):
+    told = CliRunner().invoke(app, ["check", "domain.toml", "one.csv", "two.csv"])
+    assert told.exit_code == 2
+    assert "name their folder or a pattern" in " ".join(told.output.replace("│", " ").split())
+
+
 def test_a_missing_id_is_a_problem_and_counts_are_private(folder):
     out = run("check", "domain.toml", "table.csv", "--problems", "private-problems.csv")
     assert "The table fits the domain." in out

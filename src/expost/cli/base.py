@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -48,6 +49,16 @@ class _Group(_Flags, TyperGroup):
 
 class _Command(_Flags, TyperCommand):
     """One command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As ever; who names several files, or lets the shell do it, is told how."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            said: Any = error  # whichever parser is underneath, what it says is its message
+            if re.search(r"unexpected extra.*\.(csv|parquet)\b", getattr(said, "message", "")):
+                said.message += ". For several files, name their folder or a pattern in quotes."
+            raise
 
 
 app = typer.Typer(

@@ -55,12 +55,15 @@ from expost.reports.wallet import streamed_wallet
 
 # What the figure of several publications holds for: their total, and the wallet.
 _ALL = {
-    False: "The figure for all of them holds if the plans and their number were fixed in advance. For "
-    "members of the table --wallet has one that holds however they were chosen; choose one before you look.",
+    False: "The figure for all of them holds if the plans and their number were fixed in advance.",
     True: "The figure for all of them bounds how far they can have raised the odds that a member is in the "
     "table, even if each was decided on by those before. It says nothing of people who are not in it, nor of "
     "how far the odds can have fallen.",
 }
+_OR_WALLET = (
+    " For members of the table --wallet has one that holds however they were chosen; "
+    "choose one before you look."
+)
 # More records than this do not fit on a screen.
 _MOST_PREDICTIONS, _MOST_BOUNDS = 20, 40
 _OF_CLASS = "probability of "
@@ -279,7 +282,8 @@ class _Bounded:
             say(_whose(self.person, of_people="person" in units))
         say(Scope.of(self.scope).sentence(self.options.confidence))
         if self.options.wallet or len(self.read) > 1:
-            say(_ALL[self.options.wallet])
+            offered = not self.options.wallet and self.people is None  # people have none
+            say(_ALL[self.options.wallet] + _OR_WALLET * offered)
         if output is not None:
             say(f"Written: {legible(output)}")
 
