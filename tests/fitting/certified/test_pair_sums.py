@@ -10,10 +10,13 @@ from hard_tables import LOSSES, RowBlocks, derivatives, into_ball, labels_for, o
 from test_softmax_certificate import LOSSES as SOFTMAX, exact_derivatives
 
 from expost._common import kernels
-from expost.fitting.certified.pairs import Dyadic
+from expost._common.machine import SPAN
+from expost.fitting.certified.pairs import UNIT, Dyadic
 from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
+from expost.fitting.compiled import CHAIN, CHUNK, Known, _errors
 from expost.losses import LogisticLoss, SquaredLoss
+from expost.privacy.calibration import calibrate
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels")
 
@@ -53,6 +56,10 @@ def exactly(total):
 
 # Of the truth: denormal rows have products far below those of others.
 BITS = {"tiny": 2600}
+# With a largest slope, and caps that do not make nearly everything flat.
+ORDINARY = [
+    loss for loss in (*LOSSES, *SOFTMAX) if loss != SquaredLoss() and getattr(loss, "cap", 1.0) >= 0.5
+]
 KINDS = ["random", "cancelling", "saturated", "tiny", "mixed", "corner"]
 
 
@@ -142,3 +149,25 @@ def test_an_unsound_thread_certifies_nothing(monkeypatch):
     monkeypatch.setattr(kernels, "library", lambda: library._replace(kernels=Unsound()))
     found, _, _ = found_and_bound(LogisticLoss(), np.ones((3, 2)), np.ones(3), np.ones(2), None, 2.0)
     assert np.isinf(found.error)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("loss", ORDINARY, ids=str)
+def test_plans_never_need_more_than_pairs(loss, epsilon):
+    """Whatever the table, of as many rows as a plan prints for and 100 columns.
+
+    The bound of section 10 with a curvature that is the penalty alone, and with coefficients as long as all
+    slopes together over the penalty: the minimiser is no longer.
+    """
+    plan = calibrate(loss=loss, norm=1.0, epsilon=epsilon, delta=1e-6, fit_intercept=True)
+    known, radius, columns = proved_loss(loss), np.sqrt(2.0), 101
+    rows, slope = plan.precision.rows_at_most, loss.curve.max_slope
+    steepest = rows * slope * Known.of(loss).scores
+    longest = 2.0 * rows * slope * radius / plan.l2
+    units = 1.02 * (CHAIN + 3) ** 2 + 4.1 * (rows / CHUNK + rows / SPAN) + 13.0
+    relative, absolute = _errors(loss)
+    summed = radius * (units * UNIT**2 * steepest + rows * absolute)
+    predictors = known.score_error * 1.02 * ((columns + 3) * UNIT) ** 2 * radius * longest
+    bent = (relative + predictors) * np.sqrt(rows * loss.curve.max_curvature * known.trace)
+    assert 1.1 * (summed / plan.l2 + bent / np.sqrt(plan.l2)) <= 0.25 * plan.precision.solver_radius
