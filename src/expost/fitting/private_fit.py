@@ -16,11 +16,11 @@ from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
 from expost.data.design import Design
 from expost.data.encoding import Encoded
-from expost.exceptions import DomainError, ParameterError, PrivateStateError, SolverError
+from expost.exceptions import DomainError, ParameterError, PrivateStateError
 from expost.fitting.faces import Face
 from expost.fitting.objective import Objective
 from expost.fitting.release import Release
-from expost.fitting.wide import GramRoot, is_wide
+from expost.fitting.wide import GramRoot, is_wide, not_definite_error
 from expost.losses.corners import Corners, bounds_of, l1_of
 from expost.privacy.plan import Plan
 from expost.privacy.precision import MOST_COEFFICIENTS, MOST_NUMBERS
@@ -32,6 +32,8 @@ _CLOSEST = 2.0**6
 # Square matrices besides the sums of the parts under way: the last Hessian with and without its penalty, its
 # factor, the sum of the rows and the next sum. With several classes that is turned into other coordinates.
 _MATRICES, _OF_CLASSES = 5, 8
+# Of the curvature of one row: penalties below this may be too small for products with vectors.
+_TINY_PENALTY = 1e-6
 # Copies of a block in a pass, slices included, for each sum; and bytes of a printed number while it is made.
 _COPIES, _PRINTED = 3, 400
 
@@ -53,9 +55,7 @@ def inverse_root(hessian: FloatArray, space: Space | None = None) -> Any:
                 return found
     with suppress(LinAlgError), limit_blas_threads(len(hessian)):
         return solve_triangular(cholesky(hessian, lower=True), np.eye(len(hessian)), lower=True)
-    raise SolverError(
-        "the Hessian at the released coefficients is not positive definite in double precision; raise `l2`."
-    )
+    raise not_definite_error()
 
 
 def needs_hessian(plan: Plan) -> bool:
@@ -137,7 +137,9 @@ def check_room(plan: Plan, records: Encoded, corners: Corners | None = None) -> 
     columns, held = records.design.dimension, records.engine.sums_held
     dimension = plan.loss.coefficient_count(columns)
     matrices = held + (_MATRICES if dimension == columns else _OF_CLASSES)
-    matrices = 0 if is_wide(plan.loss, dimension, corners) else matrices
+    # A wide model with a tiny penalty may be out of reach of products, and is then fitted as any other.
+    tiny = plan.l2 < _TINY_PENALTY * plan.curve.max_curvature * plan.radius**2
+    matrices = matrices if tiny or not is_wide(plan.loss, dimension, corners) else 0
     # Exact losses take less: four matrices while the Hessian is inverted, then two and one for each thread.
     block = records.design.block_length(dimension) * records.design.numbers_held(dimension)
     numbers = matrices * dimension**2 + held * _COPIES * block

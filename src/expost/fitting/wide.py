@@ -2,17 +2,21 @@ r"""Models of so many coefficients that no square matrix of them is made: by pro
 
 With rows :math:`W = D^{1/2}X`, :math:`D` their curvatures, :math:`H = \lambda I + W^\top W` and
 
-.. math:: x^\top H^{-1}x = \frac{\|x\|^2 - \|L^{-1}Wx\|^2}{\lambda}, \qquad LL^\top = \lambda I + WW^\top
+.. math:: x^\top H^{-1}x = \frac{\|x - W^\top z\|^2}{\lambda} + \|z\|^2, \qquad
+          (\lambda I + WW^\top)z = Wx
 
-(Woodbury): a matrix as large as there are rows serves in the place of one as large as there are columns.
+(Woodbury): a matrix as large as there are rows serves in the place of one as large as there are columns. The
+right side is least at this :math:`z`, so that an error of :math:`z` counts by its square, however small
+:math:`\lambda` is, and nothing cancels between its two terms.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.sparse import csr_array, vstack
 
 from expost._common.machine import check_memory, limit_blas_threads
@@ -21,6 +25,7 @@ from expost._common.typing import FloatArray
 from expost.data.blocks import Block, SparseRows
 from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
+from expost.exceptions import SolverError
 from expost.fitting.objective import Objective
 from expost.losses import RecordLoss
 from expost.losses.corners import Corners
@@ -37,6 +42,13 @@ def is_wide(loss: RecordLoss, dimension: int, corners: Corners | None = None) ->
     So many coefficients are published without a Hessian, which would have more numbers than a file may.
     """
     return loss.along_row and corners is None and dimension > _LARGEST_MATRIX
+
+
+def not_definite_error() -> SolverError:
+    """What is said where a factor does not exist in doubles."""
+    return SolverError(
+        "the Hessian at the released coefficients is not positive definite in double precision; raise `l2`."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,25 +77,26 @@ class GramRoot:
         matrix = np.asarray(gram.todense() if hasattr(gram, "todense") else gram)
         matrix.flat[:: count + 1] += objective.l2
         largest = float(np.max(np.sum(np.abs(matrix), axis=1)))
-        with limit_blas_threads(count):
+        with suppress(LinAlgError), limit_blas_threads(count):
             factor = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return cls(rows, factor, objective.l2, largest)
+            return cls(rows, factor, objective.l2, largest)
+        raise not_definite_error()
 
     def squares_under(self, rows: FloatArray) -> FloatArray:
-        r""":math:`x^\top H^{-1}x` of each row; what rounding leaves below zero is zero."""
-        image = self._image(rows)
-        rest = np.vecdot(rows, rows) - np.einsum("ij,ij->j", image, image)
-        return np.asarray(np.maximum(rest, 0.0) / self.l2)
+        r""":math:`x^\top H^{-1}x` of each row."""
+        dual, left = self._parts(rows)
+        return np.asarray(np.vecdot(left, left) / self.l2 + np.einsum("ij,ij->j", dual, dual))
 
     def forms_under(self, columns: FloatArray) -> FloatArray:
         r""":math:`F^\top H^{-1}F` of each factor, whose columns come first."""
-        image = self._image(columns.reshape(-1, columns.shape[2])).T.reshape(*columns.shape[:2], -1)
-        own = columns @ np.swapaxes(columns, 1, 2)
-        return np.asarray((own - image @ np.swapaxes(image, 1, 2)) / self.l2)
+        dual, left = self._parts(columns.reshape(-1, columns.shape[2]))
+        dual, left = dual.T.reshape(*columns.shape[:2], -1), left.reshape(columns.shape)
+        return np.asarray(left @ np.swapaxes(left, 1, 2) / self.l2 + dual @ np.swapaxes(dual, 1, 2))
 
-    def _image(self, rows: FloatArray) -> FloatArray:
-        product = np.asarray(self.rows @ rows.T)
-        return np.asarray(solve_triangular(self.factor, product, lower=True, check_finite=False))
+    def _parts(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r""":math:`z`, one column for each row, and :math:`x - W^\top z`."""
+        dual = np.asarray(cho_solve((self.factor, True), np.asarray(self.rows @ rows.T), check_finite=False))
+        return dual, rows - np.asarray(self.rows.T @ dual).T
 
 
 @dataclass(frozen=True, eq=False, repr=False)

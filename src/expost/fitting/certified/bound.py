@@ -200,8 +200,7 @@ def bound(
         gradient = corners.residual(data.doubles(), theta, offset)
         end = _on_face(corners, point, _to_face(corners, curvature, data.doubles(), theta))
         step = (end - point).doubles()
-    errors = sums.error + UP * problem.radius * sums.absolute
-    errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
+    errors = _summed_errors(problem, sums)
     reached = data + Dyadic.of(curvature.matrix @ step)
     if corners is None:
         left = length(reached.doubles())
@@ -218,39 +217,60 @@ def bound(
     rounding = curvature.error + (2 * problem.dimension + 8) * UNIT * trace
     square = max(float(step @ curvature.matrix @ step), 0.0) + rounding * stride**2
     energy = UP * math.sqrt((1.0 + change) * square)
-    # In the norm of the Hessian the slopes' errors add up to the root of the curvatures, or to the sum of
-    # their lengths where the penalty outweighs the rows.
-    total = UP * sums.curvature
-    slopes = (sums.per_curvature + UP * predictor_error) * min(
-        math.sqrt(total), problem.radius * total / math.sqrt(mu)
-    )
-    lasting = errors / math.sqrt(mu) + slopes
-    passing = (left + curvature.error * stride) / math.sqrt(mu) + (change + 0.5 * a * math.exp(a)) * energy
-    factor = UP * math.exp(a + 2.0 * zeta * predictor_error) / math.sqrt(mu)
-    ratio = factor * (lasting + passing)
-    # A radius that is at least the ratio times exp(steepening * radius).
-    exponent = math.e * steepening * ratio
-    radius = UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
+    root = math.sqrt(mu)
+    lasting = errors / root + _slope_errors(problem, sums, predictor_error, root)
+    passing = (left + curvature.error * stride) / root + (change + 0.5 * a * math.exp(a)) * energy
+    factor = _farthest(problem, predictor_error) * math.exp(a) / root
+    radius = _with_changes(problem, factor * (lasting + passing))
     return Visit(point, gradient, step, end, radius, factor * lasting)
 
 
-def euclidean_gradient(
+def bound_without_step(
     problem: ExactProblem, point: Dyadic, sums: Partial, predictor_error: float
 ) -> tuple[FloatArray, float]:
-    """The gradient at a point, and how far (Euclidean) it is off at most.
+    """The gradient at a point, and how far at most the minimiser is from there.
 
-    A slope is off by its own error and by what its predictor's error makes of it, and a row is no longer than
-    the radius.
+    The bound of section 10 without a Newton step, and with the penalty for the smallest curvature: no matrix
+    is needed.
     """
     data = reduce(Dyadic.__add__, map(Dyadic.of, (*sums.total, *problem.tilt)), point.times(problem.l2))
-    gradient, zeta = data.doubles(), problem.proved.third_order
-    errors = sums.error + UP * problem.radius * sums.absolute
-    errors += 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
-    if not zeta * predictor_error <= 1.0:
+    gradient = data.doubles()
+    if not problem.proved.third_order * predictor_error <= 1.0:
         return gradient, math.inf
-    slopes = sums.per_curvature + UP * predictor_error * math.exp(2.0 * zeta * predictor_error)
-    errors += UP * problem.radius * slopes * sums.curvature + UNIT * length(gradient)
-    return gradient, errors
+    left = (1.0 + UNIT) * length(gradient) + _summed_errors(problem, sums)
+    root = math.sqrt(problem.l2)
+    ratio = _farthest(problem, predictor_error) / root
+    return gradient, _with_changes(
+        problem, ratio * (left / root + _slope_errors(problem, sums, predictor_error, root))
+    )
+
+
+def _summed_errors(problem: ExactProblem, sums: Partial) -> float:
+    """How far (Euclidean) the gradient is off but for errors of slopes that are relative to curvatures."""
+    errors = sums.error + UP * problem.radius * sums.absolute
+    return errors + 16.0 * UNIT**2 * (sums.additions + 1) * problem.radius * sums.steepness
+
+
+def _slope_errors(problem: ExactProblem, sums: Partial, predictor_error: float, root: float) -> float:
+    """These, in the norm of the Hessian, whose smallest eigenvalue is at least the square of ``root``.
+
+    They add up to the root of the curvatures, or to the sum of their lengths where the penalty outweighs the
+    rows.
+    """
+    total = UP * sums.curvature
+    least = min(math.sqrt(total), problem.radius * total / root)
+    return (sums.per_curvature + UP * predictor_error) * least
+
+
+def _farthest(problem: ExactProblem, predictor_error: float) -> float:
+    """What the error of predictors makes of a curvature, at most, as a factor."""
+    return UP * math.exp(2.0 * problem.proved.third_order * predictor_error)
+
+
+def _with_changes(problem: ExactProblem, ratio: float) -> float:
+    """A radius that is at least the ratio times exp(steepening * radius)."""
+    exponent = math.e * problem.steepening * ratio
+    return UP * ratio * math.exp(exponent) if exponent <= 1.0 else math.inf
 
 
 def _to_face(corners: Corners, curvature: Curvature, gradient: FloatArray, theta: FloatArray) -> Move:

@@ -26,7 +26,7 @@ from expost.fitting.certified.bound import (
     Minimum,
     Visit,
     bound,
-    euclidean_gradient,
+    bound_without_step,
 )
 from expost.fitting.certified.decimals import certify_in_decimals, hessian_in_decimals
 from expost.fitting.certified.pairs import UNIT, Dyadic, FloatArray, Pair, length
@@ -77,23 +77,21 @@ def certify(problem: ExactProblem, start: FloatArray, *, target: float, grid: fl
 def _by_products(problem: ExactProblem, point: Dyadic, target: float, grid: float) -> Minimum | None:
     r"""The minimiser of a wide model on a grid, without a matrix; None where slices do not reach it.
 
-    The objective is strongly convex, so :math:`\|\theta - \hat\theta\| \le \|\nabla\|/\lambda`. Steps are by
-    conjugate gradients in doubles; only their number depends on how good these are.
+    The objective is strongly convex, so that the gradient alone bounds the distance. Steps are by conjugate
+    gradients in doubles; only their number depends on how good these are.
     """
     if not is_wide(problem.loss, problem.dimension, problem.corners):
         return None
     objective = Objective(problem.rows, problem.loss, problem.l2)
     before = math.inf
-    # Two slices hold what pairs of doubles do, which compiled kernels take.
-    slices = 3 if kernels.library() is None else 2
-    for _ in range(_ROUNDS if exact_in(HERE) or slices == 2 else 0):
-        work = residual_at(problem, point, slices)
+    for _ in range(_ROUNDS if exact_in(HERE) or kernels.library() is not None else 0):
+        # At a point of 101 bits, which pairs of doubles hold, too: small penalties make it long.
+        work = residual_at(problem, point, 3)
         sums = work.finished(reduce(add, problem.rows.sweep(work)))
-        gradient, error = euclidean_gradient(problem, work.points.exact, sums, sums.predictor_error)
+        gradient, distance = bound_without_step(problem, work.points.exact, sums, sums.predictor_error)
         nearest = work.points.exact.on_grid(grid)
-        off = length((work.points.exact - nearest).doubles()) + problem.slack
+        radius = distance + length((work.points.exact - nearest).doubles()) + problem.slack
         norm = length(gradient)
-        radius = UP * (norm + error) / problem.l2 + off
         if radius <= target:
             return Minimum(nearest, radius)
         if not (math.isfinite(norm) and norm < 0.5 * before):
