@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from grids import grid
-from hard_tables import LOSSES, RowBlocks, derivatives, into_ball, labels_for, of_row
+from hard_tables import LOSSES as ALL, RowBlocks, derivatives, into_ball, labels_for, of_row
 from test_softmax_certificate import LOSSES as SOFTMAX, exact_derivatives
 
 from expost._common import kernels
@@ -14,11 +14,12 @@ from expost._common.machine import SPAN
 from expost.fitting.certified.pairs import UNIT, Dyadic
 from expost.fitting.certified.residual import ResidualPass
 from expost.fitting.certified.slopes import proved_loss
-from expost.fitting.compiled import CHAIN, CHUNK, Known, _errors
+from expost.fitting.compiled import CHAIN, CHUNK, Known, _errors, compiles
 from expost.losses import LogisticLoss, SquaredLoss
 from expost.privacy.calibration import calibrate
 
 pytestmark = pytest.mark.skipif(kernels.library() is None, reason="no compiled kernels")
+LOSSES = [loss for loss in ALL if compiles(loss)]
 
 
 def rows_of(kind, random, n, d):
