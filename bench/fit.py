@@ -1,6 +1,7 @@
 """Measure speed and memory of a fit and of the exact-loss pass, compared with other libraries.
 
     python -m bench.fit [--rows 1000000] [--features 50] [--repeats 3] [--skip-growth] [--widest] [--json F]
+    python -m bench.fit --corners [--repeats 3] [--json bench/results/corners.json]
 
 Every peer solves the same problem. A solver that stops early is fast, so each is timed at the loosest of its
 tolerances with which it reaches a given gradient norm, and what it reached is printed beside its time. All
@@ -8,7 +9,8 @@ reach the first norm. Only second-order methods reach the second: lbfgs stops wh
 changes in double precision. Ours always goes on to its certified minimiser; the certificate, which no peer
 has, is timed apart, and counted in every ratio. The plan of a fit is made before there is a table, and is not
 timed. Times are the smallest of several interleaved repeats. A second table is wide, and ``--widest`` fits a
-third one that has 5000 columns. Frames and other layouts are compared with a C matrix.
+third one that has 5000 columns. Frames and other layouts are compared with a C matrix. ``--corners`` compares
+fits and exact losses with an L1 penalty with those without, in processor time, and does nothing else.
 """
 
 import argparse
@@ -26,18 +28,24 @@ from rich.table import Table
 from scipy.special import expit
 
 from bench.layouts import compare_layouts, show_layouts
-from bench.solvers import CERTIFYING, clocked, compare_fits, ours, show_fits
+from bench.solvers import CERTIFYING, clocked, compare_fits, ours, plan, show_fits
 
 BLOCK = 2_000
+# Tables with and without useless columns, and penalties as multiples of the objective's noise.
+CORNERED, PENALTIES = ((1_000_000, 50, 0), (100_000, 205, 200)), (0.0, 0.5, 20.0, 2000.0)
 WIDE, WIDEST, WIDE_PEER = (10_000, 500), (10_000, 5_000), "scikit-learn newton-cholesky"
 
 
-def make_data(rows, features, seed=0):
-    """Rows in the unit ball with labels from a logistic model, made without a second copy."""
+def make_data(rows, features, seed=0, useless=0):
+    """Rows in the unit ball with labels from a logistic model, made without a second copy.
+
+    The last ``useless`` columns have no part in the labels.
+    """
     rng = np.random.default_rng(seed)
     X = np.empty((rows, features))
     y = np.empty(rows, dtype=np.int64)
     truth = 3.0 * rng.standard_normal(features)
+    truth[features - useless :] = 0.0
     for start in range(0, rows, BLOCK):
         block = X[start : start + BLOCK]
         rng.standard_normal(out=block)
@@ -59,6 +67,36 @@ def compare_losses(X, y, repeats):
         passes.append(middle - start)
         products.append(time.perf_counter() - middle)
     return min(passes), min(products)
+
+
+def compare_corners(repeats, console):
+    """Processor seconds of a fit and of the exact losses, without an L1 penalty and with some."""
+    found = []
+    for rows, features, useless in CORNERED:
+        X, y = make_data(rows, features, useless=useless)
+        ours(X[:20_000], y[:20_000])
+        sigma, lines = plan().sigma, [{"l1": share, "fit": [], "losses": []} for share in PENALTIES]
+        for _ in range(repeats):
+            for line in lines:
+                start = time.process_time()
+                model = ours(X, y, l1=line["l1"] * sigma)
+                middle = time.process_time()
+                model.ex_post_losses(X, y)
+                line["fit"].append(middle - start)
+                line["losses"].append(time.process_time() - middle)
+                line["used"] = int(np.count_nonzero(model.coef_))
+        for line in lines:
+            line["fit"], line["losses"] = (float(f"{min(line[what]):.3g}") for what in ("fit", "losses"))
+        table = Table(title=f"n = {rows:,}, d = {features}, {useless} useless", title_justify="left")
+        for column in ("l1/σ", "columns used", "fit", "ratio (goal 3)", "exact losses"):
+            table.add_column(column, justify="right")
+        for line in lines:
+            ratio = f"{line['fit'] / lines[0]['fit']:.2f}"
+            cells = f"{line['used']}", f"{line['fit']:.2f} s", ratio, f"{line['losses']:.2f} s"
+            table.add_row(f"{line['l1']:g}", *cells)
+        console.print(table)
+        found.append({"rows": rows, "features": features, "useless": useless, "fits": lines})
+    return {"tables": found}
 
 
 def compare_wide(repeats, console):
@@ -155,12 +193,18 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--skip-growth", action="store_true")
     parser.add_argument("--widest", action="store_true", help="a table of 5000 columns as well")
+    parser.add_argument("--corners", action="store_true", help="an L1 penalty, and nothing else")
     parser.add_argument("--memory-only", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.memory_only:
         print(json.dumps(measure_memory(options.rows, options.features)))
         return
     console = Console(width=140)
+    if options.corners:
+        result = compare_corners(options.repeats, console)
+        if options.json:
+            Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        return
     with console.status("making data"):
         X, y = make_data(options.rows, options.features)
     with console.status("fitting with every peer"):

@@ -25,8 +25,8 @@ def plan():
     return expost.calibrate(loss=expost.LogisticLoss(), sigma=SIGMA, l2=L2, fit_intercept=True)
 
 
-def ours(X, y):
-    return expost.LogisticRegression(classes=[0, 1], plan=plan()).fit(X, y)
+def ours(X, y, l1=0.0):
+    return expost.LogisticRegression(classes=[0, 1], plan=plan(), l1=l1).fit(X, y)
 
 
 def clocked(X, y):

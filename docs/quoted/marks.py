@@ -22,6 +22,7 @@ SOURCES = {
         "python -m bench.more_regularisation",
     ),
     "sparse": ("bench/results/sparse.json", "python -m bench.sparse --draws 6"),
+    "corners": ("bench/results/corners.json", "python -m bench.fit --corners"),
     "told": ("bench/results/told.json", "python -m bench.told"),
     "audit": ("bench/results/audit.json", "python -m bench.audit"),
     "cores": ("bench/results/cores.json", "python -m bench.cores"),

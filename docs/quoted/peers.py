@@ -214,6 +214,25 @@ def _signed(change: float) -> str:
     return f"{100.0 * change:+.0f}%".replace("-", "−")
 
 
+@passage("corners", "corners")
+def corners(document: Document) -> str:
+    """How much longer a fit with an L1 penalty takes."""
+    texts = []
+    for one in document["tables"]:
+        plain, *others = one["fits"]
+        ratio = max(line["fit"] for line in others) / plain["fit"]
+        require(ratio < 3.0, "no fit with a penalty takes three times as long")
+        size = f"{one['rows']:,} rows and {one['features']} columns"
+        size += f", {one['useless']} of them useless," if one["useless"] else ""
+        losses = max(line["losses"] for line in others)
+        texts.append(
+            f"on {size} at most {ratio:.2f} times as long as without, and exact losses {losses:.2g} s in the "
+            f"place of {plain['losses']:.2g}"
+        )
+    measured = "(`python -m bench.fit --corners`, processor time)"
+    return paragraph(f"A fit with an L1 penalty takes {'; '.join(texts)} {measured}.")
+
+
 SPARSE = {"none": "0", "half": "σ/2", "whole": "σ"}
 
 

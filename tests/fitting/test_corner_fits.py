@@ -163,7 +163,7 @@ def test_useless_columns_are_not_used():
     ("arguments", "sentence"),
     [
         ({"report": "dependent"}, "`l1` must be 0 with report='dependent', whose noisy gradient"),
-        ({"coef_bounds": (0.0, 1e-12)}, "`coef_bounds` must leave 2.* or more between two bounds"),
+        ({"coef_bounds": (0.0, 1e-12)}, "`coef_bounds`, or an `effect`, must leave 2.* between two bounds"),
         ({"coef_bounds": (-1e-12, 1.0)}, "with `l1` between a bound and zero; got 1e-12"),
         ({"l1": -1.0}, "`l1` must be a finite number with l1 > 0; got l1=-1.0. 0 is none"),
         ({"l1": "some"}, "`l1` must be"),

@@ -132,7 +132,7 @@ def _effect_of(*words: str) -> BeforeValidator:
             low, high = map(float, value)
             if low < high:
                 return low, high
-        raise ValueError(f"must be {wanted}")
+        raise ValueError(f"must be {wanted}; got {printable(repr(value)[:60])}")
 
     return BeforeValidator(read)
 

@@ -112,8 +112,9 @@ def check_corners(plan: Plan, corners: Corners) -> None:
     closest = 0.0 if plan.precision is None else _CLOSEST * plan.precision.output_noise
     if corners.narrowest < closest:
         raise ParameterError(
-            f"`coef_bounds` must leave {closest:.3g} or more between two bounds, and with `l1` between a "
-            f"bound and zero; got {corners.narrowest:.3g}. Move them apart, or leave the column out."
+            f"`coef_bounds`, or an `effect`, must leave {closest:.3g} or more between two bounds, and with "
+            f"`l1` between a bound and zero; got {corners.narrowest:.3g}. Move them apart, or leave the "
+            "column out."
         )
 
 

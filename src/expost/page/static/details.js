@@ -45,19 +45,26 @@ const parameters = (thing) =>
 
 const classWeights = (classes, weights) => classes.map((name, i) => `${name}: ${shown(weights[i])}`).join(", ");
 
-// Whether a coefficient is on a bound or, with an L1 penalty, exactly zero; the intercept has neither.
+// Whether a coefficient is on a bound or, with an L1 penalty, exactly zero, else its bounds; the intercept has none.
 function stateOf(corners, value, i) {
-  if (corners === null) return [];
-  const bound = value === corners.low?.[i] || value === corners.high?.[i];
-  if (value === 0 && (bound || corners.l1 > 0)) return [say("experts.not_used")];
-  return [bound ? say("experts.at_bound") : ""];
+  if (corners === null) return "";
+  const low = corners.low?.[i] ?? null;
+  const high = corners.high?.[i] ?? null;
+  const bound = value === low || value === high;
+  if (value === 0 && (bound || corners.l1 > 0)) return say("experts.not_used");
+  if (bound) return say("experts.at_bound");
+  const ends = [low === null ? [] : `≥\u00a0${shown(low)}`, high === null ? [] : `≤\u00a0${shown(high)}`];
+  return ends.flat().join(", ");
 }
 
 // One column, or one for each class: the coefficients of the classes sum to zero.
 function coefficientTable(title, outcome, { loss, columns, coefficients, intercept, corners }) {
   const names = columns.map((name, i) => (intercept && i === columns.length - 1 ? say("experts.intercept") : name));
   if (loss.name !== "softmax") {
-    const rows = names.map((name, i) => [name, coefficients[0][i], ...stateOf(corners, coefficients[0][i], i)]);
+    const rows = names.map((name, i) => {
+      const state = stateOf(corners, coefficients[0][i], i);
+      return [name, shown(coefficients[0][i]) + (state && ` · ${state}`)];
+    });
     return tableOfRows(title, say("experts.coefficients"), rows);
   }
   const basis = centring(loss.classes);
