@@ -56,12 +56,12 @@ export function showAnswers(place, numbers, { state, rows, places, records, forg
     return shown.length ? element("dl", { className: dense }, ...shown) : element("p", { textContent: say("form.same_as_before") });
   };
   const title = (number) => say(ofPerson ? "form.card" : "form.relative", { ...words, number });
+  const row = (answers, i) =>
+    element("div", {}, element("h3", { textContent: title(places[i] + 1) }), list(answers, ofPerson ? rows[i - 1] : null));
   place.replaceChildren(
     element("h2", { textContent: say("form.answers") }),
     ...(ofPerson && rows.length > 1 ? [element("p", { textContent: say("form.only_changes") })] : []),
-    ...(records === 1
-      ? [list(rows[0], null)]
-      : rows.flatMap((answers, i) => [element("h3", { textContent: title(places[i] + 1) }), list(answers, ofPerson ? rows[i - 1] : null)])),
+    ...(records === 1 ? [list(rows[0], null)] : [element("div", { className: ofPerson ? "visits" : "" }, ...rows.map(row))]),
     ...(forgotten ? [element("p", { textContent: sayCount("answer.forgotten", forgotten, words) })] : []),
   );
 }
