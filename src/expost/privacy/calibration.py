@@ -15,8 +15,8 @@ from expost._common.validation import (
     check_positive,
     parameter_error,
 )
-from expost.exceptions import CalibrationError
-from expost.losses import AnyLoss, ConvexLoss, as_loss, check_convex_loss
+from expost.exceptions import CalibrationError, ParameterError
+from expost.losses import AnyLoss, ConvexLoss, LogisticLoss, as_loss, check_convex_loss
 from expost.losses.registry import has_certified_slopes
 from expost.losses.robust import LipschitzPoisson, LocationScale, SmoothedNorm
 from expost.privacy.excess import UNITS
@@ -51,10 +51,12 @@ def calibrate(
     sigma_gradient: float | None = None,
     sigma_hessian: float | None = None,
     sigma_eigenvalue: float | None = None,
+    sigma_histogram: float | None = None,
     rows_at_most: int = ROWS_AT_MOST,
     max_weight: float = 1.0,
     reduced: bool = False,
     unit: UnitName = "row",
+    recalibrate: bool = False,
 ) -> Plan:
     r"""Choose every noise scale and the regularisation that meet one total budget, without seeing any data.
 
@@ -89,7 +91,7 @@ def calibrate(
         ``epsilon``.
     fit_intercept
         Whether a constant 1 is appended to every row.
-    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue
+    sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram
         Explicit scales. They need ``l2``, and ``epsilon`` is then what they guarantee at ``delta``.
     rows_at_most
         Up to how many rows exact losses and intervals keep their stated accuracy, or people where they are
@@ -106,6 +108,9 @@ def calibrate(
         For whom the budget is: ``"row"``, or ``"person"``, for each person with all of her rows, however many
         they are. Their weights then sum to at most 1, so that each row counts for less. It costs 0.1% more
         noise at ``epsilon=1`` and the default ``l2`` (docs/mathematics.md, section 15).
+    recalibrate
+        Whether a noisy histogram of scores and labels is published too, for a tenth of the budget, by which
+        probabilities of two classes are read (docs/calibration.md, "Recalibration"). For the logistic loss.
 
     Privacy
     -------
@@ -144,7 +149,9 @@ def calibrate(
         max_weight=_check_weight(loss, max_weight),
         reduced=bool(reduced),
         unit=check_choice("unit", unit, UNITS),
+        recalibrate=bool(recalibrate),
     )
+    _check_recalibration(target, split, calibration)
     if not covers_rows(loss, target.radius):
         wanted = f"at most the loss's largest slope times the length of the longest row, {target.radius:g}"
         raise parameter_error("gradient_cap", wanted, loss.gradient_cap)  # type: ignore[union-attr]
@@ -156,7 +163,7 @@ def calibrate(
         target = replace(target, rounding=rounding)
     if reduced:
         _check_reduced(target)
-    given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue)
+    given = (sigma, sigma_gradient, sigma_hessian, sigma_eigenvalue, sigma_histogram)
     if any(scale is not None for scale in given):
         if split is not None:
             raise parameter_error("split", "None where the scales are given", split)
@@ -190,6 +197,21 @@ def _check_weight(loss: AnyLoss, max_weight: float) -> float:
         way_out = f"The curve of {type(loss).__name__} does not cover smaller weights."
         raise parameter_error("max_weight", "1 for a loss whose curvature(m)/m rises", weight, way_out)
     return weight
+
+
+def _check_recalibration(target: Target, split: Any, calibration: str) -> None:
+    """Refuse a histogram of scores where no certificate covers it, or where scores have no two classes."""
+    problem = None
+    if not target.recalibrate:
+        return
+    if not isinstance(target.loss, LogisticLoss) or target.loss.soft:
+        problem = "for another loss than the logistic one of two classes: no joint certificate is known"
+    elif target.unit != "row":
+        problem = "with unit='person', whose rows may be in many cells"
+    elif split is not None or calibration != "tight":
+        problem = "with `split` and with calibration='kifer2012': the histogram has a share of its own"
+    if problem is not None:
+        raise ParameterError(f"`recalibrate` must be False {problem}. Leave it out.")
 
 
 def _check_reduced(target: Target) -> None:
@@ -237,13 +259,15 @@ def _searched(target: Target, l2: float | None, split: Any, calibration: str) ->
 def _explicit(target: Target, l2: float | None, *given: float | None) -> tuple[float, float, NoiseScales]:
     """Take the scales as they are and state what they guarantee."""
     needed = {"sigma", *(f"sigma_{name}" for name in target.kind.releases)}
+    needed |= {"sigma_histogram"} if target.recalibrate else set()
     scales = {}
     for name, scale in zip((field.name for field in fields(NoiseScales)), given, strict=False):
         if name in needed:
             way_out = "Explicit scales come all together." if scale is None else ""
             scales[name] = check_positive(name, scale, way_out=way_out)
         elif scale is not None:
-            raise parameter_error(name, f"None with report={target.report!r}", scale)
+            other = "recalibrate=False" if name == "sigma_histogram" else f"report={target.report!r}"
+            raise parameter_error(name, f"None with {other}", scale)
     l2 = check_positive("l2", l2, way_out="An explicit `sigma` needs an explicit `l2`.")
     noise = NoiseScales(**scales)
     if math.isinf(target.accounting.slope):

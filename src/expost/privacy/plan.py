@@ -112,6 +112,11 @@ class Plan(Summarized):
         return self.scales.sigma_eigenvalue
 
     @property
+    def sigma_histogram(self) -> float | None:
+        """The noise of each count in the histogram of scores, or None."""
+        return self.scales.sigma_histogram
+
+    @property
     def output_noise(self) -> float | None:
         """The scale of the noise that is added to the computed minimiser."""
         return None if self.precision is None else self.precision.output_noise
@@ -218,7 +223,7 @@ class Plan(Summarized):
         accounting = self._accounting(size)
         if math.isinf(accounting.slope):
             return None
-        return accounting.sharpest(self.l2, self.scales, self.rounding)
+        return accounting.sharpest(self.l2, self.scales.for_rows(size), self.rounding)
 
     def fields(self) -> dict[str, Any]:
         """Its fields with the names that a publication uses, as JSON's types. Public."""
@@ -238,7 +243,7 @@ class Plan(Summarized):
             "calibration": self.calibration,
             "l2": self.l2,
             "max_weight": self.max_weight,
-            **asdict(self.scales),
+            **self.scales.stated,
             "precision": None if self.precision is None else asdict(self.precision),
             # Left out where it is the row, as in files from before there was another.
             **({} if self.unit == "row" else {"unit": self.unit}),

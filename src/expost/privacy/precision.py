@@ -52,7 +52,9 @@ class Rounding:
         return cls(solver, _OF_NOISE, _OF_HESSIAN * curvature * rows_at_most, steps)
 
     def error(self, name: str, scale: float) -> float:
-        """The largest error of a statistic, in units of its noise scale."""
+        """The largest error of a statistic, in units of its noise scale; counts have none."""
+        if name == "histogram":
+            return 0.0
         return self.statistics if name == "gradient" else max(self.statistics, self.hessian / scale)
 
     def law(self, epsilon: float) -> float:

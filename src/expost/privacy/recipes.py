@@ -15,6 +15,7 @@ from expost.losses import AnyLoss, ConvexLoss
 from expost.privacy import gaussian, renyi
 from expost.privacy.accounting import Accounting
 from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.histogram import SHARE
 from expost.privacy.plan import accounting_of
 from expost.privacy.precision import REAL, Rounding
 from expost.privacy.scales import REPORT_KINDS, STATISTICS, NoiseScales, ReportKind
@@ -55,6 +56,7 @@ class Target:
     max_weight: float = 1.0
     reduced: bool = False
     unit: str = "row"
+    recalibrate: bool = False
 
     @property
     def kind(self) -> ReportKind:
@@ -70,6 +72,16 @@ class Target:
     def profile(self, l2: float, scales: NoiseScales) -> CertifiedProfile:
         """The certified profile of a publication with this regularisation and these scales."""
         return self.accounting.sharpest(l2, scales, self.rounding)
+
+    def published(self, joint: float, **others: float | None) -> NoiseScales:
+        r"""The scales where the model, together with a gradient, has this noise.
+
+        A histogram has the rest of the precision that the budget buys, a share :math:`\alpha`:
+        :math:`\sigma_h = \sqrt{(1 - \alpha)/\alpha}\,\sigma/\xi`.
+        """
+        if self.recalibrate:
+            others["sigma_histogram"] = joint / self.accounting.slope * math.sqrt((1.0 - SHARE) / SHARE)
+        return NoiseScales(**{"sigma": joint} | others)  # type: ignore[arg-type]
 
     def smallest(self, profile: Callable[[float], CertifiedProfile], start: float) -> float:
         """The smallest scale whose profile meets the budget, on the private side and close to it.
@@ -149,10 +161,12 @@ def tight(target: Target, l2: float | None, split: Any) -> tuple[float, NoiseSca
     if flat is None:
         start = gaussian.sigma(target.epsilon, target.delta, sensitivity=target.accounting.slope)
         flat = rows.smallest(lambda sigma: rows.profile(math.inf, NoiseScales(sigma)), start)
+    if target.recalibrate:  # what a histogram takes of the precision
+        flat /= math.sqrt(1.0 - SHARE)
     chosen = default_l2(target, flat) if l2 is None else l2
     if not target.kind.releases:
-        alone = target.smallest(lambda sigma: target.profile(chosen, NoiseScales(sigma)), flat)
-        return chosen, NoiseScales(alone)
+        alone = target.smallest(lambda sigma: target.profile(chosen, target.published(sigma)), flat)
+        return chosen, target.published(alone)
     # What the model alone would need counts as a share here, so it is that of the certificate for both.
     certificate = partial(target.accounting.profile, rounding=target.rounding)
     alone = target.smallest(lambda sigma: certificate(chosen, NoiseScales(sigma)), flat)
@@ -172,11 +186,14 @@ def _by_rule(target: Target, l2: float, alone: float) -> NoiseScales:
         ratio *= math.sqrt(2.0)
 
     def scales(joint: float) -> NoiseScales:
-        return NoiseScales(
-            joint / math.sqrt(share),
-            joint / math.sqrt(1.0 - share) if "gradient" in kind.releases else None,
-            ratio * joint,
-            EIGENVALUE_PER_HESSIAN * ratio * joint if "eigenvalue" in kind.releases else None,
+        return target.published(
+            joint,
+            sigma=joint / math.sqrt(share),
+            sigma_gradient=joint / math.sqrt(1.0 - share) if "gradient" in kind.releases else None,
+            sigma_hessian=ratio * joint,
+            sigma_eigenvalue=EIGENVALUE_PER_HESSIAN * ratio * joint
+            if "eigenvalue" in kind.releases
+            else None,
         )
 
     return scales(target.smallest(lambda joint: target.profile(l2, scales(joint)), alone))

@@ -6,11 +6,12 @@ computes it. Adding a kind of report takes a row of :data:`REPORT_KINDS`.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from expost._common.namespaces import namespace_of
 from expost._common.validation import check_positive
+from expost.privacy.histogram import LARGEST_NOISE, cell_count
 from expost.privacy.precision import REAL, Rounding
 
 
@@ -22,27 +23,37 @@ class Statistic:
     title: str
     # From the norm of a record's gradient, its Hessian's largest eigenvalue and rank to how far it moves.
     sensitivity: Callable[[Any, Any, int], Any]
-    # From the number of coefficients and the order of the released Hessian to how many numbers are published.
-    entries: Callable[[int, int], int]
+    # From the number of coefficients, the order of the released Hessian and the noise scale to how many
+    # numbers are published.
+    entries: Callable[[int, int, float], int]
 
 
 STATISTICS = {
     statistic.name: statistic
     for statistic in (
-        Statistic("gradient", "gradient", lambda slope, curvature, rank: slope, lambda count, order: count),
+        Statistic(
+            "gradient", "gradient", lambda slope, curvature, rank: slope, lambda count, order, scale: count
+        ),
         # The GOE has variance 2 on the diagonal: half of the squared Frobenius norm counts.
         Statistic(
             "hessian",
             "Hessian",
             lambda slope, curvature, rank: curvature * math.sqrt(rank / 2.0),
-            lambda count, order: order * (order + 1) // 2,
+            lambda count, order, scale: order * (order + 1) // 2,
         ),
         # Weyl: the smallest eigenvalue moves by at most the spectral norm of the change.
         Statistic(
             "eigenvalue",
             "smallest eigenvalue",
             lambda slope, curvature, rank: curvature,
-            lambda count, order: 1,
+            lambda count, order, scale: 1,
+        ),
+        # A row is in one cell at the printed coefficients, and counts once there, whatever its weight.
+        Statistic(
+            "histogram",
+            "histogram of scores",
+            lambda slope, curvature, rank: 1.0,
+            lambda count, order, scale: cell_count(scale),
         ),
     )
 }
@@ -84,17 +95,20 @@ REPORT_KINDS = {
 
 @dataclass(frozen=True)
 class NoiseScales:
-    """The noise σ of the objective, and σ₂, σ₃, σ₄ of each statistic that is released."""
+    """The noise σ of the objective, σ₂, σ₃, σ₄ of each statistic of it, and that of a histogram of scores."""
 
     sigma: float
     sigma_gradient: float | None = None
     sigma_hessian: float | None = None
     sigma_eigenvalue: float | None = None
+    sigma_histogram: float | None = None
 
     def __post_init__(self) -> None:
         check_positive("sigma", self.sigma)
         for statistic, scale in self.released:
             check_positive(f"sigma_{statistic.name}", scale)
+        if self.sigma_histogram is not None:
+            check_positive("sigma_histogram", self.sigma_histogram, below=LARGEST_NOISE)
 
     def of(self, statistic: str) -> float | None:
         """The scale of a statistic by its name; None where it is not released."""
@@ -116,13 +130,26 @@ class NoiseScales:
 
     def entries(self, dimension: int, order: int) -> int:
         """How many numbers go with ``dimension`` coefficients, for a Hessian of ``order`` rows."""
-        return sum(statistic.entries(dimension, order) for statistic, _ in self.released)
+        return sum(statistic.entries(dimension, order, scale) for statistic, scale in self.released)
+
+    @property
+    def stated(self) -> dict[str, float | None]:
+        """The scales by name; the histogram's is left out where there is none, as in files from before."""
+        found = asdict(self)
+        if self.sigma_histogram is None:
+            del found["sigma_histogram"]
+        return found
+
+    def for_rows(self, count: int) -> "NoiseScales":
+        """What so many rows that come or leave together move as one row would: each counts in a cell."""
+        if self.sigma_histogram is None or count == 1:
+            return self
+        return replace(self, sigma_histogram=self.sigma_histogram / count)
 
     def over(self, weight: float) -> "NoiseScales":
-        """All noise divided by a weight: what an objective divided by it has."""
-        return NoiseScales(
-            self.sigma / weight, **{f"sigma_{one.name}": scale / weight for one, scale in self.released}
-        )
+        """All noise divided by a weight: what an objective divided by it has. Cells count rows as before."""
+        divided = {f"sigma_{one.name}": scale / weight for one, scale in self.released}
+        return NoiseScales(self.sigma / weight, **divided | {"sigma_histogram": self.sigma_histogram})
 
     def shift(self, gradient: Any, curvature: Any, *, rank: int = 1, rounding: Rounding = REAL) -> Any:
         r"""How far a record moves what is published, given the exact minimiser, in units of the noise.

@@ -15,6 +15,7 @@ from expost.losses import (
 from expost.losses.outcomes import LARGEST_COUNT
 from expost.losses.scalar import LARGEST_CORNER, longest_rows_bend_most
 from expost.privacy import gaussian
+from expost.privacy.histogram import SHARE
 from expost.privacy.plan import accounting_of
 from expost.privacy.recipes import L2_PER_SIGMA
 from expost.privacy.scales import REPORT_KINDS
@@ -28,6 +29,8 @@ _ROUNDED, _OF_COUNTS, _OF_AMOUNTS = 0.1, 2.2, 0.8
 _SMALLEST_CORNER = 0.1
 # The cap of the longest rows, as a share of what it is where all rows have one cap.
 _OF_GRADIENTS = 0.9
+# That cap where a histogram repairs the scale of scores: the least, and how it rises where noise is low.
+_RECALIBRATED = 0.2
 # Above this many coefficients of several classes the Hessian of a report is the reduced one.
 _LARGE = 100
 
@@ -99,6 +102,7 @@ def capped_logistic(
     cap: float | str | None = None,
     l2: float | None = None,
     radius: float | None = None,
+    recalibrate: bool = False,
 ) -> LogisticLoss:
     r"""The logistic loss with the cap that suits a budget, or with a given cap and the corner that suits it.
 
@@ -115,19 +119,25 @@ def capped_logistic(
     Where the largest length ``radius`` of a row is said, and no cap, the cap is one on gradients,
     :math:`C = 0.9cR`: :math:`0.9c` is the cap of rows of length :math:`R`, and shorter rows have a larger one
     (:class:`expost.LogisticLoss`; docs/calibration.md, "The cap on the gradient").
+
+    With ``recalibrate`` it is :math:`C = (0.2 + 0.8/(1 + \sigma_1)^2)R`, and :math:`L` is
+    :math:`1 - \sqrt\alpha` times what it is above, with :math:`\alpha = 0.1` the share of the histogram: the
+    determinant is free then (docs/mathematics.md, section 6, "A histogram of scores").
     """
     epsilon = check_positive("epsilon", epsilon)
     noise = gaussian.sigma(epsilon, check_positive("delta", delta, below=1.0), sensitivity=1.0)
     length = 1.0 if radius is None else check_positive("radius", radius)
     of_gradients = radius is not None and cap in (None, "gradient")
     if cap in (None, "gradient"):
-        cap = 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise)) * (_OF_GRADIENTS if of_gradients else 1.0)
+        cap = _default_cap(noise, of_gradients=of_gradients, recalibrate=recalibrate)
     loss = LogisticLoss(cap=1.0 if cap == "likelihood" else cap)  # type: ignore[arg-type]  # which refuses it
     if loss.corner is None:
         return loss
-    rate = L2_PER_SIGMA * epsilon * noise
+    share = SHARE if recalibrate else 0.0
+    rate = L2_PER_SIGMA * epsilon * noise / math.sqrt(1.0 - share)
     if l2 is not None:
         rate = min(rate, epsilon * (check_positive("l2", l2) / length / length) / loss.cap)
+    rate *= 1.0 - math.sqrt(share)
     # The smaller root: (1 + L)² − 4cL = (1 − L)² + 4(1 − c)L, and the product of the roots is L/c, so that
     # nothing cancels.
     root = math.sqrt((1.0 - rate) ** 2 + 4.0 * (1.0 - loss.cap) * rate)
@@ -135,6 +145,13 @@ def capped_logistic(
     # With a corner so early that shorter rows could bend more than the longest, all rows have one cap.
     of_gradients = of_gradients and longest_rows_bend_most(loss.cap, corner)
     return LogisticLoss(cap=loss.cap, corner=corner, gradient_cap=loss.cap * length if of_gradients else None)
+
+
+def _default_cap(noise: float, *, of_gradients: bool, recalibrate: bool) -> float:
+    """The cap of the longest rows for a budget whose Gaussian mechanism has this noise."""
+    if recalibrate:
+        return _RECALIBRATED + (1.0 - _RECALIBRATED) / (1.0 + noise) ** 2
+    return 0.5 * (1.0 + 1.0 / math.sqrt(1.0 + 2.0 * noise)) * (_OF_GRADIENTS if of_gradients else 1.0)
 
 
 def capped_softmax(
@@ -166,10 +183,11 @@ def classification_loss(
     cap: float | str | None = None,
     l2: float | None = None,
     radius: float | None = None,
+    recalibrate: bool = False,
 ) -> LogisticLoss | SoftmaxLoss:
     """The loss for a number of classes that suits a budget: logistic for two, softmax for more."""
     if classes == 2:
-        return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius)
+        return capped_logistic(epsilon, delta, cap=cap, l2=l2, radius=radius, recalibrate=recalibrate)
     return capped_softmax(classes, epsilon, delta, cap=cap, radius=radius)
 
 
