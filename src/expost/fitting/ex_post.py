@@ -1,7 +1,7 @@
 """The exact privacy loss of every record at the released coefficients; private."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from expost.data.rows import row_blocks
 from expost.engines.base import Kernel
 from expost.fitting import compiled
 from expost.fitting.faces import Face
+from expost.fitting.histogram import Counts, cells_of
 from expost.fitting.private_fit import PrivateFit
 from expost.losses import RecordLoss, SoftmaxLoss
 from expost.losses.persons import PersonLoss
@@ -26,7 +27,7 @@ from expost.losses.records import log_determinants
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LossTerms:
-    """The three signed terms of each record's log-odds.
+    """The signed terms of each record's log-odds: three of the model, and one of a histogram.
 
     Privacy
     -------
@@ -44,11 +45,14 @@ class LossTerms:
     """
     people: Any = None
     """The ids of the people, in the order of the terms, where the terms are people's."""
+    histogram: FloatArray | None = None
+    """The log ratio of the histogram's laws (:class:`~expost.fitting.histogram.Counts`), if there is one."""
 
     @property
     def signed(self) -> FloatArray:
         """Log density ratio, actual table over its neighbour."""
-        return self.determinant + self.quadratic + self.inner_product
+        model = self.determinant + self.quadratic + self.inner_product
+        return model if self.histogram is None else model + self.histogram
 
     @property
     def loss(self) -> FloatArray:
@@ -67,20 +71,23 @@ class LossTerms:
         names = ("loss", "determinant", "quadratic", "inner_product")
         columns: dict[str, Any] = {} if self.people is None else {"person": list(self.people)}
         columns |= {name: on_host(getattr(self, name)) for name in names}
+        if self.histogram is not None:
+            columns["histogram"] = on_host(self.histogram)
         return FrameKind().in_library(library).frame(columns)
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """The terms of several runs of records, one after the other."""
-        people, runs = None, []
+        people, runs, counted = None, [], []
         for one in parts:
             people = one.people  # there is one part where terms are people's
             runs.append((one.determinant, one.quadratic, one.inner_product))
+            counted += [] if one.histogram is None else [one.histogram]
         if not runs:
             return cls(*(np.empty(0) for _ in range(3)))
         concat = namespace_of(runs[0][0]).concat
         determinant, quadratic, inner_product = map(concat, zip(*runs, strict=True))
-        return cls(determinant, quadratic, inner_product, people)
+        return cls(determinant, quadratic, inner_product, people, concat(counted) if counted else None)
 
     def __repr__(self) -> str:
         return "LossTerms(withheld)"
@@ -103,7 +110,8 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
     perturbation" of [RW21]_ with its signs, and it is exact: no inequality, no failure probability. One
     linear predictor has one column :math:`F = \sqrt{f''}x`, so that :math:`t_1 = -\log(1 \mp f''\mu)` with
     :math:`\mu = x^\top H^{-1}x`: the Corollary for generalised linear models there. At corners it is the
-    logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`).
+    logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`). A histogram of scores adds
+    the logarithm of its own ratio (:class:`~expost.fitting.histogram.Counts`).
 
     Assumes records inside the declared set (the design sees to it), add-or-remove neighbours and a minimiser
     that is exact to rounding. ``member=True`` for a record that was not in the table is the caller's mistake
@@ -132,15 +140,36 @@ def streamed_terms(
     fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member: Any
 ) -> Iterator[LossTerms]:
     """The terms of :func:`ex_post_terms`, one part of the records after the other; private."""
-    if not isinstance(member, bool | np.bool_):
-        records, member = records.changed(member), False
+    if isinstance(member, bool | np.bool_):
+        sides: Any = -1.0 if member else 1.0
+    else:
+        records, sides = records.changed(member), np.where(on_host(member), -1.0, 1.0)
+        member = False
     there = records.kernels_in if records.people is None else None
     face = None if fit.corners is None else fit.face
     root, sign = None if face is not None else fit.root(there), -1.0 if member else 1.0
     work = Terms(loss, records.design.dimension, fit.coefficients, fit.gradient, root, fit.sigma, sign, face)
     if records.people is not None:
-        return iter([_of_people(records, records.people, work)])
-    return records.sweep(work, width=len(fit.coefficients))
+        found = iter([_of_people(records, records.people, work)])
+    else:
+        found = records.sweep(work, width=len(fit.coefficients))
+    return found if fit.counts is None else _with_histogram(found, fit, fit.counts, records, sides)
+
+
+def _with_histogram(
+    parts: Iterator[LossTerms], fit: PrivateFit, counts: Counts, records: Encoded, sides: Any
+) -> Iterator[LossTerms]:
+    """The terms with that of the histogram; the cells of all rows are found first."""
+    cells = np.concatenate(list(cells_of(records, fit.coefficients, counts.noise)))
+    if records.people is not None:
+        found = counts.losses_of_people(cells, sides, records.people)
+    else:
+        found = counts.losses(cells, sides)
+    start = 0
+    for part in parts:
+        stop = start + int(part.determinant.shape[0])
+        yield replace(part, histogram=Space.of(part.determinant).put(found[start:stop]))
+        start = stop
 
 
 def _of_people(records: Encoded, people: People, work: "Terms") -> LossTerms:

@@ -17,6 +17,7 @@ from expost.fitting.certified.certify import certify, rows_hessian
 from expost.fitting.certified.pairs import Dyadic, Pair
 from expost.fitting.certified.residual import exact_in
 from expost.fitting.certified.slopes import proved, third_order
+from expost.fitting.histogram import Counts, counted
 from expost.fitting.noise import NoiseSource, Tilt
 from expost.fitting.objective import Objective
 from expost.fitting.private_fit import PrivateFit, check_inputs, check_room, needs_hessian
@@ -62,6 +63,9 @@ def perturb(
     With ``plan.reduced`` the matrix is :math:`\lambda I + \sum_i\omega_iP_ix_ix_i^\top`, :math:`P` the
     smallest mass of each record (:meth:`expost.losses.SoftmaxLoss.smallest_mass`).
 
+    A histogram counts the rows in cells of their scores at the printed coefficients and of their labels, each
+    count with noise :math:`N(0, \sigma_h^2)`.
+
     With ``corners`` :math:`\rho(\theta)` is added to the objective, and what is printed is put onto a kink
     within :attr:`~expost.privacy.precision.Precision.window` of it (docs/mathematics.md, section 19).
 
@@ -102,13 +106,20 @@ def perturb(
     # All noise is drawn before any of it is used, in one order.
     draws = draw(plan, dimension, noise)
     coefficients = _printed(plan.precision, point, noise, corners)
-    measured = measure(plan, gradient=point.gradient, rows_hessian=point.rows_hessian)
+    counts = None if plan.sigma_histogram is None else counted(plan, records, coefficients)
+    measured = measure(
+        plan,
+        gradient=point.gradient,
+        rows_hessian=point.rows_hessian,
+        counts=None if counts is None else Dyadic(counts.tolist(), 0),
+    )
     statistics = published(plan, measured, draws)
     for numbers in (coefficients, *statistics.values()):
         if isinstance(numbers, np.ndarray):
             numbers.flags.writeable = False
     release = Release(plan, coefficients, corners, insecure=noise.insecure, **statistics)
-    return release, _keep(plan, objective, solution, point, coefficients)
+    private = _keep(plan, objective, solution, point, coefficients)
+    return release, private if counts is None else replace(private, counts=Counts.beside(counts, release))
 
 
 def _printed(

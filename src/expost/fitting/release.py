@@ -32,6 +32,8 @@ class Release:
     """The noisy Hessian there."""
     eigenvalue: float | None = None
     """The noisy smallest eigenvalue of the Hessian there."""
+    histogram: FloatArray | None = None
+    """The noisy counts of scores and labels, the first class by rising scores and then the second."""
     insecure: bool = False
     """Whether the noise came from a seed: then the guarantee is void."""
 

@@ -83,23 +83,26 @@ def allowed_hessian_error(plan: Plan) -> float:
     errors = [
         scale * plan.rounding.error(statistic.name, scale)
         for statistic, scale in plan.scales.released
-        if statistic.name != "gradient"
+        if statistic.name in ("hessian", "eigenvalue")
     ]
     return 0.5 * min(errors, default=math.inf)
 
 
-def measure(plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None) -> Steps:
+def measure(
+    plan: Plan, *, gradient: Dyadic, rows_hessian: Pair | None, counts: Dyadic | None = None
+) -> Steps:
     """The statistics that the plan releases, at the exact minimiser and without noise; private.
 
     ``gradient`` is that of the objective without its noise, ``rows_hessian`` that of the rows alone, or the
-    reduced one, as the sum of two matrices.
+    reduced one, as the sum of two matrices. ``counts`` are those of the histogram, at what is printed.
     """
     found: Steps = {}
     for statistic, scale in plan.scales.released:
         grid = statistic_grid(scale)
         penalty = round(Fraction(plan.l2) / Fraction(grid))
-        if statistic.name == "gradient":
-            found["gradient"] = gradient.on_grid(grid).counts
+        exact = {"gradient": gradient, "histogram": counts}.get(statistic.name)
+        if exact is not None:
+            found[statistic.name] = exact.on_grid(grid).counts
             continue
         assert rows_hessian is not None
         high, low = rows_hessian
@@ -120,7 +123,7 @@ def draw(plan: Plan, dimension: int, noise: NoiseSource) -> Steps:
     draws: Steps = {}
     for statistic, scale in plan.scales.released:
         unit = scale / statistic_grid(scale)  # exact: the grid is a power of two
-        scales = [unit] * statistic.entries(dimension, plan.hessian_order(dimension))
+        scales = [unit] * statistic.entries(dimension, plan.hessian_order(dimension), scale)
         if statistic.name == "hessian":
             # The GOE has twice the variance on its diagonal; the scale there is rounded up.
             diagonal = root_of(2 * Fraction(unit) ** 2)
