@@ -121,6 +121,11 @@ class Inference:
 
     def __post_init__(self) -> None:
         plan = self.release.plan
+        if self.release.histogram is not None:
+            raise PublicationError(
+                "the small cap of a recalibrated model makes coefficients up to twice as large as the "
+                "population's: read their signs and ratios, and fit without `recalibrate` for error bars."
+            )
         if self.release.corners is not None:
             raise PublicationError(
                 "no intervals are known for a model with an L1 penalty or bounds; use its coefficients and "

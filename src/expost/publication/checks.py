@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -13,11 +12,12 @@ from expost.data.labels import NumericLabel
 from expost.exceptions import ParameterError
 from expost.fitting.private_fit import check_corners
 from expost.fitting.release import unpack
-from expost.losses import describe
+from expost.losses import LogisticLoss, describe
 from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED, has_certified_slopes
 from expost.privacy.calibration import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from expost.privacy.certified_profile import CertifiedProfile
+from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan, covers_rows
 from expost.privacy.precision import Precision, largest_output_noise
 from expost.privacy.scales import REPORT_KINDS, STATISTICS
@@ -172,16 +172,33 @@ def _check_statistics(document: PublishedDocument) -> None:
     reducible = (loss.noise_classes or 0) > 2 and statistics.hessian
     text = "`plan.reduced` must be absent without a Hessian of more than two classes"
     require(reducible or not plan.reduced, text)
+    releases = REPORT_KINDS[plan.report].releases + ("histogram",) * (plan.sigma_histogram is not None)
     for name in STATISTICS:
-        wanted = name in REPORT_KINDS[plan.report].releases
+        wanted = name in releases
         for field, value in (
             (f"plan.sigma_{name}", plan.scales.of(name)),
             (f"statistics.{name}", getattr(statistics, name)),
         ):
             text = f"`{field}` must be {'given' if wanted else 'null'} with report {plan.report!r} but is not"
             require((value is not None) == wanted, text)
+    if statistics.histogram is not None:
+        _check_counts(document, statistics.histogram)
     if statistics.hessian is not None:
         _check_eigenvalues(plan, unpack(statistics.hessian), statistics.eigenvalue)
+
+
+def _check_counts(document: PublishedDocument, histogram: Sequence[float]) -> None:
+    """Refuse a histogram that no certificate covers, and counts so far below zero that no table has them."""
+    noise, loss = document.plan.sigma_histogram or math.inf, document.loss
+    scored = isinstance(loss, LogisticLoss) and not loss.soft and document.plan.unit is None
+    text = "`plan.sigma_histogram` must be absent but for rows and the logistic loss of two classes"
+    require(scored, text)
+    size = cell_count(noise)
+    text = f"`statistics.histogram` must have {size} entries with its noise but has {len(histogram)}"
+    require(len(histogram) == size, text)
+    for count in histogram:
+        text = f"`statistics.histogram` has {shown(count)}, which its noise cannot explain"
+        require(-_IMPOSSIBLE * noise <= count <= _ABSURD, text)
 
 
 def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: float | None) -> None:
@@ -289,7 +306,7 @@ def _check_resolved(document: PublishedDocument) -> None:
     parameters: dict[str, float | None] = {}
     if type(document.loss) in PUBLISHED.values():
         parameters = {key: one for key, one in describe(document.loss).items() if isinstance(one, float)}
-    parameters |= {"norm": document.norm, "l2": document.plan.l2} | asdict(document.plan.scales)
+    parameters |= {"norm": document.norm, "l2": document.plan.l2} | document.plan.scales.stated
     for name, value in parameters.items():
         resolved = value is None or _SMALLEST <= value <= _LARGEST
         text = f"`{name}` is {shown(value)}, where no guarantee can be certified"

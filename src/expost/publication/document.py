@@ -83,6 +83,7 @@ class PublishedDocument(FrozenModel):
     def release(self) -> Release:
         """What was published, as read-only arrays and library objects."""
         gradient, hessian = self.statistics.gradient, self.statistics.hessian
+        histogram = self.statistics.histogram
         return Release(
             plan=plan_of(self),
             coefficients=_frozen(self.coefficients),
@@ -92,6 +93,7 @@ class PublishedDocument(FrozenModel):
             gradient=None if gradient is None else _frozen(gradient),
             hessian=None if hessian is None else _frozen(unpack(hessian)),
             eigenvalue=self.statistics.eigenvalue,
+            histogram=None if histogram is None else _frozen(histogram),
             insecure=self.insecure is not None,
         )
 
@@ -128,11 +130,15 @@ def as_json(document: PublishedDocument) -> dict[str, Any]:
 
 
 # Fields that were added to the format: left out where they say nothing.
-_ADDED = ("reduced", "unit", "weights", "outcome", "corners", "rows_per_person")
+_ADDED = (
+    *("reduced", "unit", "weights", "outcome", "corners", "rows_per_person"),
+    *("sigma_histogram", "histogram_grid", "histogram"),
+)
 
 
 def _without_absent(document: dict[str, Any]) -> dict[str, Any]:
-    for part in (document, document["plan"], document["weights"] or {}):
+    names = ("plan", "weights", "precision", "statistics")
+    for part in (document, *(document[name] or {} for name in names if name in document)):
         for name in _ADDED:
             if part.get(name, ...) is None:
                 del part[name]
@@ -163,7 +169,7 @@ def content(
         "domain": None if domain is None else domain.model_dump(mode="json") | {"norm": domain.row_norm},
         "plan": {
             **{name: _number(getattr(plan, name)) for name in ("epsilon", "delta", "l2")},
-            **{name: _number(scale) for name, scale in asdict(plan.scales).items()},
+            **{name: _number(scale) for name, scale in plan.scales.stated.items()},
             "report": plan.report,
             "calibration": plan.calibration,
             "reduced": plan.reduced or None,
@@ -198,7 +204,8 @@ def _corners(release: Release) -> dict[str, Any] | None:
 def _statistics(release: Release) -> dict[str, Any]:
     hessian = None if release.hessian is None else pack(release.hessian)
     gradient, eigenvalue = _each(float, release.gradient), _number(release.eigenvalue)
-    return {"gradient": gradient, "hessian": hessian, "eigenvalue": eigenvalue}
+    histogram = _each(float, release.histogram)
+    return {"gradient": gradient, "hessian": hessian, "eigenvalue": eigenvalue, "histogram": histogram}
 
 
 def _precision(plan: Plan) -> dict[str, Any] | None:

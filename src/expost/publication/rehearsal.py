@@ -8,6 +8,7 @@ from expost._common.strict_json import check_size
 from expost.exceptions import PublicationError
 from expost.fitting.release import Release
 from expost.losses.corners import Corners
+from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan
 from expost.privacy.precision import statistic_grid
 from expost.publication.publication import Publication
@@ -72,5 +73,6 @@ def _empty(plan: Plan, dimension: int, corners: Corners | None) -> Release:
         gradient=np.zeros(dimension) if "gradient" in least else None,
         hessian=least["hessian"] * np.eye(plan.hessian_order(dimension)) if "hessian" in least else None,
         eigenvalue=least.get("eigenvalue"),
+        histogram=np.zeros(cell_count(plan.sigma_histogram)) if plan.sigma_histogram else None,
         insecure=False,
     )

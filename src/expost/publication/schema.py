@@ -19,6 +19,7 @@ from expost.losses.corners import Corners
 from expost.losses.registry import PUBLISHED
 from expost.losses.softmax_curve import MOST_CLASSES
 from expost.privacy.calibration import CALIBRATIONS, LARGEST_WEIGHT
+from expost.privacy.histogram import LARGEST_NOISE
 from expost.privacy.precision import Precision
 from expost.privacy.scales import REPORT_KINDS, NoiseScales
 
@@ -178,6 +179,8 @@ class PublishedPlan(FrozenModel):
     """Whether the Hessian of several classes is the reduced one; left out where it is not."""
     unit: Literal["person"] | None = None
     """What neighbouring tables differ by; left out where it is a row."""
+    sigma_histogram: Annotated[float, Field(gt=0.0, lt=LARGEST_NOISE)] | None = None
+    """The noise of each count in the histogram of scores; left out where there is none."""
 
     @property
     def scales(self) -> NoiseScales:
@@ -203,6 +206,8 @@ class PublishedPrecision(FrozenModel):
     hessian_grid: Positive | None
     eigenvalue_grid: Positive | None
     """The grids of the noisy statistics; null for what is not released."""
+    histogram_grid: Positive | None = None
+    """That of the histogram; left out where there is none."""
 
     @property
     def value(self) -> Precision:
@@ -252,6 +257,9 @@ class Statistics(FrozenModel):
     """The noisy Hessian's upper triangle, row by row, or null."""
     eigenvalue: float | None
     """The noisy smallest eigenvalue of the Hessian, or null."""
+    histogram: Annotated[tuple[float, ...], numbers("statistics.histogram")] | None = None
+    """The noisy counts of scores and labels, the first class by rising scores and then the second; left out
+    where there are none."""
 
 
 def check_format(found: object) -> None:

@@ -13,6 +13,9 @@ from expost.reports.intervals import noise_factors
 from expost.reports.laws import Drift
 from expost.reports.total import WholeParts, whole_noise
 
+CURVED = ("hessian", "eigenvalue", "histogram")
+"""The statistics that a record's gradient does not move."""
+
 
 @dataclass(frozen=True)
 class Forgotten:
@@ -67,13 +70,13 @@ class Forgotten:
 
     def shift(self, plan: Plan) -> float:
         """How much further they move all statistics at most."""
-        return self.count * moved(plan, "gradient", "hessian", "eigenvalue")
+        return self.count * moved(plan, "gradient", *CURVED)
 
     def whole(self, release: Release, parts: WholeParts, scope: Scope, failure: float) -> Any:
         """What they add to a total besides the first term, by its theorem for each of them alone."""
         plan = release.plan
         steep = self.count * math.hypot(plan.accounting.slope / plan.sigma, moved(plan, "gradient"))
-        curved = self.count * moved(plan, "hessian", "eigenvalue")
+        curved = self.count * moved(plan, *CURVED)
         noise = whole_noise(release, scope, failure / self.rows, parts=self.parts)
         reached = noise.model * steep, noise.statistics * curved
         squares = (parts.moved + 0.5 * steep) * steep + (parts.curved + 0.5 * curved) * curved

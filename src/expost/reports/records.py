@@ -76,11 +76,14 @@ class ReadRecords:
     steepness: FloatArray  # what the noise along a row of norm 1 is multiplied with
     gradient_norm: FloatArray
     along: FloatArray | None  # the inner product of each gradient with the noisy one, if that is released
+    rows: int = 1  # of each record: those of a person
     # Each basis or pencil that was asked for, and what was found of it.
     _known: list[tuple[Any, FloatArray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False) -> Self:
+    def of(
+        cls, at: Records, *, gradient: FloatArray | None = None, every: bool = False, rows: int = 1
+    ) -> Self:
         """From the records, and the noisy gradient where it is released."""
         return cls(
             at=at,
@@ -89,6 +92,7 @@ class ReadRecords:
             steepness=at.slope if every else at.steepness,
             gradient_norm=at.slope * at.norm,
             along=None if gradient is None else at.along(placed_like(gradient, at.norm)),
+            rows=rows,
         )
 
     @property
@@ -242,4 +246,4 @@ def records_of(release: Release, block: Block, scope: Scope, each: int | None = 
     kind = ScalarRecords if loss.along_row else ReadRecords
     if plan.reduced and release.hessian is not None:
         kind = ReducedRecords if each is None else ReducedPeople
-    return kind.of(at, gradient=release.gradient, every=scope.every)
+    return kind.of(at, gradient=release.gradient, every=scope.every, rows=each or 1)

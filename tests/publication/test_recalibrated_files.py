@@ -1,0 +1,88 @@
+"""The file of a recalibrated model: read, verified, and refused where its histogram does not belong to it."""
+
+import json
+
+import numpy as np
+import pytest
+from problems import rows_in_ball
+
+import expost
+from expost._common.strict_json import digest
+from expost.exceptions import PublicationError
+
+
+@pytest.fixture(scope="module")
+def published():
+    rng = np.random.default_rng(3)
+    X = rows_in_ball(rng, 400, 2)
+    y = (X @ [3.0, -2.0] + rng.logistic(size=400) > 0).astype(int)
+    return expost.LogisticRegression(norm=1.0, classes=[0, 1], recalibrate=True).fit(X, y).publication_
+
+
+def changed(publication, change):
+    document = json.loads(publication.to_json())
+    change(document)
+    document.pop("sha256")
+    return json.dumps(document | {"sha256": digest(document)})
+
+
+def test_it_says_what_was_published(published):
+    document = json.loads(published.to_json())
+    assert len(document["statistics"]["histogram"]) == 32
+    assert document["plan"]["sigma_histogram"] == published.release.plan.sigma_histogram
+    assert document["precision"]["histogram_grid"] == 2.0**-29
+    assert document["insecure"] is None
+    again = expost.Publication.from_json(published.to_json())
+    assert again == published
+    assert again.to_json() == published.to_json()
+    assert again.release.plan == published.release.plan
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda one: one["statistics"].pop("histogram"), "`statistics.histogram` must be given"),
+        (lambda one: one["plan"].pop("sigma_histogram"), "`statistics.histogram` must be null"),
+        (lambda one: one["precision"].pop("histogram_grid"), "histogram_grid` must follow"),
+        (lambda one: one["statistics"]["histogram"].pop(), "must have 32 entries"),
+        (lambda one: one["statistics"]["histogram"].__setitem__(0, 0.1), "whole multiples"),
+        (lambda one: one["statistics"]["histogram"].__setitem__(0, -1e6), "noise cannot explain"),
+        (lambda one: one["statistics"]["histogram"].__setitem__(3, "7"), "must be a number"),
+        (lambda one: one["plan"].__setitem__("sigma_histogram", 13.0), "do not certify"),
+        (lambda one: one["plan"].__setitem__("sigma_histogram", 2.0**40), "must be less than"),
+        (lambda one: one["plan"].__setitem__("unit", "person"), "but for rows"),
+        (lambda one: one["loss"].__setitem__("corner", 0.8), "do not certify"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(published, change, why):
+    with pytest.raises(PublicationError, match=why):
+        expost.Publication.from_json(changed(published, change))
+
+
+def test_another_loss_has_no_histogram(published):
+    def hinge(document):
+        document["loss"] = {"name": "smoothed_hinge", "scale": 0.5}
+
+    with pytest.raises(PublicationError, match="but for rows and the logistic loss"):
+        expost.Publication.from_json(changed(published, hinge))
+
+
+def test_seeded_noise_is_marked():
+    X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 50), np.array([1, 0] * 50)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], recalibrate=True, random_state=0).fit(X, y)
+    assert model.insecure_
+    assert model.publication_.insecure.startswith("INSECURE")
+
+
+@pytest.mark.long
+def test_several_publications_are_composed_and_totalled(published):
+    plan = published.release.plan
+    both = expost.compose([plan, plan])
+    assert plan.epsilon < both.epsilon_at(2e-6) < 2.0 * plan.epsilon
+    X, y = np.array([[0.1, 0.9]]), np.array([1])
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], random_state=1)
+    other = model.fit(np.tile(X, (50, 1)), np.tile([0, 1], 25)).publication_
+    joint = expost.total([published, other], X, y, confidence=0.9)
+    apart = [float(one.bounds(X, y, confidence=0.95).total[0]) for one in (published, other)]
+    assert max(apart) < joint[0] <= sum(apart) * (1.0 + 1e-9)
+    assert expost.wallet([published], X, y)[0] > 0.0

@@ -1,0 +1,93 @@
+"""Reports of a release with a histogram of scores: they cover its exact loss as often as they say."""
+
+import numpy as np
+import pytest
+from oracle import Problem
+from problems import rows_in_ball
+from test_coverage import FAILURES, FITS, KINDS, misses, too_often
+
+import expost
+from expost.fitting.ex_post import ex_post_terms
+from expost.privacy.shapes import capped_logistic
+from expost.reports import evaluate
+from expost.reports.base import Scope
+from expost.reports.total import cost_quantile
+
+
+class Recalibrated(Problem):
+    """A problem whose publications have a histogram, which costs more than the model."""
+
+    def terms(self, private, member):
+        records = self.design[member].labelled(self.y[member], self.weights[member])
+        return ex_post_terms(private, records, self.loss, member=member)
+
+    def model_loss(self, private, *, member):
+        terms = self.terms(private, member)
+        return terms.signed - terms.histogram
+
+    def total_loss(self, release, private, *, member):
+        return super().total_loss(release, private, member=member) + self.terms(private, member).histogram
+
+
+def problem(report, **scales):
+    rng = np.random.default_rng(14)
+    X = rows_in_ball(rng, 40, 3)
+    X[::2] /= np.linalg.norm(X[::2], axis=1, keepdims=True)
+    y = rng.integers(0, 2, 40).astype(float)
+    loss = capped_logistic(2.0, 1e-3, cap=0.4)
+    budget = scales or {"epsilon": 2.0, "delta": 1e-3, "l2": 1.0}
+    return Recalibrated(X, y, 25, loss, report=report, recalibrate=True, **budget)
+
+
+@pytest.mark.parametrize(
+    ("report", "fits", "failures"),
+    [
+        pytest.param("independent", FITS // 10, FAILURES[:1], marks=pytest.mark.long),
+        pytest.param("adaptive", FITS // 10, FAILURES[:1], marks=pytest.mark.long),
+        *(pytest.param(kind, FITS, FAILURES, marks=pytest.mark.slow) for kind in KINDS),
+    ],
+)
+def test_no_bound_fails_more_often_than_it_says(report, fits, failures):
+    assert too_often(misses(problem(report), range(fits), failures=failures)) == []
+
+
+@pytest.mark.long
+def test_without_the_histograms_share_totals_would_fail():
+    """The same comparison finds a total that leaves the histogram out: it is no idle test."""
+    one, missed = problem("independent", sigma=3.0, l2=1.0, sigma_histogram=1.5), []
+    for seed in range(FITS // 10):
+        release, private = one.fit(seed)
+        records = one.design[True].labelled(one.y[True])
+        bounds = evaluate(release, records, confidence=0.8, member=True)
+        truth = np.abs(one.total_loss(release, private, member=True))
+        nothing = np.zeros(len(truth), bool)
+        missed.append([nothing, nothing, truth > bounds.upper])
+    assert too_often({(True, True, None, 0.2): np.array(missed)})
+
+
+def test_the_terms_of_a_total_by_hand():
+    """One row moves the histogram by 1 in one cell."""
+    one = problem("independent")
+    release, _ = one.fit(0)
+    plan, records = one.plan, one.design[True].labelled(one.y[True])
+    found = evaluate(release, records, confidence=0.9, member=True)
+    cell = 1.0 / plan.sigma_histogram
+    quantile = cost_quantile(release, Scope(None), 0.1)
+    assert found.report_cost == pytest.approx(cell * (0.5 * cell + quantile), rel=1e-9)
+    assert np.all(found.total > found.upper)
+
+
+def test_members_of_a_family_are_told_more():
+    rng = np.random.default_rng(2)
+    X, y = rows_in_ball(rng, 300, 3), rng.integers(0, 2, 300)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], recalibrate=True, random_state=0).fit(X, y)
+    groups = np.repeat(np.arange(100), 3)
+    losses = model.ex_post_losses(X, y, groups=groups)
+    bounds = model.publication_.bounds(X, y, groups=groups, member=True, confidence=1 - 1e-9)
+    assert np.all(losses <= bounds.total)
+    each = model.publication_.bounds(X, y, member=True, confidence=1 - 1e-9)
+    assert np.all(model.ex_post_losses(X, y) <= each.total)
+    # Three rows may be in one cell.
+    cell = 1.0 / model.plan_.sigma_histogram
+    quantile = each.report_cost / cell - 0.5 * cell
+    assert bounds.report_cost == pytest.approx(3.0 * cell * (1.5 * cell + quantile[0]), rel=1e-9)
