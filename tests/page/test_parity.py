@@ -17,11 +17,13 @@ from problems import REGISTRY
 from expost import Category, Number, Publication, YesNo, wallet
 from expost.data.weights import Weighting
 from expost.exceptions import DomainError
+from expost.fitting.histogram import cells_of
 from expost.losses.registry import PUBLISHED
 from expost.page import render
 from expost.page.introduction import LANGUAGES, Language
 from expost.page.numbers import CONFIDENCES, CONSTANTS, payload
 from expost.privacy.scales import REPORT_KINDS
+from expost.publication.readings import encoded_records
 
 pytestmark = pytest.mark.skipif(node.NODE is None, reason=node.MISSING)
 TOLERANCE = 1e-9
@@ -74,6 +76,27 @@ def test_every_loss_with_some_report_and_every_report_with_some_loss(loss, kind)
     # Python takes longest over several classes.
     count = RECORDS // (50 if loss.startswith("softmax") else 10)
     assert compared([pages.published(loss, kind)], count) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "kind", ["independent", *(pytest.param(kind, marks=pytest.mark.docs) for kind in pages.KINDS[1:])]
+)
+def test_a_histogram_of_scores(kind):
+    publication = pages.published("capped-gradients", kind, sigma_histogram=12.0)
+    assert compared([publication], RECORDS // 10) < TOLERANCE
+
+
+def test_her_cell_is_the_librarys():
+    """The count that is shown to a person is that of the cell in which the library counted her."""
+    publication = pages.published("capped", "independent", sigma_histogram=12.0)
+    numbers = json.loads(json.dumps(payload([publication])))
+    answers = pages.people(np.random.default_rng(4), 200, publication.domain, publication.loss)
+    ours = node.answer("cells.mjs", {"numbers": numbers, "asked": answers})
+    records = encoded_records(publication, *pages.as_table(answers, publication.domain))
+    release = publication.release
+    cells = np.concatenate(list(cells_of(records, release.coefficients, release.plan.sigma_histogram)))
+    assert ours == release.histogram[cells].tolist()
+    assert len(set(cells.tolist())) > 4
 
 
 @pytest.mark.docs

@@ -73,6 +73,12 @@ def test_every_loss_with_some_report(loss, kind, unit):
     assert worst(*compared(pages.published(loss, kind, unit=unit), count)) < TOLERANCE
 
 
+@pytest.mark.parametrize("cornered", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_families_in_a_histogram(cornered):
+    publication = pages.published("capped", "leverage", cornered=cornered, sigma_histogram=9.0)
+    assert worst(*compared(publication, 20)) < TOLERANCE
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("unit", ["person", "row"])
 @pytest.mark.parametrize("kind", ["leverage", "independent"])

@@ -17,6 +17,8 @@ from expost.page.introduction import Introduction, Language, PublishedFile, page
 from expost.page.numbers import in_base64, payload
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+# Sentences of scripts that nobody reads where no histogram was published.
+_OF_HISTOGRAM = ("noise_histogram", "row_cell")
 STYLES = ("base", "answer", "form", "experts", "print")
 
 
@@ -35,6 +37,7 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
     _check(publications)
     language = page_language(publications, language)
     spoken = Language.of(language, several=len(publications) > 1)
+    recalibrated = any(publication.release.histogram is not None for publication in publications)
     environment = Environment(
         loader=PackageLoader("expost.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -44,7 +47,9 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
         "base-uri 'none'; form-action 'none'",
         script=Markup(code),
         style=Markup(style),
-        data=Markup(data_block(payload(publications) | {"language": language, "texts": spoken.of_scripts})),
+        data=Markup(
+            data_block(payload(publications) | {"language": language, "texts": _texts(spoken, recalibrated)})
+        ),
         files=[in_base64(zlib.compress(one.to_json().encode("utf-8"), 9)) for one in publications],
         language=language,
         say=spoken.rich,
@@ -56,8 +61,17 @@ def render(publications: Sequence[PublishedFile], *, language: str | None = None
         of_people=all(publication.release.plan.unit == "person" for publication in publications),
         several=any(publication.release.plan.loss.outputs > 1 for publication in publications),
         weighted=any(publication.weighting.used for publication in publications),
+        recalibrated=recalibrated,
         cornered=any(publication.release.corners is not None for publication in publications),
     )
+
+
+def _texts(spoken: Language, recalibrated: bool) -> dict[str, dict[str, str]]:
+    """The sentences of scripts; those of a histogram where there is one."""
+    texts = spoken.of_scripts
+    if not recalibrated:
+        texts["experts"] = {name: one for name, one in texts["experts"].items() if name not in _OF_HISTOGRAM}
+    return texts
 
 
 def _check(publications: Sequence[PublishedFile]) -> None:

@@ -4,7 +4,7 @@ import base64
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -30,6 +30,7 @@ from expost.page.people import (
     person_quantiles,
 )
 from expost.page.promises import promises
+from expost.privacy.histogram import cell_ends
 from expost.privacy.plan import Plan
 from expost.reports.base import CONFIDENCE, Scope
 from expost.reports.evaluate import SLACK, TightReader
@@ -257,6 +258,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "columns": [*column_names(publication), *["intercept"] * plan.fit_intercept],
         "coefficients": release.coefficients.reshape(loss.outputs, -1).tolist(),
         "gradient": None if gradient is None else gradient.reshape(loss.outputs, -1).tolist(),
+        **_histogram(release),
         "plan": {
             "epsilon": plan.epsilon if plan.profile is not None else None,
             "delta": plan.delta,
@@ -264,7 +266,7 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
             "report": plan.report,
             "reduced": plan.reduced,
             "grid": plan.grid,
-            **asdict(plan.scales),
+            **plan.scales.stated,
             "unit": plan.unit,
         },
         "rows_per_person": publication.weighting.rows_per_person,
@@ -284,6 +286,13 @@ def _numbers(publication: PublishedFile, sharing: int) -> dict[str, Any]:
         "spectra": [packed(values) for values in spectra],
         "levels": levels,
     }
+
+
+def _histogram(release: Release) -> dict[str, Any]:
+    """Where cells end, and the noisy counts of both classes; nothing where there are none."""
+    if release.histogram is None or release.plan.sigma_histogram is None:
+        return {}
+    return {"cells": [cell_ends(release.plan.sigma_histogram), *release.histogram.reshape(2, -1).tolist()]}
 
 
 def _corners(publication: PublishedFile) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from expost.fitting.release import Release
 from expost.privacy.plan import Plan
 from expost.reports.base import Scope
 from expost.reports.evaluate import TightReader
-from expost.reports.forgotten import Forgotten, moved
+from expost.reports.forgotten import CURVED, Forgotten, moved
 from expost.reports.intervals import gradient_factors, noise_factors
 from expost.reports.total import whole_noise
 
@@ -45,7 +45,7 @@ def largest_row(plan: Plan) -> dict[str, float | None]:
         "curvature": plan.accounting.curvature,
         "rank": plan.curve.rank,
         "gradient": gradient if math.isfinite(gradient) else None,
-        "curved": moved(plan, "hessian", "eigenvalue"),
+        "curved": moved(plan, *CURVED),
     }
 
 

@@ -91,6 +91,8 @@ function curvedOf({ plan, rounding: { curvature: drift, errors } }, facts, solve
     solver,
     part(Math.SQRT1_2 * curvature, plan.sigma_hessian, errors.hessian),
     part(curvature, plan.sigma_eigenvalue, errors.eigenvalue),
+    // Each row counts once in a cell of the histogram.
+    (facts.person?.count ?? 1) / (plan.sigma_histogram ?? Infinity),
   );
 }
 
@@ -131,6 +133,7 @@ export function readFacts(numbers, publication, facts, options) {
     upper: largest("upper"),
     reportCost: quantiles.cost === null ? 0 : shift * (0.5 * shift + quantiles.cost),
     total: largest("total"),
+    cell: facts.cell,
     known: largest("known"),
     squared: largest("squared"),
   };

@@ -10,6 +10,7 @@ const SCALES = {
   sigma_gradient: "noise_gradient",
   sigma_hessian: "noise_hessian",
   sigma_eigenvalue: "noise_eigenvalue",
+  sigma_histogram: "noise_histogram",
   l2: "l2",
   epsilon: "epsilon",
   delta: "delta",
@@ -78,7 +79,7 @@ function coefficientTable(title, outcome, { loss, columns, coefficients, interce
 function factsOfFile(fields, publication) {
   const { plan } = publication;
   const scales = Object.entries(SCALES).filter(
-    ([key]) => plan[key] !== null && !(key === "delta" && plan.epsilon === null),
+    ([key]) => (plan[key] ?? null) !== null && !(key === "delta" && plan.epsilon === null),
   );
   const optional = (there, key, value) => (there ? [[say(`experts.${key}`), value()]] : []);
   return [

@@ -120,11 +120,15 @@ export function logDeterminantOf(matrix, scale) {
   return total;
 }
 
+// How many records are in her cell of the histogram, with noise.
+const counted = ([ends, ...counts], score, label) => counts[label][ends.filter((end) => end <= score).length];
+
 export function factsOf(numbers, publication, answers) {
   const record = encode(numbers, publication, answers);
   const { row, atMost } = record;
   return {
     atMost,
+    cell: publication.cells && counted(publication.cells, dot(row, publication.coefficients[0]), record.label),
     norm: size(row),
     norm1: row.reduce((sum, x) => sum + Math.abs(x), 0),
     ...(publication.loss.name === "softmax" ? softmaxFacts : scalarFacts)(publication, record),
