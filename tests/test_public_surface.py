@@ -36,7 +36,9 @@ ESTIMATORS = (
     expost.GeneralizedLinearModel,
 )
 # Arguments that say which model is fitted, not how private it is.
-OF_THE_MODEL = {"loss", "level", "threshold", "outcome", "scale", "cap", "classes", "class_weight"}
+OF_THE_MODEL = {
+    *("loss", "level", "threshold", "outcome", "scale", "cap", "recalibrate", "classes", "class_weight")
+}
 
 
 def test_the_package_shows_public_names_only():

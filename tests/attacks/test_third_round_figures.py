@@ -297,8 +297,8 @@ OPTIONS_OF_FIT = {
     "yes": True,
     "force": True,
 }
-# What a table with classes, one machine and no device do not take.
-ELSEWHERE = {"level", "threshold", "dask", "device", "as_json", "dry_run"}
+# What a table with classes, one machine, no device and a split do not take.
+ELSEWHERE = {"level", "threshold", "recalibrate", "dask", "device", "as_json", "dry_run"}
 
 
 @pytest.mark.long

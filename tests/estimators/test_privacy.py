@@ -55,6 +55,7 @@ ALLOWED_STATE = {
     "n_features_in_",
     "plan_",
     "insecure_",
+    "calibration_curve_",  # a function of the publication
     "_publication",
     "_weighting",  # what the parameters declare
     "_sklearn_version",

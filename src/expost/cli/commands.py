@@ -125,6 +125,14 @@ class PlanOptions:
         "largest length that follows from the budget.",
         panel=_EXPERTS,
     )
+    recalibrate: bool = option(
+        False,
+        "Of two classes: publish a noisy histogram of scores for a tenth of the budget, correct "
+        "probabilities by it, and cut gradients shorter. It pays at epsilon 1 or more, for classes that can "
+        "be told apart well and a few hundred rows or more, ten or more for each column.",
+        "--recalibrate",
+        panel=_EXPERTS,
+    )
     split: float | None = number(
         None,
         "The model's share of the budget's precision, between 0 and 1; by default all but what cheap "

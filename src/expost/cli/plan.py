@@ -82,6 +82,7 @@ def make_plan(domain: Domain, options: PlanOptions) -> Plan:
         max_weight=max_weight,
         reduced=default_reduced(loss, options.report, len(domain.column_names) + INTERCEPT),
         unit="row" if domain.person is None else "person",
+        recalibrate=options.recalibrate,
     )
 
 
@@ -124,7 +125,7 @@ def make_loss(domain: Domain, options: PlanOptions, max_weight: float) -> AnyLos
     radius = row_radius(domain.row_norm, fit_intercept=INTERCEPT)
     budget: Any = {"epsilon": options.epsilon, "delta": options.delta}
     level, penalty = options.level, None if options.l2 is None else options.l2 / max_weight
-    classes: Any = {"cap": options.cap, "l2": penalty, "radius": radius}
+    classes: Any = {"cap": options.cap, "l2": penalty, "radius": radius, "recalibrate": options.recalibrate}
     made: dict[str, Callable[[], AnyLoss]] = {
         "logistic": lambda: classification_loss(len(domain.classes or ()), **budget, **classes),
         "smoothed_hinge": lambda: as_loss("smoothed_hinge"),

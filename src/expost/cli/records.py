@@ -122,7 +122,8 @@ def _predictions(publication: Publication, table: LazyTable, watch: Watch) -> It
     work = Predictors(coefficients.T if len(coefficients) > 1 else coefficients[0])
     rows = replace(encoded_rows(publication, table), watch=watch)
     likely = isinstance(publication.loss, LogisticLoss | SoftmaxLoss) and publication.classes is not None
-    for scores in rows.sweep(work, products=True):
+    for predictor in rows.sweep(work, products=True):
+        scores = publication.recalibrated(predictor)
         labels: Any = predicted_labels(
             scores, loss=publication.loss, classes=publication.classes, label=publication.label
         )

@@ -12,6 +12,7 @@ from rich.table import Table
 from typer.models import OptionInfo
 
 from expost.cli.base import app, given, legible, say
+from expost.privacy.histogram import cell_count
 from expost.privacy.plan import Plan
 
 if TYPE_CHECKING:
@@ -128,6 +129,13 @@ def explain(out: Console, plan: Plan, columns: int, corners: "Corners | None" = 
             "weights up to 1 would take. If few are so large, cut weights at a smaller public number first."
         )
         lines.add_row("[bold]The weights[/bold]", weights)
+    if plan.sigma_histogram is not None:
+        histogram = (
+            f"{cell_count(plan.sigma_histogram)} counts of records by score and outcome, each with noise of "
+            f"{plan.sigma_histogram:.3g}, for a tenth of the budget. They correct probabilities, and `expost "
+            "summary` shows the curve."
+        )
+        lines.add_row("[bold]The scores[/bold]", histogram)
     lines.add_row("[bold]The report[/bold]", _report(plan, columns))
     out.print(lines, highlight=False)
 

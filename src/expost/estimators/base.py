@@ -29,6 +29,7 @@ from expost.exceptions import (
 )
 from expost.fitting.prediction import linear_predictor, predicted_labels, scored
 from expost.fitting.private_fit import corners_for
+from expost.fitting.recalibration import CalibrationCurve
 from expost.ledger import Account
 from expost.losses import AnyLoss
 from expost.losses.corners import Corners
@@ -132,6 +133,7 @@ class PrivateGLM(PrivateEstimator):
             table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))
             self._set_coefficients(table[:, : self._width].copy(), intercepts)
+            self.calibration_curve_ = None if release.histogram is None else CalibrationCurve.of(release)
             step("Verifying the publication")
             try:
                 self._publication: Publication | str = Publication.from_release(release, **declared)
@@ -280,6 +282,7 @@ class PrivateGLM(PrivateEstimator):
             calibration=self.calibration,
             reduced=loss.outputs > 1 and default_reduced(loss, report, columns),
             unit="row" if self._person is None and self.unit == "row" else "person",
+            recalibrate=bool(getattr(self, "recalibrate", False)),
         )
 
     def _declared_norm(self) -> float:
@@ -375,7 +378,8 @@ class PrivateGLM(PrivateEstimator):
     def _linear_predictor(self, X: Any) -> FloatArray:
         """The linear predictor of each record, scaled into the ball as the table was."""
         check_is_fitted(self)
-        return linear_predictor(self._rows(X), self._coefficients())
+        scores: FloatArray = self._recalibrated(linear_predictor(self._rows(X), self._coefficients()))
+        return scores
 
     def _scored(self, X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Linear predictors, labels on the loss's scale, and sample weights; from whatever ``fit`` takes."""
@@ -383,7 +387,12 @@ class PrivateGLM(PrivateEstimator):
         domain = None if self.domain is None else self.domain.without_people
         weighting = Weighting(max_weight=math.inf)
         records = self._records(X, y, sample_weight, weighting=weighting, domain=domain)
-        return scored(records, self._coefficients())
+        scores, labels, weights = scored(records, self._coefficients())
+        return self._recalibrated(scores), labels, weights
+
+    def _recalibrated(self, scores: Any) -> Any:
+        """Scores as the published histogram reads them, where there is one."""
+        return scores if self.calibration_curve_ is None else self.calibration_curve_.log_odds(scores)
 
     def _coefficients(self) -> FloatArray:
         """One column for each class, or a vector; with the intercept last."""
