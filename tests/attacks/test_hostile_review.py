@@ -42,7 +42,7 @@ from expost.exceptions import (
 )
 from expost.fitting import mechanism as fitting
 from expost.privacy.profile import PrivacyProfile
-from expost.publication.rehearsal import rehearse
+from expost.publication.trial import try_publication
 
 SOURCE = Path(expost.__file__).parent
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -83,9 +83,9 @@ def test_01b_a_fit_whose_file_nobody_could_read_is_refused_before_noise(features
         model.fit(rows, labels)
 
 
-def test_01c_what_a_rehearsal_accepts_can_be_read_with_the_longest_numbers(monkeypatch):
+def test_01c_what_a_trial_accepts_can_be_read_with_the_longest_numbers(monkeypatch):
     plan = expost.calibrate(loss="logistic", norm=1.0, epsilon=1.0, report="leverage")
-    size = rehearse(plan, 20, classes=["no", "yes"], feature_names=None, domain=None)
+    size = try_publication(plan, 20, classes=["no", "yes"], feature_names=None, domain=None)
     longest = "-1.2345678901234567e-300"
     published = expost.LogisticRegression(report="leverage", classes=[0, 1], norm=1.0)
     text = published.fit(np.zeros((2, 20)), [0, 1]).publication_.to_json()
@@ -95,7 +95,7 @@ def test_01c_what_a_rehearsal_accepts_can_be_read_with_the_longest_numbers(monke
     assert size <= len(text) + numbers * len(longest)
     monkeypatch.setattr("expost._common.strict_json.MAX_BYTES", size - 1)
     with pytest.raises(PublicationError, match="more numbers than a file may have"):
-        rehearse(plan, 20, classes=["no", "yes"], feature_names=None, domain=None)
+        try_publication(plan, 20, classes=["no", "yes"], feature_names=None, domain=None)
 
 
 def test_01d_names_that_cannot_be_published_are_refused_before_noise(no_noise):

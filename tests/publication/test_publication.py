@@ -31,7 +31,6 @@ from expost.fitting.statistics import printed
 from expost.privacy.precision import REAL
 from expost.privacy.shapes import capped_logistic
 from expost.publication.checks import check_guarantee
-from expost.publication.rehearsal import _empty
 from expost.publication.schema import (
     PublishedCorners,
     PublishedPlan,
@@ -39,6 +38,7 @@ from expost.publication.schema import (
     PublishedWeights,
     Statistics,
 )
+from expost.publication.trial import _empty
 
 PLAN = {
     "epsilon", "delta", "sigma", "l2", "sigma_gradient", "sigma_hessian", "sigma_eigenvalue", "report",

@@ -11,7 +11,7 @@ from publications import signed
 import expost
 from expost.exceptions import PublicationError
 from expost.privacy.scales import NoiseScales
-from expost.publication.rehearsal import rehearse
+from expost.publication.trial import try_publication
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(90, 2)) / 3
@@ -110,7 +110,7 @@ def test_a_file_that_would_be_too_long_names_the_ways_out():
     names = {"classes": list(range(10)), "feature_names": None, "domain": None}
     reduced = r"or publish no Hessian \(report='independent'\), or the reduced one \(reduced=True of expost"
     with pytest.raises(PublicationError, match=f"Leave features out, {reduced}"):
-        rehearse(plan, 10**5, **names)
+        try_publication(plan, 10**5, **names)
     alone = replace(plan, report="independent", scales=NoiseScales(plan.sigma))
     with pytest.raises(PublicationError, match=r"than a file may have\. Leave features out\.$"):
-        rehearse(alone, 10**8, **names)
+        try_publication(alone, 10**8, **names)

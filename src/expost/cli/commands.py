@@ -93,6 +93,10 @@ class RecordOptions:
     as_json: bool = AS_JSON
 
 
+ROWS_AT_MOST = 10_000_000
+"""As many rows as a table is taken to have at most where nothing is declared."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
     """The options that describe a model; `plan` and `fit` make the same plan of them."""
@@ -155,9 +159,10 @@ class PlanOptions:
         panel=_EXPERTS,
     )
     rows_at_most: int = number(
-        10_000_000,
+        ROWS_AT_MOST,
         "Up to how many rows, or people where they are promised to, exact losses and intervals keep their "
-        "stated accuracy; not a limit.",
+        "stated accuracy; not a limit. With less than the default, fit says whether so many rows can give a "
+        "useful model.",
         panel=_EXPERTS,
     )
     max_weight: float = MAX_WEIGHT
@@ -242,6 +247,31 @@ def plan(*, domain: Path = DOMAIN, options: PlanOptions, as_json: bool = AS_JSON
     """Show what a fit would spend and what noise it would add. No data is needed and none is read.
 
     Example: expost plan domain.toml --epsilon 1 --delta 1e-6 --report leverage
+    """
+
+
+Effect = Literal["none", "weak", "medium", "strong"]
+
+
+@command("rehearse")
+def rehearse(
+    *,
+    domain: Path = DOMAIN,
+    rows: int = option(
+        ..., "How many rows the table will have; how many people where the domain has a person."
+    ),
+    effect: Effect = option("medium", "How strongly the invented outcome depends on the features."),
+    tables: int = option(7, "How many tables to invent at each of three budgets."),
+    options: PlanOptions,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show what a fit would be good for: fit invented tables of a domain. No data is read, nothing is spent.
+
+    Invents people evenly over what the domain declares, with an outcome that depends on their features, and
+    fits them at a third of the budget, at the budget and at three times as much: how well the models predict
+    other invented people, and what people would be told.
+
+    Example: expost rehearse domain.toml --rows 2000 --epsilon 1 --report leverage
     """
 
 

@@ -17,6 +17,7 @@ from expost.cli.base import error_console, legible, output_console, print_json, 
 from expost.cli.commands import FitOptions
 from expost.cli.plan import declared_weighting, load_domain, make_corners, make_plan
 from expost.cli.private_files import COLUMN, check_figures, check_public, write_losses
+from expost.cli.rehearse import verdict
 from expost.cli.tables import check_identifier, connected
 from expost.cli.words import announce, explain, next_command, say_next, show_quality
 from expost.data.dialect import PLAIN
@@ -35,7 +36,7 @@ from expost.losses.corners import Corners
 from expost.privacy.plan import Plan
 from expost.publication import Publication
 from expost.publication.readings import held_out_quality
-from expost.publication.rehearsal import rehearse
+from expost.publication.trial import try_publication
 
 # Passes over the rows that a fit usually takes after the first reading; docs/scale.md lists them.
 _PASSES = 6
@@ -70,7 +71,7 @@ def fit(options: FitOptions) -> None:
     declared = _declare(options)
     plan, account, columns = declared.plan, declared.account, len(declared.domain.column_names)
     result: dict[str, Any] = {"plan": plan.fields(), "spent": False}
-    result |= dict.fromkeys(["publication", "sha256", "private_losses", "private_quality"])
+    result |= dict.fromkeys(["publication", "sha256", "private_losses", "private_quality", "verdict"])
     if account is not None:
         result |= {"account": account.name, "left": account.left, "spent_after": account.check(plan)}
     with connected(options.dask) as client:
@@ -78,7 +79,7 @@ def fit(options: FitOptions) -> None:
         table = scan(options.table, client=client, device=options.device, dialect=dialect)
         aside = None if options.test is None else scan(options.test, client=client, dialect=dialect)
         _check_places(options, table, aside, declared.domain.person)
-        size = rehearse(plan, columns, corners=declared.corners, **declared.published)
+        size = try_publication(plan, columns, corners=declared.corners, **declared.published)
         explain(declared.out, plan, columns, declared.corners)
         announce(declared.out, plan, options.output, options.losses, account)
         records, held = _read_tables(declared, table, aside)
@@ -189,12 +190,21 @@ def _spend(
         quality = held_out_quality(publication, replace(held, watch=None))
         result["private_quality"] = asdict(quality)
         show_quality(out, quality)
+    result["verdict"] = _judge(declared)
     if not options.as_json:
         dialect = None if declared.domain.table == PLAIN else options.domain
         person = declared.domain.person
         told: Any = {"dialect": dialect, "person": person, "losses": options.losses}
         say_next(out, declared.plan, options.output, options.table, **told, counted=entry is not None)
     return result
+
+
+def _judge(declared: PlannedFit) -> str | None:
+    """Say so where as many rows as there may be cannot give a useful model."""
+    said = verdict(declared.domain, declared.plan, declared.options.model.rows_at_most)
+    if said is not None:
+        say(f"\n{said}", to=declared.out)
+    return said
 
 
 def _publish(declared: PlannedFit, records: Encoded, size: int) -> tuple[Publication, PrivateFit, int | None]:

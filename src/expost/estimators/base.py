@@ -39,7 +39,7 @@ from expost.privacy.plan import Plan
 from expost.privacy.scales import REPORT_KINDS
 from expost.privacy.shapes import default_reduced
 from expost.publication import Publication
-from expost.publication.rehearsal import rehearse
+from expost.publication.trial import try_publication
 
 # The norm of rows of which nothing was declared.
 _UNDECLARED_NORM = 1.0
@@ -128,7 +128,7 @@ class PrivateGLM(PrivateEstimator):
             promised = math.isfinite(plan.epsilon) or math.isinf(plan.loss.curve.max_slope)
             corners = self._corners(plan)
             if promised and can_be_published(plan.loss):
-                rehearse(plan, self._width, corners=corners, **declared)
+                try_publication(plan, self._width, corners=corners, **declared)
             release = self._release(plan, records, spending, step, corners)
             table = plan.loss.by_predictor(release.coefficients)
             intercepts = table[:, -1].copy() if plan.fit_intercept else np.zeros(len(table))

@@ -1,4 +1,4 @@
-"""Rehearse a publication before its noise is drawn."""
+"""Try a publication before its noise is drawn: whether a file can hold it, and can be read."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from expost.publication.publication import Publication
 _LONGEST_NUMBER, _SHORTEST_NUMBER = 24, 3
 
 
-def rehearse(
+def try_publication(
     plan: Plan,
     n_features: int,
     *,

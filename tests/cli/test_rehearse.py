@@ -1,0 +1,93 @@
+"""What a fit would be good for, from invented tables."""
+
+import json
+
+import numpy as np
+import pytest
+from ward import DOMAIN, patients, refused, run, write_csv
+
+import expost
+from expost.cli.commands import PlanOptions
+from expost.cli.plan import make_plan
+from expost.cli.rehearse import invented, rehearsed, verdict
+
+FEATURES = (
+    expost.Number(name="age", low=18.0, high=90.0),
+    expost.Category(name="ward", categories=("north", "south")),
+    expost.YesNo(name="smoker"),
+)
+LABELS = {
+    "classes": expost.ClassLabel(name="y", classes=("no", "yes")),
+    "number": expost.NumberLabel(name="y", low=0.0, high=60.0),
+    "count": expost.CountLabel(name="y", high=52.0),
+    "amount": expost.AmountLabel(name="y", low=10.0, high=1000.0),
+}
+
+
+def domain_of(kind):
+    return expost.Domain(features=FEATURES, label=LABELS[kind])
+
+
+def options(**others):
+    plain = {"epsilon": 1.0, "delta": 1e-6, "report": "independent", "rows_at_most": 10**7, "max_weight": 1.0}
+    absent = dict.fromkeys(["l2", "l1", "cap", "split", "loss", "level", "threshold"])
+    return PlanOptions(**absent | plain | others)
+
+
+def share_of(quality):
+    return next(value for value in (quality.r2, quality.d2, quality.auc) if value is not None)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_invented_people_are_inside_what_is_declared_and_depend_on_the_generator_alone(kind):
+    domain = domain_of(kind)
+    columns, outcomes = invented(domain, 300, "medium", np.random.default_rng(0))
+    again = invented(domain, 300, "medium", np.random.default_rng(0))[1]
+    assert np.array_equal(outcomes, again)
+    assert np.all((columns["age"] >= 18.0) & (columns["age"] <= 90.0))
+    assert set(columns["ward"]) == {"north", "south"}
+    if kind == "classes":
+        assert set(outcomes) == {"no", "yes"}
+    else:
+        assert domain.label.low <= np.min(outcomes) < np.max(outcomes) <= domain.label.high
+    assert kind != "count" or np.array_equal(outcomes, np.rint(outcomes))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_strong_effect_is_found_and_none_is_not(kind):
+    """Without an effect a score is chance: an AUC of 0.5, an R² or D² of 0 at most, but for 4,000 draws."""
+    domain = domain_of(kind)
+    plan = make_plan(domain, options(epsilon=3.0))
+    strong, none = (rehearsed(domain, plan, 2000, effect, 3) for effect in ("strong", "none"))
+    chance = 0.5 if kind == "classes" else 0.0
+    assert share_of(strong.quality) > chance + 0.2
+    assert share_of(none.quality) < chance + 0.03
+    assert not strong.useless
+    assert 0.0 < none.told <= none.told_most < plan.epsilon
+
+
+@pytest.mark.long
+def test_people_are_told_more_with_a_larger_budget(tmp_path):
+    path = tmp_path / "domain.toml"
+    domain_of("count").save(path)
+    found = json.loads(run("rehearse", path, "--rows", 300, "--tables", 1, "--json").stdout)
+    assert [one["epsilon"] for one in found["budgets"]] == pytest.approx([1 / 3, 1.0, 3.0])
+    assert np.all(np.diff([one["told"] for one in found["budgets"]]) > 0.0)
+    shown = run("rehearse", path, "--rows", 300, "--tables", 1).stdout
+    assert "nothing was spent" in shown
+    assert "D²" in shown
+    assert refused(run("rehearse", path, "--rows", 0), "`rows` must be")
+
+
+@pytest.mark.long
+def test_a_fit_ends_with_a_verdict_where_so_few_rows_cannot_give_a_useful_model(tmp_path):
+    domain, table = tmp_path / "domain.toml", write_csv(tmp_path / "table.csv", patients(40))
+    domain.write_text(DOMAIN)
+    told = ("--epsilon", 0.05, "--rows-at-most", 40)
+    result = run("fit", domain, table, "-o", tmp_path / "p.json", *told, "--json")
+    assert "predicts no better than no features" in json.loads(result.stdout)["verdict"]
+    quiet = run("fit", domain, table, "-o", tmp_path / "q.json", "--json")
+    assert json.loads(quiet.stdout)["verdict"] is None
+    useful = domain_of("classes")
+    assert verdict(useful, make_plan(useful, options(epsilon=8.0)), 5000) is None
