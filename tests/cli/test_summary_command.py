@@ -51,3 +51,18 @@ def test_what_cannot_be_shown_is_refused(file, tmp_path):
     assert refused(run("summary", file, "--confidence", "2"), "`confidence` must be")
     assert refused(run("summary", file, "--figure", tmp_path / "forest.bmp"), "`figure` must be")
     assert not (tmp_path / "forest.bmp").exists()
+
+
+def test_a_recalibrated_model_has_a_curve_and_no_error_bars(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-0.5, 0.5, (600, 2))
+    y = (rng.uniform(size=600) < 0.5 + X[:, 0]).astype(int)
+    model = expost.LogisticRegression(norm=1.0, classes=[0, 1], recalibrate=True, random_state=0).fit(X, y)
+    model.publication_.save(tmp_path / "publication.json")
+    shown = run("summary", tmp_path / "publication.json", env={"COLUMNS": "100"})
+    assert shown.exit_code == 0
+    assert "signs and ratios" in " ".join(shown.stdout.split())
+    assert "Calibration curve" in shown.stdout
+    told = json.loads(run("summary", tmp_path / "publication.json", "--json").stdout)["calibration_curve"]
+    np.testing.assert_array_equal(told["recalibrated"], model.calibration_curve_.recalibrated)
+    np.testing.assert_array_equal(told["counts"], model.calibration_curve_.counts)

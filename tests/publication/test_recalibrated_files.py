@@ -86,3 +86,16 @@ def test_several_publications_are_composed_and_totalled(published):
     apart = [float(one.bounds(X, y, confidence=0.95).total[0]) for one in (published, other)]
     assert max(apart) < joint[0] <= sum(apart) * (1.0 + 1e-9)
     assert expost.wallet([published], X, y)[0] > 0.0
+
+
+def test_files_with_one_cap_for_all_rows_read_as_before():
+    """A cap on slopes has no gradient cap and no histogram in its file, and its plan recomputes."""
+    X, y = np.array([[0.1, 0.9], [0.8, -0.2]] * 50), np.array([1, 0] * 50)
+    for cap in (1.0, 0.6):
+        model = expost.LogisticRegression(norm=1.0, classes=[0, 1], cap=cap, random_state=0).fit(X, y)
+        document = json.loads(model.publication_.to_json())
+        assert "gradient_cap" not in document["loss"]
+        assert not [name for name in document["plan"] if "histogram" in name]
+        again = expost.Publication.from_json(json.dumps(document))
+        assert again.release.plan == model.plan_
+        assert again.release.plan.delta_at(1.0) <= 1e-6

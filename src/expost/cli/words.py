@@ -93,6 +93,8 @@ def _report(plan: Plan, columns: int) -> str:
     """What a plan's report is good for: one that costs a record more than it tells has other uses."""
     precise = plan.report == "leverage" and not _lowers_figures(plan)
     words = _PRECISE if precise else REPORTS[plan.report]
+    if plan.sigma_histogram is not None:
+        words = words.replace("nothing but the model. It costs nobody anything more.", "nothing more.")
     return f"{plan.report}: {words.format(rows=_ROWS * columns, columns=columns)}"
 
 

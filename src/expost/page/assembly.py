@@ -18,7 +18,7 @@ from expost.page.numbers import in_base64, payload
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 # Sentences of scripts that nobody reads where no histogram was published.
-_OF_HISTOGRAM = ("noise_histogram", "row_cell")
+_OF_HISTOGRAM = ("noise_histogram", "row_cell", "beside_histogram")
 STYLES = ("base", "answer", "form", "experts", "print")
 
 

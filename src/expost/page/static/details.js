@@ -96,11 +96,15 @@ function factsOfFile(fields, publication) {
   ];
 }
 
+// What was released with the model.
+const besides = ({ plan: { report }, cells }) =>
+  cells ? [...(report === "independent" ? [] : [report]), "histogram"] : [report];
+
 export function showDetails(place, fields, publications) {
   place.append(
     ...publications.map((publication, i) => [publication, `${i + 1}. ${titleOfModel(fields, publication)}`]).flatMap(([publication, title]) => [
       element("h4", { textContent: publications.length > 1 ? title : titleOfModel(fields, publication) }),
-      element("p", { textContent: say(`experts.beside_${publication.plan.report}`) }),
+      ...besides(publication).map((key) => element("p", { textContent: say(`experts.beside_${key}`) })),
       ...(publication.insecure ? [element("p", { textContent: publication.insecure })] : []),
       tableOfRows(title, say("experts.scales"), factsOfFile(fields, publication)),
       coefficientTable(title, fields[publication.outcome], publication),
