@@ -191,7 +191,7 @@ def test_a_domain_must_have_the_label_of_the_model():
             expost.SmoothedHingeClassifier(domain=classes),
             "one whose label has 2 classes; got domain='3 classes'",
         ),
-        (expost.LinearRegression(domain=classes), "one whose label is a number; got domain='classes'"),
+        (expost.LinearRegression(domain=classes), "one whose label has kind='number'; got domain='classes'"),
     ):
         with pytest.raises(ParameterError, match=f"`domain` must be {message}"):
             model.fit(frame, Y)

@@ -40,8 +40,9 @@ _MAX_KEYS = 200_000
 _MAX_NUMBER = 40
 
 INTACT = "ask whoever published it for an intact copy"
-# A string to its closing quote, or to the end where there is none, so that no text is scanned twice.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+# What is escaped, and then a string to its closing quote, or to the end where there is none: no text is
+# scanned twice, and nothing is remembered of it.
+_ESCAPED, _STRING = re.compile(r"\\.", re.DOTALL), re.compile(r'"[^"]*+"?')
 _NOT_STRUCTURE = re.compile(r"[^]\[{},:]+")
 
 
@@ -157,7 +158,7 @@ def indented(document: Mapping[str, Any], margin: str = "") -> str:
 
 def _check_structure(text: str) -> None:
     """Check depth and size by a linear scan, before anything recursive or large is built."""
-    skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", text))
+    skeleton = _NOT_STRUCTURE.sub("", _STRING.sub("", _ESCAPED.sub("", text)))
     values, keys = skeleton.count(","), skeleton.count(":")
     brackets = skeleton.replace(",", "").replace(":", "")
     depth = 0

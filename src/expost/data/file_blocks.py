@@ -120,15 +120,16 @@ def unclosed_quote(path: Path, line: int) -> FileError:
 def _syntax(delimiter: str) -> tuple[re.Pattern[bytes], ...]:
     """Patterns of a delimiter, as Arrow reads them: a quote counts at the start of a cell.
 
-    They are for a record; for as many as there are, where what follows a closing quote in its cell is a
-    group; and for as many cells as there are whose quotes, if any, are around the whole cell.
+    They are for a record; for some, where what follows a closing quote in its cell is a group; and for some
+    cells whose quotes, if any, are around the whole cell. Some, and again some: a repeat of groups remembers
+    each of them, and one that does not, ``*+``, is wrong before Python 3.11.5.
     """
     mark = re.escape(delimiter)
-    quoted, plain = r'"(?:[^"]++|"")*+"', rf'[^"\r\n{mark}][^\r\n{mark}]*+'
-    cell = rf"(?:{quoted}([^\r\n{mark}]++)?+|{plain})?+"
-    record = rf"(?:{cell}{mark})*+{cell}[\r\n]++"
-    cells = rf"(?:(?:{quoted}(?=[\r\n{mark}])|{plain})?+(?:{mark}|[\r\n]++))*+"
-    return tuple(re.compile(one.encode()) for one in (record, f"(?:{record})*+", cells))
+    quoted, plain = r'"[^"]*+(?:""[^"]*+)*"(?!")', rf'[^"\r\n{mark}][^\r\n{mark}]*+'
+    cell = rf"(?:{quoted}([^\r\n{mark}]++)?|{plain})?"
+    record = rf"(?:{cell}{mark})*{cell}[\r\n]++"
+    cells = rf"(?:(?:{quoted}(?=[\r\n{mark}])|{plain})?(?:{mark}|[\r\n]++))"
+    return tuple(re.compile(one.encode()) for one in (record, f"(?:{record}){{1,64}}", f"{cells}{{1,256}}"))
 
 
 class _Text:
@@ -184,17 +185,19 @@ class _Text:
         """Where the last whole record ends."""
         if b'"' not in text:
             return max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
-        found = self._records.match(text)
-        assert found is not None
-        if self.quote is None and any(found.groups()):
-            self.quote = self._line(text)
-        return found.end()
+        end = 0
+        while found := self._records.match(text, end):
+            if self.quote is None and any(found.groups()):
+                self.quote = self._line(text)
+            end = found.end()
+        return end
 
     def _line(self, text: bytes) -> int:
         """The line of the first cell whose quotes are not around all of it."""
-        whole = self._cells.match(text)
-        assert whole is not None
-        return self._lines + _line_ends(text[: whole.end()]) + 1
+        end = 0
+        while whole := self._cells.match(text, end):
+            end = whole.end()
+        return self._lines + _line_ends(text[:end]) + 1
 
 
 def _line_ends(text: bytes) -> int:

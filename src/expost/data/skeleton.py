@@ -54,7 +54,7 @@ _PERSON = """\
 _TABLE = {
     "delimiter": ('";"', "what separates the cells"),
     "decimal": ('","', "the decimal mark of numbers"),
-    "encoding": ('"cp1252"', 'what Excel on Windows writes; "utf-8-sig" of UTF-8 with a mark before it'),
+    "encoding": ('"cp1252"', 'what Excel on Windows writes, or "utf-8-sig" with a BOM'),
     "missing_words": ('["NA", "-"]', "words for a missing value, as empty cells are"),
     "dates": ('"DD.MM.YYYY"', "how dates are written"),
 }
@@ -226,9 +226,9 @@ def _label(name: str, *, numeric: bool) -> str:
     classes = f'kind = "classes"\nclasses = ["{PLACEHOLDER}", "{PLACEHOLDER}"]\n'
     chosen, other = (number, classes) if numeric else (classes, number)
     return (
-        '# The outcome: two classes or more, a number, a count or a positive amount (kind = "count",\n'
-        '# "amount", with low and high as a number has them). Write classes as the table has them:\n'
-        "# texts, or [0, 1], or [false, true]. Of two, positive scores predict the second.\n"
+        "# The outcome: two classes or more, a number, a count or a positive amount (kind =\n"
+        '# "count", "amount", with low and high as a number has them). Write classes as the table\n'
+        "# has them: texts, or [0, 1], or [false, true]. Of two, positive scores predict the second.\n"
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())

@@ -309,7 +309,8 @@ def error_of_validation(error: ValidationError) -> PublicationError:
 def _place(path: tuple[int | str, ...]) -> str:
     """A path in the file, such as ``domain.features[0].low``."""
     # pydantic inserts the kind of a feature or of a label.
-    tag = 3 if path[:2] == ("domain", "features") else 2 if path[:2] == ("domain", "label") else len(path)
+    tags = {("domain", "features"): 3, ("domain", "label"): 2, ("outcome",): 1}
+    tag = next((at for first, at in tags.items() if path[: len(first)] == first), len(path))
     text = ""
     for part in path[:tag] + path[tag + 1 :]:
         if isinstance(part, int):
