@@ -228,7 +228,7 @@ def _label(name: str, *, numeric: bool) -> str:
     return (
         "# The outcome: two classes or more, a number, a count or a positive amount (kind =\n"
         '# "count", "amount", with low and high as a number has them). Write classes as the table\n'
-        "# has them: texts, or [0, 1], or [false, true]. Of two, positive scores predict the second.\n"
+        "# has them: texts, [0, 1] or [false, true]. Of two, positive scores predict the second.\n"
         f"[label]\nname = {quoted(name)}\n{chosen}"
         f"# For {'classes' if numeric else 'a number'} write instead:\n"
         + "".join(f"# {line}\n" for line in other.splitlines())
