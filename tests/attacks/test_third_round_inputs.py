@@ -520,7 +520,7 @@ def test_15e_mypy_refuses_other_words(tmp_path):
         'expost.calibrate(report="all")',
         'publication.bounds(X, simultaneous="every")',
         'publication.bounds(X).to_frame("panda")',
-        'publication.to_html("p.html", language="fr")',
+        'publication.to_html("p.html", language="it")',
     ]
     right = [
         'expost.LogisticRegression(report="leverage", calibration="kifer2012")',

@@ -303,7 +303,7 @@ def test_11g_a_factorisation_that_crashed_threads_runs_through():
     """SciPy's threaded OpenBLAS ended in a segmentation fault here, in most runs."""
     lines = (
         "import numpy as np",
-        "from expost.fitting.ex_post import limit_blas_threads",
+        "from expost._common.machine import limit_blas_threads",
         "from scipy.linalg import cho_factor",
         "matrix = np.full((16_400, 16_400), 1e-6, order='F')",
         "matrix.flat[::16_401] += 1.0",

@@ -155,6 +155,8 @@ class Entered(FrozenModel):
         cost = curve.epsilon(self.delta)
         if not cost * (1.0 - _LAST_DIGITS) <= self.epsilon <= cost * (_ROUNDED_UP + _LAST_DIGITS):
             raise ValueError("an entry that states another cost than its curve")
+        if not curve.orders_agree(cost):
+            raise ValueError("an entry whose divergences are those of another plan")
         if not (self.delta == self.plan["delta"] and self.epsilon <= self.plan["epsilon"]):
             raise ValueError("an entry that costs more than its plan promises")
         if self.plan.get("unit", "row") not in UNITS:

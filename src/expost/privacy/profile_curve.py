@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from expost._common.typing import FloatArray
 from expost._common.validation import parameter_error
-from expost.privacy import gaussian
+from expost.privacy import gaussian, renyi
 from expost.privacy.plan import Plan
 from expost.privacy.renyi import NUMBERS, Orders
 
@@ -31,6 +31,8 @@ _RTOL = 1e-3
 _ROUNDING = 1e-12
 # What another machine's last digits may take from the convexity of three knots in a line, likewise.
 _STRAIGHT = 1e-6
+# What it may take from the agreement of a knot with the divergences, likewise.
+_AGREEING = 0.99
 
 Knots: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs of an epsilon and a bound on delta there."""
@@ -104,6 +106,20 @@ class ProfileCurve:
         chords = below * adding[1:, None] + above * (below + (1.0 - below) * removing[1:])
         first = min(adding[0], removing[0], np.min(chords / (above + below), initial=1.0))
         return cls(_hull(epsilons, adding, float(first)), _hull(epsilons, removing, float(first)))
+
+    def orders_agree(self, epsilon: float) -> bool:
+        """Whether no direction's divergences allow less at the knot after an epsilon than its curve says.
+
+        No curve of a plan is above what its divergences allow at a knot; it is the smaller of the two there.
+        """
+        for knots, orders in ((self.adding, self.adding_orders), (self.removing, self.removing_orders)):
+            at, delta = next((knot for knot in knots if knot[0] >= epsilon), knots[-1])
+            if orders:
+                numbers, divergences = zip(*orders, strict=True)
+                allowed = renyi.delta(renyi.orders_of(numbers), np.array(divergences), np.asarray(at))
+                if float(allowed) < _AGREEING * delta:
+                    return False
+        return True
 
     @property
     def backwards(self) -> Self:
