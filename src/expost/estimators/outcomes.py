@@ -25,7 +25,7 @@ class QuantileRegression(NumericRegression):
         As in :class:`expost.LinearRegression`.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
-    l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -94,7 +94,7 @@ class PoissonRegression(_LogLinear):
         count; by default from ``epsilon`` and ``delta``.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
-    l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
@@ -146,7 +146,7 @@ class GammaRegression(_LogLinear):
         and ``delta``.
     epsilon, delta, unit, rows_per_person, report, calibration, plan, norm, max_weight, domain
         As in :class:`expost.LogisticRegression`; docs/reference/models.md describes all arguments in full.
-    l2, fit_intercept, regularizer, l1, coef_bounds, random_state, verbose
+    l2, fit_intercept, l1, coef_bounds, random_state, verbose
         As in :class:`expost.LogisticRegression`.
 
     Attributes
