@@ -164,6 +164,7 @@ def test_numbers_are_read_in_the_readers_notation(open_page):
     crea = visit.page.get_by_label("What was your creatinine?", exact=True)
     for typed, note in (
         ("2,1", "Read as 2.1 mg/dL."),
+        ("1,234", "Read as 1.234 mg/dL."),  # 1,234 would be beyond the declared bounds
         ("186", "186 mg/dL counts as 15, the highest value that the model knows."),
         ("186 µmol/L", "Read as 2.1018 mg/dL."),
         ("2.1", ""),
@@ -172,9 +173,6 @@ def test_numbers_are_read_in_the_readers_notation(open_page):
         crea.fill(typed)
         crea.blur()
         assert visit.text("#field-4-message") == note
-    crea.fill("1,234")
-    crea.blur()
-    assert visit.text("#field-4-message").startswith("Is this 1.234 or 1234? Please write it without")
     crea.fill("186")
     visit.page.get_by_label("Unit: What was your creatinine?").select_option("µmol/L")
     assert visit.text("#field-4-message") == "Read as 2.1018 mg/dL."
