@@ -24,7 +24,7 @@ Y = (rng.uniform(size=4000) < expit(X @ [1.0, -2.0, 0.0] + 0.5)).astype(int)
 
 
 def reduced():
-    return expost.calibrate(loss=expost.SoftmaxLoss(3), report="leverage", reduced=True)
+    return expost.calibrate(loss=expost.SoftmaxLoss(3), report="leverage", reduced=True, fit_intercept=True)
 
 
 @pytest.fixture(scope="module")
