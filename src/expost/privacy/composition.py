@@ -85,8 +85,7 @@ class JointLoss:
 
     @property
     def _orders(self) -> tuple[FloatArray, FloatArray]:
-        numbers, divergences = zip(*self.divergences, strict=True)
-        return renyi.orders_of(numbers), np.array(divergences)
+        return renyi.columns(self.divergences)
 
 
 def summed_orders(curves: Mapping[ProfileCurve, int]) -> renyi.Orders:

@@ -114,11 +114,8 @@ class ProfileCurve:
         """
         for knots, orders in ((self.adding, self.adding_orders), (self.removing, self.removing_orders)):
             at, delta = next((knot for knot in knots if knot[0] >= epsilon), knots[-1])
-            if orders:
-                numbers, divergences = zip(*orders, strict=True)
-                allowed = renyi.delta(renyi.orders_of(numbers), np.array(divergences), np.asarray(at))
-                if float(allowed) < _AGREEING * delta:
-                    return False
+            if orders and float(renyi.delta(*renyi.columns(orders), np.asarray(at))) < _AGREEING * delta:
+                return False
         return True
 
     @property

@@ -27,6 +27,12 @@ def orders_of(numbers: Iterable[int]) -> FloatArray:
     return 1.0 + 2.0 ** (np.array(list(numbers), dtype=np.float64) / _PER_OCTAVE)
 
 
+def columns(orders: Orders) -> tuple[FloatArray, FloatArray]:
+    """Orders, given by their numbers, and the divergences at them."""
+    numbers, divergences = zip(*orders, strict=True)
+    return orders_of(numbers), np.array(divergences)
+
+
 ORDERS: FloatArray = orders_of(NUMBERS)
 """All orders: the same for every publication, so that divergences add up."""
 # What the rounding of a divergence may take away, as a share of it.
