@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from problems import capped_curvature, capped_slope, rows_in_ball, with_intercept
 from scipy import stats
+from scipy.sparse import csr_array
+from spaces import SPACES
 
 import expost
+from expost.data.blocks import Block
+from expost.data.design import Design
 from expost.data.encoding import encode_records
 from expost.data.weights import Declared
 from expost.exceptions import PublicationError
@@ -137,9 +141,36 @@ def test_a_cell_depends_on_its_row_alone(columns):
         assert np.array_equal(some, scores[start : start + 9])
         alone = np.add.reduce(rows[start : start + 1] * theta, axis=1)
         assert alone[0] == scores[start]
-    ends = np.array(cell_ends(2.5))
-    cells = Cells(theta, 2.5)(iter([(rows, np.zeros(len(rows)))]))
-    assert np.array_equal(cells, np.searchsorted(ends, scores, side="right"))
+    inside = Design(columns, 1e9, intercept=False)
+    cells = Cells(inside, theta, 2.5)(iter([(rows, np.zeros(len(rows)))]))
+    assert np.array_equal(cells, np.searchsorted(cell_ends(2.5), scores, side="right"))
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("columns", [3, 120])
+def test_a_row_is_scaled_alike_wherever_it_lies_and_whatever_is_beside_it(space, columns):
+    """Torch measures a long row that lies by columns in another order where it is alone."""
+    rng = np.random.default_rng(columns)
+    rows, design = rng.normal(size=(64, columns)), Design(columns, 1.0, intercept=True)
+    here = design.alone(rows)
+    [dense] = design.dense(iter([Block(rows, np.empty(0), None)]))
+    assert np.allclose(here, dense.X, rtol=1e-13, atol=0.0)
+    kinds = (np.asfortranarray, space, lambda some: space(np.asfortranarray(some)), csr_array)
+    for kind in kinds:
+        for some in (slice(None), slice(5, 6), slice(7, 40)):
+            assert np.array_equal(design.alone(kind(rows[some])), here[some])
+    far = np.array([[1e200, *np.zeros(columns - 1)], [1e-200, *np.zeros(columns - 1)]])
+    assert np.allclose(design.alone(far)[:, 0], [1.0, 1e-200], rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_table_on_a_device_has_the_same_cells(space):
+    plan = planned()
+    X, y = table(5, 90)
+    theta = np.array([3.0, -2.0, 1.0, 0.3])
+    expected = counted(plan, records(plan, 3.0 * X, y), theta)
+    assert np.array_equal(counted(plan, records(plan, space(3.0 * X), space(y)), theta), expected)
+    assert expected.sum() == 90
 
 
 def test_the_private_part_is_recovered_from_the_table():

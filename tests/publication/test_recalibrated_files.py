@@ -46,7 +46,8 @@ def test_it_says_what_was_published(published):
         (lambda one: one["precision"].pop("histogram_grid"), "histogram_grid` must follow"),
         (lambda one: one["statistics"]["histogram"].pop(), "must have 32 entries"),
         (lambda one: one["statistics"]["histogram"].__setitem__(0, 0.1), "whole multiples"),
-        (lambda one: one["statistics"]["histogram"].__setitem__(0, -1e6), "noise cannot explain"),
+        (lambda one: one["statistics"]["histogram"].__setitem__(0, -1e6), "no table and its noise"),
+        (lambda one: one["statistics"]["histogram"].__setitem__(0, 2.0**70), "no table and its noise"),
         (lambda one: one["statistics"]["histogram"].__setitem__(3, "7"), "must be a number"),
         (lambda one: one["plan"].__setitem__("sigma_histogram", 13.0), "do not certify"),
         (lambda one: one["plan"].__setitem__("sigma_histogram", 2.0**40), "must be less than"),
@@ -57,6 +58,19 @@ def test_it_says_what_was_published(published):
 def test_what_does_not_belong_together_is_refused(published, change, why):
     with pytest.raises(PublicationError, match=why):
         expost.Publication.from_json(changed(published, change))
+
+
+def test_the_largest_counts_that_are_read_have_probabilities(published):
+    """Without a warning, on either side: a forged file is refused, or its numbers can be read."""
+    for most in ([2.0**63] * 32, [2.0**63] * 16 + [-100.0] * 16, [-100.0] * 16 + [2.0**63] * 16):
+
+        def forged(document, most=most):
+            document["statistics"]["histogram"] = most
+
+        read = expost.Publication.from_json(changed(published, forged))
+        assert np.all(np.isfinite(read.calibration_curve.recalibrated))
+        assert np.all(np.isfinite(read.calibration_curve.errors))
+        assert 0.0 < read.predict_proba([[0.5, 0.5]])[0, 1] < 1.0
 
 
 def test_another_loss_has_no_histogram(published):

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from expost._common import kernels
 from expost._common.machine import SPAN, block_length, spans, whole_chunks
-from expost._common.namespaces import Space, namespace_of
+from expost._common.namespaces import Space, is_foreign, namespace_of, on_host
 from expost._common.progress import Watch
 from expost._common.typing import FloatArray
 from expost.data.blocks import (
@@ -86,6 +86,16 @@ class Design:
         Every pass checks and scales what it reads: the caller can change the table in memory.
         """
         return self._copied(blocks, "C")
+
+    def alone(self, rows: Any) -> FloatArray:
+        """Encoded rows in which nothing depends on the rows around one, nor on where they lie.
+
+        Those of :meth:`dense` up to rounding. A device can measure a row by how many are beside it.
+        """
+        here = on_host(rows) if is_foreign(rows) else as_dense(rows)
+        features = np.array(here, dtype=np.float64, order="C")
+        features *= self.scales(long_lengths(features))[:, None]
+        return np.column_stack([features, np.ones(len(features))]) if self.intercept else features
 
     def raw(self, blocks: Iterator[Block]) -> Iterator[RawBlock]:
         """Rows as they lie in the table, which compiled kernels copy, check and scale by themselves."""
@@ -231,7 +241,7 @@ def long_lengths(rows: Any) -> Any:
     largest = xp.where(largest > 1.0, largest, xp.ones_like(largest))
     scaled = rows / largest[:, None]
     with np.errstate(over="ignore"):  # a row that is still too long is scaled to zero
-        return largest * xp.sqrt(xp.vecdot(scaled, scaled))
+        return largest * xp.sqrt(xp.sum(scaled * scaled, axis=1))
 
 
 def _sparse_lengths(rows: Any) -> FloatArray:

@@ -118,6 +118,11 @@ class Encoded:
             return self._run(compiled, self.source.parts(width), self.source.raw_length(length))
         return self._run(work, self.source.encoded_parts(self.design, width, products=products), length)
 
+    def sweep_raw(self, work: Pass[Block, Result]) -> Iterator[Result]:
+        """Run a pass over the rows as they lie in the table; one result for each part, in their order."""
+        width = self.design.dimension
+        return self._run(work, self.source.parts(width), self.design.block_length(width))
+
     def _elsewhere(self, work: Any, space: Space, width: int) -> Iterator[Any]:
         """Run a kernel where the rows lie, or where they are sent."""
         source, design = self.source, self.design

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from expost._common.namespaces import on_host
 from expost._common.typing import FloatArray
 from expost.data.blocks import Block
+from expost.data.design import Design
 from expost.data.encoding import Encoded
 from expost.data.people import People
 from expost.fitting.release import Release
@@ -22,28 +24,29 @@ Places = NDArray[np.integer[Any]]
 class Cells:
     """The pass that finds the cell of every row: those of the first class by rising scores, then the other's.
 
-    A score is the sum of a row's products in an order that the number of columns decides. So the cell of a
+    A row is scaled and its score summed up in an order that the number of columns decides. So the cell of a
     row does not depend on the rows around it, and one row more or less changes one count by one.
     """
 
+    design: Design
     coefficients: FloatArray
     """As they are printed."""
     noise: float
 
     def __call__(self, blocks: Iterator[Block]) -> Places:
-        """The cells of the part's rows, in their order."""
+        """The cells of the part's rows, which are as they lie in the table, in their order."""
         ends = np.array(cell_ends(self.noise))
         found = [np.empty(0, dtype=np.uint8)]
         for rows, y, *_ in blocks:
-            scores = np.add.reduce(np.ascontiguousarray(rows) * self.coefficients, axis=1)
-            places = np.searchsorted(ends, scores, side="right") + (len(ends) + 1) * (y > 0.5)
+            scores = np.add.reduce(self.design.alone(rows) * self.coefficients, axis=1)
+            places = np.searchsorted(ends, scores, side="right") + (len(ends) + 1) * (on_host(y) > 0.5)
             found.append(places.astype(np.uint8))
         return np.concatenate(found)
 
 
 def cells_of(records: Encoded, coefficients: FloatArray, noise: float) -> Iterator[Places]:
     """The cell of each row, one part of the rows after the other; as private as they are."""
-    return records.sweep(Cells(coefficients, noise))
+    return records.sweep_raw(Cells(records.design, coefficients, noise))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

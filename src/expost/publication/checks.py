@@ -28,6 +28,8 @@ from expost.publication.schema import PublishedPlan, PublishedPrecision
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Entries beyond this would overflow in any use.
 _ABSURD = 1e300
+# More rows than a machine can count.
+_COUNTED = 2.0**63
 # A normal variable falls this many standard deviations below its mean with probability below 1e-300.
 _IMPOSSIBLE = 60.0
 # More than rounding in sums over rows and in an eigenvalue can amount to, relative to the largest entry.
@@ -188,7 +190,7 @@ def _check_statistics(document: PublishedDocument) -> None:
 
 
 def _check_counts(document: PublishedDocument, histogram: Sequence[float]) -> None:
-    """Refuse a histogram that no certificate covers, and counts so far below zero that no table has them."""
+    """Refuse a histogram that no certificate covers, and counts that no table has with its noise."""
     noise, loss = document.plan.sigma_histogram or math.inf, document.loss
     scored = isinstance(loss, LogisticLoss) and not loss.soft and document.plan.unit is None
     text = "`plan.sigma_histogram` must be absent but for rows and the logistic loss of two classes"
@@ -197,8 +199,8 @@ def _check_counts(document: PublishedDocument, histogram: Sequence[float]) -> No
     text = f"`statistics.histogram` must have {size} entries with its noise but has {len(histogram)}"
     require(len(histogram) == size, text)
     for count in histogram:
-        text = f"`statistics.histogram` has {shown(count)}, which its noise cannot explain"
-        require(-_IMPOSSIBLE * noise <= count <= _ABSURD, text)
+        text = f"`statistics.histogram` has {shown(count)}, which no table and its noise can explain"
+        require(-_IMPOSSIBLE * noise <= count <= _COUNTED + _IMPOSSIBLE * noise, text)
 
 
 def _check_eigenvalues(plan: PublishedPlan, hessian: FloatArray, eigenvalue: float | None) -> None:
