@@ -19,6 +19,9 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 CITED = re.compile(r"\[([A-Za-z]+[0-9]{2})\]_")
+CITED_THEOREMS = re.compile(
+    r"(theorem|lemma|proposition)s?\s+(\d+\.\d+(?: and \d+\.\d+)*)"
+)  # papers' are capital
 DEFINED = re.compile(r"\.\. \[([A-Za-z]+[0-9]{2})\] ")
 
 
@@ -131,6 +134,22 @@ def test_unsafe_formulas_are_seen():
     for text in ("($a$)", "x$a$", "$a$s"):
         assert list(unsafe_formulas(text)) == ["a"]
     assert list(unsafe_formulas("$5")) == ["an odd number of dollar signs"]
+
+
+def test_theorems_are_numbered_and_cited_where_they_are_used():
+    """By section and place; the code cites theorems that exist, and all of them."""
+    text = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    stated, sections = {}, re.split(r"^## (\d+)\. ", text, flags=re.MULTILINE)[1:]
+    for section, body in zip(sections[::2], sections[1::2], strict=True):
+        found = re.findall(r"\*\*(Theorem|Lemma|Proposition)\b ?([\d.]*\d)?", body)
+        assert [number for _, number in found] == [f"{section}.{place + 1}" for place in range(len(found))]
+        stated |= {number: kind.lower() for kind, number in found}
+    cited = {}
+    for path in (ROOT / "src" / "expost").rglob("*.*"):
+        if path.suffix in (".py", ".c", ".h", ".js"):
+            for kind, numbers in CITED_THEOREMS.findall(path.read_text(encoding="utf-8")):
+                cited |= dict.fromkeys(numbers.split(" and "), kind)
+    assert cited == stated
 
 
 def test_the_mathematics_has_no_formula_in_plain_signs():

@@ -107,7 +107,8 @@ def ex_post_terms(fit: PrivateFit, records: Encoded, loss: RecordLoss, *, member
 
     with the upper signs for members (compared with the table without the record) and the lower signs for
     outsiders (compared with the table that has it as well). This is the Theorem "ex-post pDP of objective
-    perturbation" of [RW21]_ with its signs, and it is exact: no inequality, no failure probability. One
+    perturbation" of [RW21]_ with its signs (docs/mathematics.md, theorem 2.1), and it is exact: no
+    inequality, no failure probability. One
     linear predictor has one column :math:`F = \sqrt{f''}x`, so that :math:`t_1 = -\log(1 \mp f''\mu)` with
     :math:`\mu = x^\top H^{-1}x`: the Corollary for generalised linear models there. At corners it is the
     logarithm of the densities on a face (:class:`~expost.fitting.faces.Face`). A histogram of scores adds

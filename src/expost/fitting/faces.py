@@ -262,7 +262,7 @@ class Face:
               h_j = H_{jj} - H_{jF}H_{FF}^{-1}H_{Fj}
 
     with the gradient :math:`G` and the Hessian :math:`H` of the objective without its corners
-    (docs/mathematics.md, section 19).
+    (docs/mathematics.md, theorem 19.1).
     """
 
     free: NDArray[np.int64]

@@ -27,7 +27,7 @@ class Corners:
     Privacy
     -------
     Public: it is chosen without data, and changes neither noise nor guarantee (docs/mathematics.md,
-    section 19).
+    theorem 19.2).
     """
 
     l1: FloatArray

@@ -119,7 +119,7 @@ class LogisticLoss(Loss):
         (:class:`~expost.losses.records.Levels`): it pulls with its share. By default all rows have the same
         cap. Refused unless :math:`c(1 - \theta + \theta^2) \le \theta`: then a row of any length has at
         most the curvature of the longest at the same length of its gradient, and :attr:`curve` covers it
-        (docs/mathematics.md, section 6, "A cap on the gradient").
+        (docs/mathematics.md, lemma 6.4).
 
     Examples
     --------

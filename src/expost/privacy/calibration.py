@@ -294,8 +294,8 @@ def calibrate_convex(
     with the loss's :attr:`~expost.ConvexLoss.curve` :math:`\kappa` on :math:`0 \le m \le \xi`, the rank
     :math:`k` of its Hessians and a chi variable of :math:`r_g` degrees of freedom, the dimension of one
     record's gradients; where :math:`r_g = 1` by the sharper profile of one linear predictor
-    (docs/mathematics.md, section 12). Or it is that of its Rényi divergences, in which neither :math:`r_g`
-    nor the determinant counts at first order (section 17), where that is smaller. The first certificate has
+    (docs/mathematics.md, theorem 12.1). Or it is that of its Rényi divergences, in which neither :math:`r_g`
+    nor the determinant counts at first order (theorem 17.1), where that is smaller. The first certificate has
     no noise scale unless :math:`k\log(1 + \kappa_{\max}/\lambda) < \epsilon`, the second has some for a large
     :math:`\lambda` whatever :math:`k` is.
 

@@ -1,7 +1,7 @@
 r"""The part of a privacy loss above epsilon, on average: for neighbours that differ by a row, or by a person.
 
 :class:`Excess` is :math:`h(s) = (1 - e^{\epsilon - s})_+` itself. A person with several rows is accounted for
-with a convex function above it, a :class:`Tangent` (docs/mathematics.md, section 15).
+with a convex function above it, a :class:`Tangent` (docs/mathematics.md, theorem 15.1).
 """
 
 import math

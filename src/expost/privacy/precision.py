@@ -1,6 +1,6 @@
 """How exactly a release is computed and printed, chosen from public values.
 
-The theorems are about real numbers, and a file holds doubles; docs/mathematics.md, section 10, covers what is
+Proofs are about real numbers, and a file holds doubles; docs/mathematics.md, theorem 10.1, covers what is
 printed: coefficients and statistics are whole multiples of public grids, with exact discrete Gaussian noise.
 """
 

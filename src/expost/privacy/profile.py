@@ -282,10 +282,10 @@ class PrivacyProfile(CertifiedProfile):
 
     for an added record where :math:`\kappa(m)/m` does not rise or nothing but the coefficients is published;
     otherwise, and for a removed record, whose logarithm is 0, with the maximum inside of an expectation over
-    the noise (docs/mathematics.md, section 6). Needs that :math:`\kappa(m)/m^2` does not rise.
+    the noise (docs/mathematics.md, theorems 6.2 and 6.1). Needs that :math:`\kappa(m)/m^2` does not rise.
 
     Where the ``unit`` is a person, who has any number of rows with weights that sum to at most 1, the same
-    with a :class:`~expost.privacy.excess.Tangent` in the place of the excess (section 15).
+    with a :class:`~expost.privacy.excess.Tangent` in the place of the excess (theorem 15.1).
     """
 
     curve: DerivativeCurve
@@ -335,10 +335,10 @@ class PrivacyProfile(CertifiedProfile):
         return expectation(slopes, Noise(self.curve.outputs, signed=signed), width, scale=scale)
 
     def other(self, direction: Direction, at: FloatArray, width: float) -> FloatArray:
-        """Bounds on delta by another theorem: for a row of one predictor by its worst path (section 16).
+        """Bounds on delta by another theorem: for a row of one predictor by its worst path (theorem 16.1).
 
         What the solver's error costs is one more Gaussian coordinate, whatever the slope: a little of epsilon
-        is left to it. Anything else is bounded by its Rényi divergences (section 17).
+        is left to it. Anything else is bounded by its Rényi divergences (theorem 17.1).
         """
         if not (self._along_its_row and self.unit == "row"):
             return super().other(direction, at, width)

@@ -1,7 +1,7 @@
 r"""Rényi divergences of publications at fixed orders: what adds up, and what that promises.
 
 The determinant of a record counts in them as one more Gaussian coordinate, of second order
-(docs/mathematics.md, section 17).
+(docs/mathematics.md, theorem 17.1).
 """
 
 import math

@@ -112,8 +112,8 @@ def capped_logistic(
 
     with :math:`\sigma_1` the noise of the analytic Gaussian mechanism per unit of sensitivity, and
     :math:`\lambda` the smaller of ``l2`` and the default, :math:`cR^2\sigma_1/2`. :math:`\theta` is the
-    largest corner at which the determinant costs no noise (docs/mathematics.md, section 6, "A cap on the
-    slope"), but at least 0.1, even where that costs noise. A cap of 1, or ``"likelihood"``, is the plain
+    largest corner at which the determinant costs no noise (docs/mathematics.md, theorem 6.3), but at
+    least 0.1, even where that costs noise. A cap of 1, or ``"likelihood"``, is the plain
     logistic loss.
 
     Where the largest length ``radius`` of a row is said, and no cap, the cap is one on gradients,
@@ -122,7 +122,7 @@ def capped_logistic(
 
     With ``recalibrate`` it is :math:`C = (0.2 + 0.8/(1 + \sigma_1)^2)R`, and :math:`L` is
     :math:`1 - \sqrt\alpha` times what it is above, with :math:`\alpha = 0.1` the share of the histogram: the
-    determinant is free then (docs/mathematics.md, section 6, "A histogram of scores").
+    determinant is free then (docs/mathematics.md, theorem 6.5).
     """
     epsilon = check_positive("epsilon", epsilon)
     noise = gaussian.sigma(epsilon, check_positive("delta", delta, below=1.0), sensitivity=1.0)

@@ -41,7 +41,7 @@ class SoftmaxProfile(CertifiedProfile):
     .. math:: \delta(\epsilon) \le \mathbb{E}_W \sup_{q, \pi} \delta_G(\epsilon - u; \Delta), \qquad
               u = \log\det(I + A R^2/\lambda) + \frac{\|v\|^2R^2}{2\sigma^2} + \frac{v\cdot WR}{\sigma}
 
-    (docs/mathematics.md, section 11), for at least three classes and a curve of weight 1. ``reduced`` says
+    (docs/mathematics.md, theorem 11.1), for at least three classes and a curve of weight 1. ``reduced`` says
     that the released Hessian is the reduced one, :math:`\sum_i\min_jP_{ij}\,x_ix_i^\top`.
     Where the ``unit`` is a person, the same with the trace for the log-determinant and a
     :class:`~expost.privacy.excess.Tangent` for the excess (section 15).

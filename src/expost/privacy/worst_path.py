@@ -3,7 +3,7 @@ r"""The exact worst case of one row with one linear predictor, bounded from abov
 Given the noise across its row, a row's shift :math:`g = f'\|x\|/\sigma` is a path over the noise :math:`y`
 along it, and the two laws are :math:`\varphi(y)` and :math:`\varphi(y + g)(1 + g')`. Every table, dimension
 and convex regulariser is such a path, with :math:`0 \le g' \le k(g)`. It waits or grows, and the best one is
-found level by level, from the steepest slope down (docs/mathematics.md, section 16).
+found level by level, from the steepest slope down (docs/mathematics.md, theorem 16.2).
 """
 
 import math
@@ -187,7 +187,7 @@ def _gain(
     latest = np.where(peak, -np.sqrt(2.0 * epsilon), np.maximum(*ends))
     gain = np.where(left >= latest, gain, np.maximum(gain, 0.0))
     gain = np.where(right <= np.minimum(*ends), 0.0, gain)
-    waits = rate * (epsilon - 0.5 * low * low) <= low * low  # the waiting lemma
+    waits = rate * (epsilon - 0.5 * low * low) <= low * low  # lemma 16.3
     return np.where(waits, np.minimum(gain, 0.0), gain)
 
 

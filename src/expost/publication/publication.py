@@ -259,7 +259,7 @@ def total(
 
     The losses add up, but their noises do not all point the same way: the root of the squares takes the
     place of the sum of :math:`k` bounds, each at a confidence of :math:`1 - \rho/k`
-    (:func:`expost.reports.several.evaluate_several`; docs/mathematics.md, section 13). Assumes that the
+    (:func:`expost.reports.several.evaluate_several`; docs/mathematics.md, theorem 13.1). Assumes that the
     noise of each publication was drawn for it alone, and that the plans and their number were fixed in
     advance: the confidence is not that of a curator who decides by what came out whether to publish again.
 
@@ -326,9 +326,9 @@ def wallet(
     either :math:`\tau_i = \log\det(I + \nabla^2\ell/\lambda)` and
     :math:`V_i = \|\nabla\ell\|^2/\sigma^2 + \Delta^2`, or :math:`\tau_i = 0` and
     :math:`\|\nabla^2\ell\|_F^2/\lambda^2` more in :math:`V_i`, whichever is less (docs/mathematics.md,
-    section 18). It holds for all numbers of publications at once, whatever decides plans, questions and when
-    to stop, as long as it decides from what was published: unlike :func:`expost.total`, which needs plans
-    that were fixed in advance. From about six publications on it is the smaller of the two; below that
+    theorem 18.1). It holds for all numbers of publications at once, whatever decides plans, questions and
+    when to stop, as long as it decides from what was published: unlike :func:`expost.total`, which needs
+    plans that were fixed in advance. From about six publications on it is the smaller of the two; below that
     :func:`expost.total` is. Choose between them before reading either.
 
     Assumes that the record was in the table, and fixed before the first publication. It bounds one side only:

@@ -27,7 +27,7 @@ class Forgotten:
 
     for :math:`u` rows of weight :math:`\omega` whose gradients have a length of at most :math:`\xi` and whose
     Hessians a rank of at most :math:`n` and eigenvalues of at most :math:`\beta`; :math:`T` and :math:`T_3`
-    are those of the known rows (docs/mathematics.md, section 15, "Reports"). Half of the failure probability
+    are those of the known rows (docs/mathematics.md, theorem 15.3). Half of the failure probability
     is for the rows that are known.
 
     Privacy

@@ -191,8 +191,8 @@ class Determinant:
     .. math:: 0 \le t_1 \le \min_w \log\frac{1 + (1-w)\kappa\mu_w}{1 - w\kappa\mu_w}\ \text{(member)}, \qquad
               0 \ge t_1 \ge -\min_w \log(1 + \kappa\mu_w)\ \text{(outsider)};
 
-    docs/mathematics.md, sections 7 and, for several linear predictors and a reduced Hessian, 11. Where some
-    rows of a person leave and others enter, both ends are those without data (section 15).
+    docs/mathematics.md, theorem 7.1, and theorem 11.2 for several linear predictors; without a Hessian, lemma
+    3.1. Where some rows of a person leave and others enter, both ends are those without data (section 15).
     """
 
     release: Release

@@ -72,7 +72,7 @@ class Across:
     r""":math:`\sqrt{N_1^2 + \chi^2/c^2}`, :math:`\chi` the length of ``freedom`` - 1 further normals.
 
     What the noise reaches along a gradient in a space of ``freedom`` dimensions that was fixed in advance,
-    per unit of a person's steepness (docs/mathematics.md, section 15, "Reports").
+    per unit of a person's steepness (docs/mathematics.md, theorem 15.2).
     """
 
     freedom: int
@@ -131,7 +131,7 @@ def conditional_quantile(law: "Chi | Spread | Across", failure: float, largest: 
 
     for a variable :math:`Q \ge 0` of the law with the quantile :math:`q` of :math:`1 - \rho`. At corners the
     noise is not a function of what was published, and a quantile of it would not do (docs/mathematics.md,
-    section 19). ``largest`` is :math:`a_1`, at least every multiple of the noise that a record can have.
+    theorem 19.4). ``largest`` is :math:`a_1`, at least every multiple of the noise that a record can have.
     """
     quantile = law.quantile(failure)
     if largest > _STEEPEST:

@@ -141,7 +141,7 @@ class SumNoise(NamedTuple):
 def sum_noise(releases: Sequence[Release], failure: float, scope: Scope, rows: int = 1) -> SumNoise | None:
     """The noise of a sum's bound, the same for every record; None where bounds are added up instead.
 
-    The plans alone decide, so the choice is public (docs/mathematics.md, section 13, "A person's sum"). The
+    The plans alone decide, so the choice is public (docs/mathematics.md, theorem 13.1). The
     gradient of a person with several ``rows`` lies in a space of as many dimensions, or of that many for each
     linear predictor, and each of them has a normal of its own.
     """
@@ -224,7 +224,7 @@ def evaluate_several(
     .. math:: \Bigl|\sum_i L_i\Bigr| \le \sum_i |t_{1,i}| + \frac{1}{2}\sum_i S_i^2
               + \sqrt{\sum_i S_i^2}\;\chi_n(1 - \rho)
 
-    (docs/mathematics.md, section 13), or the sum of their bounds where :func:`sum_noise` says so. Public
+    (docs/mathematics.md, theorem 13.1), or the sum of their bounds where :func:`sum_noise` says so. Public
     values and the record itself in; the result concerns only that record.
     """
     parts = streamed_totals(

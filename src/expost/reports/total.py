@@ -76,7 +76,7 @@ def whole_cost(
               C^2 = \Delta^2 - \frac{\|\nabla\ell\|^2}{\sigma_2^2}
 
     ``determinant`` bounds :math:`|t_1|`, and ``noise`` is :func:`whole_noise`. For every record at once the
-    last term is :math:`q_1A + q_2C` (docs/mathematics.md, section 7, "Total").
+    last term is :math:`q_1A + q_2C` (docs/mathematics.md, theorem 7.2).
     """
     parts = whole_parts(release, records, drift)
     steep_part, curved_part = noise.model * parts.reaching, noise.statistics * parts.curved

@@ -1,7 +1,7 @@
 """How far the end of a Newton step is from the minimiser: the problem, and the bound with all its terms.
 
 The bound is that of docs/mathematics.md, section 10, "Certificate" and "The bound in full". Corners have no
-part in :math:`H`: they are convex and can only help.
+part in :math:`H`: they are convex and can only help (lemma 19.3).
 """
 
 import math

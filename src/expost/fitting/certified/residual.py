@@ -261,7 +261,7 @@ class ResidualPass(Kernel[Partial]):
         return compiled.compiles(self.loss.loss)
 
     def compiled(self, blocks: Iterator[RawBlock]) -> Partial:
-        """The sums over raw blocks, in pairs of doubles instead of slices: section 10, "Sums of pairs"."""
+        """The sums over raw blocks, in pairs of doubles instead of slices; lemma 10.2."""
         known, point = compiled.Known.of(self.loss.loss), self._pairs
         added = compiled.add_residual(blocks, self.loss.loss, point, hessian=self.hessian)
         steepness, weights, absolute = added.sizes.tolist()

@@ -1,5 +1,5 @@
 // What is read of a record at most, over a box of encoded rows, by interval arithmetic: looser than at the corners of
-// the box, but there may be any number of unknown answers, and any loss. docs/mathematics.md, section 14, proves it.
+// the box, but there may be any number of unknown answers, and any loss. docs/mathematics.md, proposition 14.2, proves it.
 
 import { shrinkage } from "./encoding.js";
 import { derivatives, lossesBetween, steepestPoint } from "./losses.js";

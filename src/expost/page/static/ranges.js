@@ -1,4 +1,4 @@
-// The largest total over everything that unknown answers may have been, as docs/mathematics.md, section 14, proves.
+// The largest total over everything that unknown answers may have been, as docs/mathematics.md, proposition 14.1, proves.
 // Values from a list are tried one by one. The range of a number is cut into cells; on a cell every part of a total
 // has a bound that is taken at the cell's corners, and cells are halved until the bound is close to a value reached.
 // Where there are too many corners, or several classes, intervals are computed with in their place, and where there are
