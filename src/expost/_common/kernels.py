@@ -21,7 +21,7 @@ _NAMES = {4: "x86-64-v4", 3: "x86-64-v3", 1: "any"}
 FINE, NOT_FINITE, NO_MEMORY, UNSOUND = range(4)
 """What a kernel answers; the last where rounding or denormal numbers are not as the proofs need them."""
 LANES = 8
-"""How many sums kernels keep of each column, which the caller adds up."""
+"""How many sums kernels keep of each column, until they are added up."""
 
 
 class Rows(ctypes.Structure):
@@ -54,6 +54,7 @@ _BLOCK, _LOSS = ctypes.POINTER(Rows), ctypes.POINTER(Loss)
 _ARGUMENTS = {
     "scan": (_BLOCK,),
     "encode": (_BLOCK, _POINTER),
+    "add_lanes": (_POINTER, _POINTER, ctypes.c_int64, _POINTER, _POINTER),
     "find_predictors": (_BLOCK, _POINTER, ctypes.c_int64, _POINTER),
     "add_derivatives": (_BLOCK, _LOSS, *[_POINTER] * 4),
     "add_residual": (_BLOCK, _LOSS, *[_POINTER] * 6, ctypes.c_double, ctypes.c_double),

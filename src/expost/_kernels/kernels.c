@@ -349,6 +349,20 @@ static void find_derivatives(
     else derivatives_of(kind, rows->padded, eta, y, &by_row, slopes, bends);
 }
 
+/* Add up the LANES sums of each column, in pairs, then those in pairs; of doubles where `low` is missing. */
+EXPORT int64_t add_lanes(const double *high, const double *low, int64_t count, double *total, double *total_low) {
+    for (int64_t j = 0; j < count; j++) {
+        pair sums[LANES];
+        for (int l = 0; l < LANES; l++)
+            sums[l] = (pair){high[j * LANES + l], low == NULL ? 0.0 : low[j * LANES + l]};
+        for (int half = LANES / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; l++) sums[l] = add_accurately(sums[l], sums[l + half]);
+        total[j] = sums[0].high;
+        total_low[j] = sums[0].low;
+    }
+    return FINE;
+}
+
 /* The inner products of all rows with some vectors, those with one vector side by side. */
 EXPORT int64_t find_predictors(const table *of, const double *point, int64_t count, double *eta) {
     chunk rows;

@@ -390,8 +390,8 @@ class ArraySource(Source):
         return replace(self, people=people.codes, weights=times_shares(self.weights, shares))
 
     def raw_length(self, length: int) -> int:
-        """All of a span where its rows are a view, and none of them is left out."""
-        return SPAN if isinstance(self.table, ArrayTable) and self.every == 1 else whole_chunks(length)
+        """All rows of a span that are read, where they are a view."""
+        return SPAN if isinstance(self.table, ArrayTable) else whole_chunks(length)
 
     def parts(self, width: int) -> list["_Span"]:
         """The spans."""
@@ -426,7 +426,9 @@ class _Span:
 
     def blocks(self, length: int) -> Iterator[Block]:
         table, labels, weights = self.source.table, self.source.labels, self.source.weights
-        for low in range(self.start, self.stop, length * self.source.every):
+        every = self.source.every
+        length = min(length, whole_chunks(-(-(self.stop - self.start) // every)))
+        for low in range(self.start, self.stop, length * every):
             here = slice(low, min(low + length, self.stop))
             y = NO_LABELS if labels is None else labels[here]
             people = part_of(self.source.people, here)

@@ -21,7 +21,7 @@ from expost.fitting.certified.functions import (
     corners,
     exponential_tables,
 )
-from expost.fitting.certified.pairs import TINY, Pair, add_accurately
+from expost.fitting.certified.pairs import TINY, Pair
 from expost.fitting.certified.slopes import proved_loss
 from expost.losses import (
     LogisticLoss,
@@ -248,13 +248,11 @@ def _added(
 
 
 def _together(lanes: list[FloatArray]) -> Pair:
-    """The sum of all lanes, added in pairs, then those in pairs; of doubles or of pairs of them."""
-    high, *low = (np.ascontiguousarray(np.moveaxis(one, 2, 0)) for one in lanes)
-    total: Pair = high, low[0] if low else np.zeros_like(high)
-    while (half := len(total[0]) // 2) > 0:
-        first, second = ((total[0][part], total[1][part]) for part in (slice(half), slice(half, None)))
-        total = add_accurately(first, second)
-    return total[0][0], total[1][0]
+    """The sums of all lanes, of doubles or of pairs of them; compiled, so that threads do not wait for it."""
+    high, low = np.empty((2, *lanes[0].shape[:2]))
+    where = [one.ctypes.data for one in (*lanes, high, low)]
+    _kernel("add_lanes")(where[0], where[1] if len(lanes) > 1 else None, high.size, *where[-2:])
+    return high, low
 
 
 def in_tiles(root: FloatArray) -> FloatArray:

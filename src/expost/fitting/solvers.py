@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -29,6 +30,8 @@ class Solution:
     """What the last pass found: at ``theta``, or one step before it."""
     model: Evaluation | None = None
     """The last one with a Hessian, where there was one."""
+    bend: float = math.inf
+    """How much of itself a step of length one gets wrong that has the Hessian of its start, about."""
 
     def meets(self, tolerance: float) -> bool:
         """Whether the gradient is as small as asked, or as small as rounding lets it be."""
@@ -102,7 +105,7 @@ def newton(
     tolerance: float,
     relative: float = 0.0,
     unseen: float = 0.0,
-    model: Evaluation | None = None,
+    nearby: Solution | None = None,
     kept: bool = False,
 ) -> Solution:
     """Minimise by Newton steps, globally convergent by backtracking on the gradient norm.
@@ -110,15 +113,14 @@ def newton(
     Hessians are in single precision while that serves, and one that still serves is kept for another step.
     The gradient is always in double precision, so neither changes where the method ends, only what it costs.
 
-    It stops where the gradient norm is at most ``tolerance`` or ``relative`` times its value at the start.
-    With ``unseen`` the last pass is left to the caller: it stops after a step whose error is likely to be no
-    longer than this, judged by how the step before shrank the gradient, and the evaluation is of the point
-    before. ``model`` is an evaluation nearby, perhaps of fewer rows, whose Hessian serves the first step, and
-    more of them if it is to be ``kept``.
+    It stops where the gradient norm is at most ``tolerance``. A warm start stops after the step that is
+    likely to get it to ``relative`` times its value at the start. With ``unseen`` the last pass is left to
+    the caller: it stops after a step whose error is likely to be no longer than this, judged by how the step
+    before shrank the gradient. The evaluation is then of the point before. ``nearby`` is a solution, perhaps
+    of fewer rows, whose Hessian serves the first step, and more of them if it is to be ``kept``.
     """
-    here = objective.evaluate(start, hessian=np.float32 if model is None else None)
-    goal = max(tolerance, relative * here.norm)
-    state = _State(start, here, model or here, kept=kept)
+    state = _State.first(objective, start, nearby, kept=kept)
+    goal = max(tolerance, relative * state.here.norm)
     for count in range(_MAX_STEPS):
         here, model = state.here, state.model
         if here.norm <= max(goal, here.floor):
@@ -126,8 +128,8 @@ def newton(
         move, reached = _solve(model.hessian, here.tilted_gradient, state.theta, objective.corners), None
         if move is not None:
             length = float(np.linalg.norm(move[0]))
-            if length * state.error_rate <= unseen:
-                return Solution(move[1], here, model)
+            if state.may_end(length, unseen, goal if relative > 0.0 else 0.0):
+                return Solution(move[1], here, model, state.bend)
             evaluate = partial(objective.evaluate, hessian=state.next_hessian(length, goal, unseen))
             reached = _shortened(objective.corners, state.theta, move, here, evaluate, count)
         if reached is not None:
@@ -136,8 +138,8 @@ def newton(
             break  # no better direction exists: the caller sees that the tolerance was not met
         else:
             here = objective.evaluate(state.theta, hessian=np.float64)
-            state = _State(state.theta, here, here, precision=np.float64, poor=state.poor)
-    return Solution(state.theta, state.here, state.model)
+            state = _State(state.theta, here, here, precision=np.float64, poor=state.poor, bend=state.bend)
+    return Solution(state.theta, state.here, state.model, state.bend)
 
 
 @dataclass
@@ -155,6 +157,20 @@ class _State:
     """How much the last step shrank the gradient."""
     poor: int = 0
     """How many steps in a row shrank it too little."""
+    bend: float = math.inf
+    """As in :class:`Solution`, from the last such step."""
+
+    @classmethod
+    def first(cls, objective: Objective, start: FloatArray, nearby: Solution | None, *, kept: bool) -> Self:
+        """At the start, with the Hessian of a solution nearby where there is one."""
+        if nearby is None or nearby.model is None:
+            here = objective.evaluate(start, hessian=np.float32)
+            return cls(start, here, here)
+        return cls(start, objective.evaluate(start), nearby.model, kept=kept, bend=nearby.bend)
+
+    def may_end(self, length: float, unseen: float, norm: float) -> bool:
+        """Whether a step of some length is likely to leave no longer an error, or gradient, than these."""
+        return length * self.error_rate <= unseen or self.likely_norm <= norm
 
     @property
     def error_rate(self) -> float:
@@ -164,18 +180,27 @@ class _State:
         # A Hessian of other rows has the same rate in every step, or a little worse.
         return _CAUTION * self.reduction if self.model.of_fewer_rows else self.reduction
 
+    @property
+    def likely_norm(self) -> float:
+        """About how long the gradient will be after the next step."""
+        return self.here.norm * self.reduction
+
     def next_hessian(self, length: float, goal: float, unseen: float) -> DTypeLike | None:
         """The precision of the Hessian that the point after this step will need, or None for no Hessian."""
-        # A Hessian of this point squares the rate, up to its precision; one that is kept has it once more.
-        rate = max(self.reduction**2, _SINGLE) if self.model is self.here else self.reduction
-        last = self.here.norm * self.reduction <= max(goal, self.here.floor) or length * rate**2 <= unseen
+        # A Hessian of this point squares the rate, or has the one of another such step, whichever is less, up
+        # to its precision; one that is kept has it once more.
+        own = max(min(self.reduction**2, self.bend * length), _SINGLE)
+        rate = own if self.model is self.here else self.reduction
+        last = self.likely_norm <= max(goal, self.here.floor) or length * rate**2 <= unseen
         kept = self.kept or self.reduction <= _GOOD_REDUCTION
         return None if last or kept else self.precision
 
     def move(self, theta: FloatArray, there: Evaluation) -> None:
         """Go on from the point that a step reached."""
-        self.reduction = there.norm / self.here.norm
-        self.poor = self.poor + 1 if self.model is self.here and self.reduction > _POOR_REDUCTION else 0
+        self.reduction, own = there.norm / self.here.norm, self.model is self.here
+        self.poor = self.poor + 1 if own and self.reduction > _POOR_REDUCTION else 0
+        if own:
+            self.bend = self.reduction / float(np.linalg.norm(theta - self.theta))
         if self.poor == _PATIENCE:
             self.precision = np.float64
         self.theta, self.here, self.kept = theta, there, False
@@ -286,17 +311,17 @@ def minimize(objective: Objective, *, tolerance: float, unseen: float = 0.0) -> 
     elif objective.dimension > LARGEST_DENSE_DIMENSION:
         return _minimize_wide(objective, theta, tolerance)
     coarse, fine = _THINNINGS
-    per_column, model = objective.records.n_rows / objective.columns, None
+    per_column, found = objective.records.n_rows / objective.columns, None
     if kept := per_column >= _THIN * _ENOUGH_PER_COLUMN:
         fine = _THIN
     for every in (coarse, fine):
         if per_column >= every * _ROWS_PER_COLUMN:
             thin, relative = objective.thinned(every), 1e-4 if kept and every == fine else 0.01
             found = newton(thin, theta, tolerance=tolerance, relative=relative)
-            theta, model = found.theta, found.model
+            theta = found.theta
     if not (kept or per_column >= fine * _SOME_PER_COLUMN):
-        model = None
-    return newton(objective, theta, tolerance=tolerance, unseen=unseen, model=model, kept=kept)
+        found = None
+    return newton(objective, theta, tolerance=tolerance, unseen=unseen, nearby=found, kept=kept)
 
 
 def _minimize_wide(objective: Objective, start: FloatArray, tolerance: float) -> Solution:
